@@ -135,6 +135,10 @@ class Changes:
         told = event.by, event.told_by, event.number, event.counts
         self.found.append(Change(event.ns, what, subject, before, after, *told, *place))
 
+    def tell(self, index: int, after: str) -> None:
+        """Say how it was after a change that was found before."""
+        self.found[index] = self.found[index]._replace(after=after)
+
     def in_order(self) -> list[Change]:
         """By time."""
         return sorted(self.found, key=lambda each: (*when(each), each.what, each.subject, each.after or ""))

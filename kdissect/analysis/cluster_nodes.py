@@ -127,6 +127,7 @@ class Nodes:
         epoch: int | None = None
         stops = False
         worked = False  # whether it was seen not to be fenced, in this life
+        shut_out: int | None = None  # where it was noted that it is fenced though it did not ask for it
         for event in events:
             values = event.values
             there = values.get("is_there")
@@ -150,7 +151,7 @@ class Nodes:
                     self._changes.add(
                         event, "broker-registered", subject, str(epoch), str(told), cluster, node=node
                     )
-                    fenced, worked = None, False
+                    fenced, worked, shut_out = None, False, None
                 epoch = told
             now = values.get("fenced")
             if now is not None and fenced is not None and now != fenced and event.is_fresh:
@@ -159,7 +160,10 @@ class Nodes:
                 after = "as it asked" if now and wanted else None
                 if now and after is None and event.told_by == HEARTBEAT:
                     after, worked = "alive", False
+                if not now and shut_out is not None and epoch is not None:
+                    self._changes.tell(shut_out, "alive")  # it had not started again
                 self._changes.add(event, what, subject, None, after, cluster, node=node)
+                shut_out = len(self._changes.found) - 1 if now and after is None else None
             elif now and worked and event.told_by == HEARTBEAT and event.is_fresh:
                 if not (values.get("wants_fence") or values.get("is_stopping")):
                     self._changes.add(event, "broker-fenced", subject, None, "alive", cluster, node=node)

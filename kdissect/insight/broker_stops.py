@@ -12,13 +12,18 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
-from kdissect.insight.nodes import ClusterNode, addresses_of, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, nodes_by_address
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
 """What happens to a broker that is about to stop."""
 NO_LONGER = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
 """What a broker answers of partitions and groups that it has handed over."""
+LEFT = ("broker-stopping", "broker-gone")
+"""What the cluster tells of a broker that leaves."""
+TOLD_LATE_NS, STOPPING_NS = 10 * SECOND, 60 * SECOND
+"""The cluster may tell so long after a broker closed its connections that it is gone, and so long before,
+that it stops."""
 SEVERAL = 2
 GIVING_UP_NS = 10 * SECOND
 """A broker that stops hands over at most so long before it is gone."""
@@ -90,6 +95,46 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
             )
 
 
+def _quiet_losses(
+    facts: Facts, nodes: dict[str, ClusterNode], within_ns: float, known: list[LostBroker]
+) -> Iterator[LostBroker]:
+    """Addresses where the broker closed all connections together, nobody tried to connect after, and the
+    cluster told that it stops or is gone. Clients need not try: they learn in time who leads instead."""
+    told: dict[str, list[int]] = {}
+    for row in facts.rows(ClusterChanges):
+        if row["what"] in LEFT:
+            for address, node in nodes.items():
+                if node.is_of(row):
+                    told.setdefault(address, []).append(row["ns"])
+    brokers: dict[str, list[Row]] = {}
+    for row in facts.rows(Tcp):
+        if row["broker"] in told and row["opening"] not in FAILED and row["exchanges"]:
+            brokers.setdefault(row["broker"], []).append(row)
+    for address, lived in sorted(brokers.items()):
+        taken = [each.last_ns for each in known if each.address == address]
+        for told_ns in told[address]:
+            closed = [row["closed_ns"] for row in lived if row["closed_by"] == "broker"]
+            near = [ns for ns in closed if told_ns - TOLD_LATE_NS <= ns <= told_ns + STOPPING_NS]
+            last_ns = max(near, default=None)
+            if last_ns is None or any(abs(last_ns - other) <= STOPPING_NS for other in taken):
+                continue
+            before = [row for row in lived if row["first_ns"] <= last_ns <= served_until_ns(row) + within_ns]
+            if any(served_until_ns(row) > last_ns or row["closed_by"] != "broker" for row in before):
+                continue  # it went on
+            taken.append(last_ns)
+            yield LostBroker(
+                address,
+                last_ns,
+                min(row["first_ns"] for row in before)
+                if all(row["opening"] is not None for row in before)
+                else None,
+                len(before),
+                0,
+                min((row["first_ns"] for row in lived if row["first_ns"] > last_ns), default=None),
+                tuple(row["connection"] for row in before),
+            )
+
+
 MANY_TRIES = 3
 """So many tries to connect are not all lost by the capture."""
 
@@ -112,7 +157,7 @@ def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[Broker
             yield _stop(facts, each, nodes)
 
 
-def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, int, str]]:
+def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, str]]:
     """Listeners that went while their broker went on: each with the node, and where else that answered. The
     facts need what those of :func:`restarts` need."""
     limit = partial(facts.limit_of, "broker-gone")
@@ -121,7 +166,7 @@ def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, int, str]]:
         other = _lives_on(facts, several, nodes, limit("stopping_s") * SECOND)
         if other is not None:
             for each in several:
-                yield each, nodes[several[0].address].number, other
+                yield each, nodes[several[0].address], other
 
 
 def _lost_together(
@@ -131,6 +176,7 @@ def _lost_together(
     within_ns = limit("together_s") * SECOND
     losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
     several = [each for each in losses if each.failed >= limit("tries")]
+    several += _quiet_losses(facts, nodes, within_ns, several)
     yield from _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND)
 
 
@@ -173,19 +219,14 @@ def _last_answer(row: Row) -> int:
     return int(end_ns - (row["idle_ns"] or 0))
 
 
-def returns(facts: Facts) -> list[tuple[int, int, int]]:
-    """Brokers that were gone and came back: the node, when its connections had ended, and when a client
-    reached it again. The facts need what those of :func:`restarts` need."""
-    return [
-        (each.node, each.last_ns, each.back_ns)
-        for each in broker_stops(facts, partial(facts.limit_of, "broker-gone"))
-        if each.node is not None and each.back_ns is not None
-    ]
+def returns(facts: Facts) -> list[BrokerStop]:
+    """Nodes that were gone and came back. The facts need what those of :func:`restarts` need."""
+    return [each for each in gone(facts) if each.node is not None and each.back_ns is not None]
 
 
 def subject_of(stop: BrokerStop) -> FindingSubject:
     """Whom the finding ``broker-gone`` is about."""
-    return FindingSubject(broker=str(stop.node) if stop.node is not None else stop.several[0].address)
+    return FindingSubject(broker=stop.name)
 
 
 def gone(facts: Facts) -> list[BrokerStop]:
@@ -193,7 +234,7 @@ def gone(facts: Facts) -> list[BrokerStop]:
     return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
 
 
-def restarts(facts: Facts) -> list[tuple[int, int, int]]:
+def restarts(facts: Facts) -> list[tuple[ClusterNode, int, int]]:
     """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
 
     Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
@@ -260,7 +301,9 @@ class BrokerStop(NamedTuple):
     """A broker that is gone, with all of its listeners."""
 
     several: list[LostBroker]
-    node: int | None
+    name: str
+    """What findings call it."""
+    node: ClusterNode | None
     first_ns: int
     """When it began to stop."""
     last_ns: int
@@ -289,7 +332,7 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
     mine = [
         row
         for row in facts.rows(ClusterChanges)
-        if node is not None and row["node_id"] == node.number and node.has_told(row) and row["by"] is None
+        if node is not None and node.is_of(row) and row["by"] is None
     ]
     back = [each.back_ns for each in several if each.back_ns is not None]
     # It may be back, and no client needs it.
@@ -317,7 +360,10 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
     place = moved[0][1] if moved and not any(each.back_ns for each in several) else None
     return BrokerStop(
         several,
-        node.number if node is not None else None,
+        several[0].address
+        if node is None
+        else NodeNames(facts.rows(ClusterBrokers)).at(node, several[0].address),
+        node,
         begin_ns,
         last_ns,
         back_ns,

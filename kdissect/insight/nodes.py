@@ -1,7 +1,8 @@
-"""Which node of which cluster is at an address."""
+"""Which node of which cluster is at an address, and what findings call it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kdissect.analysis.fold import Row
@@ -22,6 +23,73 @@ class ClusterNode(NamedTuple):
     def has_told(self, row: Row) -> bool:
         """Whether a row of a table of clusters is of the node's own cluster."""
         return row["cluster_id"] in self.clusters
+
+    def is_of(self, row: Row) -> bool:
+        """Whether a row of a table of clusters is about this node."""
+        return row["node_id"] == self.number and self.has_told(row)
+
+    def may_meet(self, other: ClusterNode | None) -> bool:
+        """Whether the other may be of the same cluster."""
+        return other is None or None in self.clusters | other.clusters or self.is_near(other)
+
+    def is_near(self, other: ClusterNode) -> bool:
+        """Whether one cluster tells of both."""
+        return not self.clusters.isdisjoint(other.clusters)
+
+
+class NodeNames:
+    """What findings call nodes: by their numbers. If several clusters have a node of the same number, each is
+    called by its address instead. So no finding is about two brokers.
+
+    :param rows: of :class:`ClusterBrokers`.
+    """
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._addresses: dict[tuple[int, str | None], str] = {}
+        clusters: dict[int, set[str]] = {}
+        for row in rows:
+            self._addresses.setdefault((row["node_id"], row["cluster_id"]), addresses_of(row)[0])
+            if row["cluster_id"] is not None:
+                clusters.setdefault(row["node_id"], set()).add(row["cluster_id"])
+        self._shared = frozenset(node for node, found in clusters.items() if len(found) > 1)
+
+    def of(self, node: int, cluster: str | None) -> str:
+        """The number or the address of a node."""
+        return self._addresses.get((node, cluster), str(node)) if self.are_several(node) else str(node)
+
+    def at(self, place: ClusterNode, address: str) -> str:
+        """The same of the node at an address."""
+        (cluster, *more) = place.clusters
+        return address if more and self.are_several(place.number) else self.of(place.number, cluster)
+
+    def are_several(self, node: int) -> bool:
+        """Whether several clusters have a node of this number."""
+        return node in self._shared
+
+
+def are_several_clusters(rows: Iterable[Row]) -> bool:
+    """Whether a capture shows more than one cluster.
+
+    :param rows: of :class:`ClusterBrokers`.
+    """
+    return len({row["cluster_id"] for row in rows} - {None}) > 1
+
+
+def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNode]) -> frozenset[str]:
+    """Names that things of several clusters have, such as groups.
+
+    :param rows: each with a ``broker`` that the thing was asked of.
+    :param name: the column with the name.
+    """
+    places: dict[str, ClusterNode] = {}
+    several: set[str] = set()
+    for row in rows:
+        node = nodes.get(row["broker"])
+        if row[name] is None or node is None:
+            continue
+        if not places.setdefault(row[name], node).may_meet(node):
+            several.add(row[name])
+    return frozenset(several)
 
 
 def addresses_of(row: Row) -> list[str]:

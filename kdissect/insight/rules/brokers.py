@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.errors import Errors
@@ -17,7 +18,7 @@ from kdissect.insight.broker_stops import (
     closed_listeners,
     subject_of,
 )
-from kdissect.insight.causes import explains
+from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
@@ -30,7 +31,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import nodes_by_address
+from kdissect.insight.nodes import NodeNames, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -60,14 +61,16 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
 @once
 def listener_gone(facts: Facts) -> Iterator[Finding]:
     """All connections to one listener of a broker end, and nobody reaches it after; others are served."""
-    for lost, node, other in closed_listeners(facts):
+    names = NodeNames(facts.rows(ClusterBrokers))
+    for lost, place, other in closed_listeners(facts):
+        subject = FindingSubject(broker=names.at(place, lost.address))
         back = "" if lost.back_ns is None else " Later it was there again."
         yield facts.finding(
-            FindingSubject(broker=str(node)),
-            f"Broker {node} no longer takes connections at {lost.address}: {_ended(lost.ended, 0)}, and "
-            f"{plural(lost.failed, 'later try', 'later tries')} to connect failed. The broker itself runs: "
-            f"it went on to answer at {other}.{back}",
-            subject_text=FindingSubject(broker=str(node)).text(lost.address),
+            subject,
+            f"Broker {place.number} no longer takes connections at {lost.address}: {_ended(lost.ended, 0)}, "
+            f"and {plural(lost.failed, 'later try', 'later tries')} to connect failed. The broker itself "
+            f"runs: it went on to answer at {other}.{back}",
+            subject_text=subject.text(lost.address),
             count=lost.failed,
             measure=lost.failed,
             unit="tries",
@@ -80,21 +83,28 @@ def listener_gone(facts: Facts) -> Iterator[Finding]:
 
 
 def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
-    """Whether packets of the broker's connections may be cut: only the first of those with such packets are
-    known by number."""
-    cut = facts.context.cut
+    """Whether packets of the broker's connections may be cut, or a side of them not captured: only the first
+    of such connections are known by number."""
     own = {number for each in several for number in each.connections}
-    return cut.number > len(cut.first) or not own.isdisjoint(cut.first)
+    return any(
+        some.number > len(some.first) or not own.isdisjoint(some.first)
+        for some in (facts.context.cut, facts.context.with_one_side)
+    )
 
 
 def _gone(facts: Facts, stop: BrokerStop) -> Finding:
-    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up = stop
+    several, _, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up = stop
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
-    name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
+    name = f"Broker {node.number}" if node is not None else f"The broker at {first.address}"
     tries = plural(failed, "later try", "later tries")
     took_ns = last_ns - min(each.last_ns for each in several)
-    message = f"{name} is gone: {_ended(ended, took_ns)}, and {tries} to connect failed."
+    message = f"{name} is gone: {_ended(ended, took_ns)}, and "
+    message += (
+        f"{tries} to connect failed."
+        if failed
+        else "the cluster said that it stops or is not there any more."
+    )
     if before and is_orderly:
         message += " It had handed over its partitions before, so somebody stopped it in an orderly way."
     elif gave_up:
@@ -124,17 +134,21 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     severity = CRITICAL
     is_cut = _may_be_cut(facts, several) and not is_orderly and not before
     if is_cut and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
-        facts.cannot_judge("packets are cut, so nobody knows whether a broker was stopped in an orderly way")
+        facts.cannot_judge(
+            "packets are cut or missing, so nobody knows whether a broker was stopped in an orderly way"
+        )
         severity = NOTICE
     elif away_ns is not None and (before or is_orderly):
         is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
+    elif is_orderly and not failed:
+        severity = WARNING  # nobody was seen to miss it
     return facts.finding(
         subject,
         message,
         severity=severity,
         subject_text=subject.text(first.address),
-        count=failed,
+        count=max(1, failed),
         measure=None if away_ns is None else away_ns / 1e9,
         unit="s",
         cost_ns=away_ns,
@@ -153,19 +167,27 @@ def _ended(count: int, took_ns: int) -> str:
     return "its only connection ended" if count == 1 else f"its {count} connections ended within {within}"
 
 
+def _by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[int, str]:
+    """The order of nodes of several clusters."""
+    (node, cluster), _ = each
+    return node, cluster or ""
+
+
 def _changes(facts: Facts, *what: str) -> list[Row]:
     return [row for row in facts.rows(ClusterChanges) if row["what"] in what]
 
 
-@rule("controller-moved", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@rule("controller-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers))
 @once
 def controller_moved(facts: Facts) -> Iterator[Finding]:
     """Another node is the controller."""
+    names = NodeNames(facts.rows(ClusterBrokers))
     for row in _changes(facts, "controller-moved"):
+        before, after = (names.of(int(row[each]), row["cluster_id"]) for each in ("before", "after"))
         yield facts.finding(
-            FindingSubject(broker=row["after"]),
+            FindingSubject(broker=after),
             f"Node {row['after']} became the controller of the cluster instead of node {row['before']}.",
-            because=key_of("broker-gone", FindingSubject(broker=row["before"])),
+            because=key_of("broker-gone", FindingSubject(broker=before)),
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
@@ -176,13 +198,13 @@ def controller_moved(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("broker-restarted", INFO, CERTAIN, needs=(ClusterChanges,))
+@rule("broker-restarted", INFO, CERTAIN, needs=(ClusterChanges, ClusterBrokers))
 @once
 def broker_restarted(facts: Facts) -> Iterator[Finding]:
     """A broker registers anew."""
     rows = _changes(facts, "broker-registered", "broker-refused")
-    for node in sorted({row["node_id"] for row in rows}):
-        mine = [row for row in rows if row["node_id"] == node]
+    names = NodeNames(facts.rows(ClusterBrokers))
+    for (node, cluster), mine in sorted(together(rows, "node_id", "cluster_id").items(), key=_by_node):
         for at, row in enumerate(mine):
             if row["what"] != "broker-registered":
                 continue
@@ -195,7 +217,7 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
                     "earlier start had not ended."
                 )
             yield facts.finding(
-                FindingSubject(broker=str(node)),
+                FindingSubject(broker=names.of(node, cluster)),
                 message,
                 measure=None if lost_ns is None else lost_ns / 1e9,
                 unit="s",
@@ -207,28 +229,41 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
             )
 
 
-@rule("broker-fenced", CRITICAL, CERTAIN, needs=(ClusterChanges, Quorum))
+@rule("broker-fenced", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Quorum))
 @once
 def broker_fenced(facts: Facts) -> Iterator[Finding]:
     """The controller fences a broker that goes on sending heartbeats."""
     beats = {row["node"]: row for row in facts.rows(Quorum)}
+    names = NodeNames(facts.rows(ClusterBrokers))
     for row in _changes(facts, "broker-fenced"):
         if row["after"] != "alive":
             continue
-        gap_ns = beats.get(row["node_id"], {}).get("heartbeat_max_ns") or 0
-        why = (
-            f" One of its heartbeats came {gap_ns / 1e9:.1f} s after the one before."
-            if gap_ns >= 4.5 * SECOND
-            else " Its heartbeats came in time."
+        beat = beats.get(row["node_id"], {})
+        gap_ns = beat.get("heartbeat_max_ns") or 0
+        if gap_ns >= 4.5 * SECOND:
+            why = f" One of its heartbeats came {gap_ns / 1e9:.1f} s after the one before."
+        else:
+            why = " Its heartbeats came in time." if beat.get("heartbeats") else ""
+        if names.are_several(row["node_id"]):
+            gap_ns, why = 0, ""  # heartbeats do not tell of which cluster they are
+        until_ns = next(
+            (
+                each["ns"]
+                for each in _changes(facts, "broker-unfenced")
+                if each["ns"] > row["ns"]
+                and (each["node_id"], each["cluster_id"]) == (row["node_id"], row["cluster_id"])
+            ),
+            None,
         )
         yield facts.finding(
-            FindingSubject(broker=str(row["node_id"])),
+            FindingSubject(broker=names.of(row["node_id"], row["cluster_id"])),
             f"The controller fenced broker {row['node_id']}, although the broker is alive and sends "
             f"heartbeats.{why}",
             measure=gap_ns / 1e9,
             unit="s",
             first_ns=row["ns"],
-            last_ns=row["ns"],
+            last_ns=until_ns if until_ns is not None else row["ns"],
+            resolved_ns=until_ns,
             exchanges=(row["exchange"],),
             filter="api == BrokerHeartbeat",
         )
@@ -238,11 +273,12 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
 @once
 def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     """A broker tells the controller that a disk failed, or clients that it cannot read or write there."""
+    names = NodeNames(facts.rows(ClusterBrokers))
     nodes = together(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
-    for (node, _), rows in sorted(nodes.items(), key=lambda each: each[0][0]):
+    for (node, cluster), rows in sorted(nodes.items(), key=_by_node):
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
-            FindingSubject(broker=str(node)),
+            FindingSubject(broker=names.of(node, cluster)),
             f"Broker {node} says that {plural(count, 'log directory', 'log directories')} of it failed: "
             "the replicas there cannot be read or written.",
             count=len(rows),
@@ -259,7 +295,7 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         place = known.get(address)
         if place is not None and any((place.number, each) in nodes for each in place.clusters):
             continue
-        subject = FindingSubject(broker=str(place.number) if place is not None else address)
+        subject = FindingSubject(broker=names.at(place, address) if place is not None else address)
         places = named(sorted({_place(row) for row in rows if row["topic"]}))
         answers = plural(sum(row["count"] for row in rows), "time")
         yield facts.finding(
@@ -290,8 +326,11 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
         return
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    stood = stalls(facts)
+    names, stood = NodeNames(facts.rows(ClusterBrokers)), stalls(facts)
     for row in facts.rows(Quorum):
+        if names.are_several(row["node"]):
+            facts.cannot_judge(TWO_CLUSTERS)
+            continue
         gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
         own = [
             broker
@@ -312,16 +351,41 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 threshold=facts.limit("gap_s"),
                 first_ns=from_ns,
                 last_ns=from_ns + gap_ns if from_ns is not None else None,
-                because=key_of("broker-stalled", FindingSubject(broker=own[0])) if own else None,
+                because=key_of("broker-stalled", FindingSubject(broker=own[0]))
+                if own
+                else _outage(facts, row["node"], from_ns, gap_ns),
                 filter="api == BrokerHeartbeat",
             )
 
 
-@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum,), elections=4)
+TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages do not name the cluster"
+
+
+def _outage(facts: Facts, node: int, from_ns: int | None, gap_ns: int) -> str | None:
+    """The key of the finding that the network was interrupted between a broker and its controllers: by the
+    client ids that it has there, its number first."""
+    if from_ns is None:
+        return None
+    cut = {
+        row["client_id"]
+        for row in facts.rows(Tcp)
+        if row["outage_from_ns"] is not None
+        and row["outage_from_ns"] <= from_ns + gap_ns
+        and from_ns <= row["outage_from_ns"] + row["outage_ns"]
+    }
+    own = (each for each in (str(node), f"raft-client-{node}") if each in cut)
+    return next((key_of("network-outage", FindingSubject(client_id=each)) for each in own), None)
+
+
+@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4)
 @once
 def election_storm(facts: Facts) -> Iterator[Finding]:
     """The controllers elect again and again."""
     rows = facts.rows(Quorum)
+    names = NodeNames(facts.rows(ClusterBrokers))
+    if any(names.are_several(row["node"]) for row in rows):
+        facts.cannot_judge(TWO_CLUSTERS)
+        return
     most = max((row["elections_60s"] for row in rows), default=0)
     if most >= facts.limit("elections"):
         told = ", ".join(
@@ -341,12 +405,16 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("voter-behind", WARNING, CERTAIN, needs=(Quorum,), offsets=1000, lag_s=5)
+@rule("voter-behind", WARNING, CERTAIN, needs=(Quorum, ClusterBrokers), offsets=1000, lag_s=5)
 @once
 def voter_behind(facts: Facts) -> Iterator[Finding]:
     """A controller does not keep up with the log of metadata."""
+    names = NodeNames(facts.rows(ClusterBrokers))
     for row in facts.rows(Quorum):
         if row["role"] not in ("voter", "follower") or row["lag_offsets"] is None:
+            continue
+        if names.are_several(row["node"]):
+            facts.cannot_judge(TWO_CLUSTERS)
             continue
         lag_ns = row["lag_ns"] or 0
         if row["lag_offsets"] >= facts.limit("offsets") or lag_ns >= facts.limit("lag_s") * SECOND:
@@ -368,3 +436,6 @@ explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", 
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
 explains("broker-gone", "heartbeat-late", same=("broker",), at_once=True)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))
+may_explain("network-outage", "heartbeat-late", within_s=30)
+explains("broker-fenced", "leader-moved", "isr-shrunk", shares=("broker",), within_s=10)
+explains("broker-fenced", "request-abandoned", "head-of-line", "latency-spike", within_s=30)

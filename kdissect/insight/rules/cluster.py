@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import gone, restarts, returns, subject_of
+from kdissect.insight.broker_stops import BrokerStop, gone, restarts, returns, subject_of
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
@@ -24,7 +25,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import nodes_by_address
+from kdissect.insight.nodes import NodeNames, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, showing
@@ -85,6 +86,12 @@ def _names(rows: list[Row]) -> str:
     return ", ".join(names[: 3 if more else 4]) + more
 
 
+def _by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[Any, str]:
+    """The order of nodes of several clusters."""
+    (node, cluster, *_), _ = each
+    return node, cluster or ""
+
+
 @rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
 @once
 def leader_moved(facts: Facts) -> Iterator[Finding]:
@@ -92,15 +99,19 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
     was gone."""
     back = returns(facts)
     rows = [row for row in _changes(facts, "leader-moved") if row["before"] != NOBODY]
-    for node, by in sorted({(row["before"], row["by"] or "") for row in rows}):
-        for burst in _bursts(row for row in rows if (row["before"], row["by"] or "") == (node, by)):
+    names = NodeNames(facts.rows(ClusterBrokers))
+    of_nodes = together(rows, "before", "cluster_id", "by")
+    for (node, cluster, by), mine in sorted(
+        of_nodes.items(), key=lambda each: (*_by_node(each), each[0][2] or "")
+    ):
+        for burst in _bursts(mine):
             topic = _topic_of(burst)
             partitions = len({row["subject"] for row in burst})
             who = f" {by} asked for it." if by else ""
             after = sorted({row["after"] for row in burst if row["after"] != NOBODY})
             where = f" to {_brokers(after)}" if after else ", and nobody led then"
             yield facts.finding(
-                FindingSubject(broker=node, topic=topic),
+                FindingSubject(broker=names.of(int(node), cluster), topic=topic),
                 f"The leadership of {plural(partitions, 'partition')} ({_names(burst)}) moved from broker "
                 f"{node}{where}.{who}",
                 count=partitions,
@@ -111,7 +122,7 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
                 resolved_ns=burst[-1]["ns"],
                 exchanges=tuple(row["exchange"] for row in burst),
                 steps=_steps(burst, "leader"),
-                because=_came_back(burst[0]["ns"], after, back),
+                because=_came_back(burst[0], after, back),
                 filter=_numbers(burst),
             )
 
@@ -121,13 +132,16 @@ PREFERRED_NS = 330 * SECOND
 looks every 300 s (``leader.imbalance.check.interval.seconds``)."""
 
 
-def _came_back(ns: int, leaders: list[str], back: list[tuple[int, int, int]]) -> str | None:
+def _came_back(row: Row, leaders: list[str], back: list[BrokerStop]) -> str | None:
     """The key of the finding that a broker was gone, if its leaders come back to it. They may before any
     client reaches it."""
-    is_back = any(
-        leaders == [str(node)] and gone_ns < ns <= back_ns + PREFERRED_NS for node, gone_ns, back_ns in back
-    )
-    return key_of("broker-gone", FindingSubject(broker=leaders[0])) if is_back else None
+    for each in back:
+        assert each.node is not None
+        assert each.back_ns is not None
+        is_own = leaders == [str(each.node.number)] and each.node.has_told(row)
+        if is_own and each.last_ns < row["ns"] <= each.back_ns + PREFERRED_NS:
+            return key_of("broker-gone", subject_of(each))
+    return None
 
 
 may_explain("broker-gone", "leader-moved", "leader-not-preferred", within_s=PREFERRED_NS / SECOND)
@@ -137,22 +151,24 @@ may_explain("broker-gone", "leader-moved", "leader-not-preferred", within_s=PREF
 @once
 def leader_flaps(facts: Facts) -> Iterator[Finding]:
     """The leader of a partition moves to and fro, and nobody asked for it."""
-    partitions: dict[str, list[Row]] = {}
-    leaders: dict[str, str] = {}
+    partitions: dict[tuple[str, str | None], list[Row]] = {}
+    leaders: dict[tuple[str, str | None], str] = {}
     """The last broker that led each. A leader that goes and comes back has moved nowhere."""
     restarts = _changes(facts, "broker-gone", "broker-appeared", "broker-stopping", "broker-registered")
     for row in _changes(facts, "leader-moved"):
         is_restart = any(
             str(each["node_id"]) in (row["before"], row["after"])
+            and each["cluster_id"] == row["cluster_id"]
             and abs(each["ns"] - row["ns"]) <= 3 * TOGETHER_NS
             for each in restarts
         )
         if row["after"] == NOBODY:
             continue
-        before = leaders.get(row["subject"], row["before"])
-        leaders[row["subject"]] = row["after"]
+        partition = row["subject"], row["cluster_id"]
+        before = leaders.get(partition, row["before"])
+        leaders[partition] = row["after"]
         if row["by"] is None and before not in (NOBODY, row["after"]) and not is_restart:
-            partitions.setdefault(row["subject"], []).append(row)
+            partitions.setdefault(partition, []).append(row)
     moves, window_ns = int(facts.limit("moves")), facts.limit("window_s") * SECOND
     for rows in partitions.values():
         near = [
@@ -185,8 +201,9 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
     restarted = restarts(facts)
+    names = NodeNames(facts.rows(ClusterBrokers))
     of_nodes = together(rows, "node_id", "cluster_id")
-    for (node, cluster), mine in sorted(of_nodes.items(), key=lambda each: each[0][0]):
+    for (node, cluster), mine in sorted(of_nodes.items(), key=_by_node):
         for burst in _bursts(mine):
             subjects = {row["subject"] for row in burst}
             back = [
@@ -200,10 +217,10 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             is_back = {row["subject"] for row in back} == subjects
             back_ns = max(row["ns"] for row in back) if is_back else None
             is_restart = back_ns is not None and any(
-                node == other
+                place.is_of(burst[0])
                 and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
                 and facts.context.awake_ns(to_ns, back_ns) <= facts.limit("catch_up_s") * SECOND
-                for other, from_ns, to_ns in restarted
+                for place, from_ns, to_ns in restarted
             )
             message = (
                 f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} "
@@ -214,7 +231,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             else:
                 message += "." if back_ns is None else ", until later."
             yield facts.finding(
-                FindingSubject(broker=str(node), topic=_topic_of(burst)),
+                FindingSubject(broker=names.of(node, cluster), topic=_topic_of(burst)),
                 message,
                 severity=NOTICE if is_restart else WARNING,
                 count=len(subjects),
@@ -372,7 +389,9 @@ def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
     have names, nothing may tell which node it is."""
     stops = gone(facts)
     for each in stops:
-        may_lead = len(stops) == 1 if each.node is None else not preferred.isdisjoint((str(each.node), ""))
+        may_lead = (
+            len(stops) == 1 if each.node is None else not preferred.isdisjoint((str(each.node.number), ""))
+        )
         if may_lead and each.first_ns <= from_ns:
             return key_of("broker-gone", subject_of(each))
     return None

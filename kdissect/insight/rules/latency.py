@@ -15,6 +15,7 @@ from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
@@ -434,6 +435,9 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
         if row["opening"] is not None and row["setup_ns"] is not None
     }
     served = together(facts.rows(Tcp), "broker")
+    for row in facts.rows(Stalls):
+        if facts.context.slept(row["from_ns"], row["to_ns"]):
+            facts.cannot_judge(SLEPT)
     is_only_one = len({row["node_id"] for row in facts.rows(ClusterBrokers)}) == 1
     long = {
         broker: [

@@ -209,12 +209,15 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
 def _lacks(facts: Facts, stops: list[BrokerStop], topic: str | None, partitions: list[int]) -> str | None:
     """The key of the finding that a broker is gone which has a copy of one of these partitions."""
     nodes = {
-        node
+        (node, row["cluster_id"])
         for row in facts.rows(ClusterPartitions)
         if row["topic"] == topic and row["partition"] in partitions
         for node in (row["replicas"] or "").split(",")
     }
-    return next((key_of("broker-gone", subject_of(each)) for each in stops if str(each.node) in nodes), None)
+    for each in stops:
+        if each.node is not None and any((str(each.node.number), one) in nodes for one in each.node.clusters):
+            return key_of("broker-gone", subject_of(each))
+    return None
 
 
 _SINGLE = {

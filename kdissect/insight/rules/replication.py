@@ -22,7 +22,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.nodes import nodes_by_address
+from kdissect.insight.nodes import NodeNames, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -30,12 +30,20 @@ from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 
 
+def _follower(facts: Facts, row: Row) -> FindingSubject:
+    """The broker that copies, of the cluster that the leader belongs to."""
+    rows = facts.rows(ClusterBrokers)
+    leader = nodes_by_address(rows).get(str(row["broker"]))
+    cluster = next(iter(leader.clusters)) if leader is not None and len(leader.clusters) == 1 else None
+    return FindingSubject(broker=NodeNames(rows).of(row["node_id"], cluster))
+
+
 def _finding(
     facts: Facts, row: Row, message: str, count: int, measure: float, unit: str, limit: str
 ) -> Finding:
     gap_ns = row["gap_from_ns"]
     return facts.finding(
-        FindingSubject(broker=str(row["node_id"])),
+        _follower(facts, row),
         message,
         count=count,
         measure=measure,
@@ -183,14 +191,14 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
         yield (found if stood is None else found.changed(because=_stalled(stood)))
 
 
-@rule("log-truncated", NOTICE, CERTAIN, needs=(Replication,))
+@rule("log-truncated", NOTICE, CERTAIN, needs=(Replication, ClusterBrokers))
 @once
 def log_truncated(facts: Facts) -> Iterator[Finding]:
     """A follower is told to cut its log."""
     for row in facts.rows(Replication):
         if row["truncations"]:
             yield facts.finding(
-                FindingSubject(broker=str(row["node_id"])),
+                _follower(facts, row),
                 f"Broker {row['node_id']} was told {plural(row['truncations'], 'time')} that its replica "
                 f"differs from that of {row['broker']}, and truncated it to where both agree.",
                 count=row["truncations"],

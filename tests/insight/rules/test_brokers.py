@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPar
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Some
@@ -422,6 +423,8 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
     assert said("broker-gone", *rows[:2], context=cut)[0].severity == CRITICAL
     other = cut._replace(cut=Some(1, (7,)))  # packets of somebody else
     assert said("broker-gone", *rows, context=other)[0].severity == CRITICAL
+    one_sided = WHOLE._replace(with_one_side=Some(1, (0,)))
+    assert said("broker-gone", *rows, context=one_sided)[0].severity == NOTICE
     many = cut._replace(cut=Some(9, (7,)))  # which they are is not known of all
     assert said("broker-gone", *rows, context=many)[0].severity == NOTICE
     late = connection(2, 311, 320)
@@ -588,6 +591,102 @@ def test_a_heartbeat_is_late_from_four_and_a_half_seconds_on() -> None:
     assert said("heartbeat-late", node(2, heartbeat_max_ns=4_499 * MILLISECOND)) == []
     lossy = WHOLE._replace(gap_bytes=10)
     assert said("heartbeat-late", node(2, heartbeat_max_ns=9 * SECOND), context=lossy) == []
+
+
+TWO = (
+    (ClusterBrokers, row(ClusterBrokers, cluster_id="a", node_id=2, host="10.0.0.2", port=9092, from_ns=0)),
+    (ClusterBrokers, row(ClusterBrokers, cluster_id="b", node_id=2, host="10.9.0.2", port=9092, from_ns=0)),
+)
+"""Two clusters that both have a node 2."""
+
+
+def test_heartbeats_and_votes_of_nodes_of_two_clusters_are_not_judged() -> None:
+    late = node(2, heartbeat_max_ns=9 * SECOND, heartbeat_late=1, heartbeat_gap_ns=9 * SECOND)
+    for id, given in (
+        ("heartbeat-late", late),
+        ("election-storm", node(2, elections_60s=4, elections=4)),
+        ("voter-behind", node(2, lag_offsets=1000, lag_ns=0)),
+    ):
+        assert said(id, given, TWO[0])
+        assert said(id, given, *TWO) == []
+        assert unjudged(id, given, *TWO)
+
+
+@pytest.mark.parametrize("id", ["log-dir-offline", "broker-restarted", "broker-fenced"])
+def test_brokers_of_two_clusters_with_one_number_are_two_subjects(id: str) -> None:
+    what = {"log-dir-offline": "log-dirs-offline", "broker-restarted": "broker-registered"}.get(id, id)
+    after = {"log-dir-offline": "1", "broker-fenced": "alive"}.get(id)
+    rows = [change(what, 5, node_id=2, after=after, cluster_id=cluster) for cluster in ("a", "b")]
+    assert [each.subject.broker for each in said(id, *rows, *TWO)] == ["10.0.0.2:9092", "10.9.0.2:9092"]
+    assert [each.subject.broker for each in said(id, rows[0], TWO[0])] == ["2"]
+
+
+def test_a_broker_that_is_gone_has_the_name_that_other_findings_give_it() -> None:
+    rows = connection(0, 1, 10, broker="10.9.0.2:9092"), refused(1, 11)
+    other = connection(2, 1, 90, broker="10.0.0.2:9092")
+    at = connection(1, 11, 11, broker="10.9.0.2:9092", **REFUSED)
+    (found,) = said("broker-gone", rows[0], at, other, *TWO)
+    assert found.subject.broker == "10.9.0.2:9092"
+
+
+def test_an_interrupted_network_explains_late_heartbeats_of_the_same_broker() -> None:
+    late = node(2, heartbeat_max_ns=14 * SECOND, heartbeat_late=1, heartbeat_gap_ns=9 * SECOND)
+    cut = {"outage_from_ns": 10 * SECOND, "outage_ns": 12 * SECOND, "opening": None, "client": "10.0.0.2:5"}
+    other = connection(5, 1, 90, client_id="app", client="10.0.0.8:7")
+
+    def cause(client_id: str) -> str | None:
+        of = connection(4, 1, 90, client_id=client_id, **cut)
+        both = {id: RULES[id] for id in ("network-outage", "heartbeat-late")}
+        rows = _by_statistic(late, of, other)
+        rows |= {ClusterBrokers: [], Stalls: []}
+        found = {each.id: each for each in judge(both, rows, WHOLE).findings}
+        return found["heartbeat-late"].because
+
+    assert cause("2") == "network-outage client_id=2"
+    assert cause("raft-client-2") == "network-outage client_id=raft-client-2"
+    assert cause("raft-client-3") is None
+
+
+# -- a broker that nobody misses ----------------------------------------------------------------------------
+
+CLOSED = {"closed_by": "broker", "closed_ns": 10 * SECOND, "idle_ns": 0}
+
+
+def stops(*what: str, at_s: float = 9) -> list[tuple[type[ClusterChanges], Row]]:
+    return [change(each, at_s, node_id=1) for each in what]
+
+
+def test_a_broker_that_closes_all_and_is_no_longer_told_of_is_gone_though_nobody_tries_to_reach_it() -> None:
+    lived = connection(0, 1, 10, **CLOSED), connection(1, 2, 10, **CLOSED), at_node()
+    (found,) = said("broker-gone", *lived, *stops("broker-gone", at_s=11))
+    assert (found.subject.broker, found.severity, found.count) == ("1", CRITICAL, 1)
+    assert "the cluster said that it stops or is not there any more" in found.message
+    (orderly,) = said("broker-gone", *lived, *stops("broker-stopping"))
+    assert orderly.severity == WARNING
+    back = change("broker-registered", 20, node_id=1)
+    (restart,) = said("broker-gone", *lived, *stops("broker-stopping"), back)
+    assert (restart.severity, restart.resolved_ns) == (NOTICE, 20 * SECOND)
+
+
+def test_a_broker_that_nobody_misses_is_not_gone_without_a_word_of_the_cluster_or_if_it_goes_on() -> None:
+    lived = connection(0, 1, 10, **CLOSED), at_node()
+    told = stops("broker-gone", at_s=11)
+    assert said("broker-gone", *lived, *told)
+    assert said("broker-gone", *lived) == []
+    assert said("broker-gone", *lived, *stops("broker-gone", at_s=90)) == []
+    assert said("broker-gone", *lived, *told, connection(1, 1, 90)) == []  # another goes on
+    assert said("broker-gone", connection(0, 1, 10), at_node(), *told) == []  # the client closed it
+    assert said("broker-gone", *lived, *stops("leader-moved")) == []
+    assert said("broker-gone", *lived, change("broker-gone", 11, node_id=2)) == []
+
+
+def test_a_broker_that_is_fenced_is_so_until_it_is_not() -> None:
+    rows = change("broker-fenced", 5, node_id=2, after="alive"), change("broker-unfenced", 9, node_id=2)
+    (found,) = said("broker-fenced", *rows)
+    assert (found.last_ns, found.resolved_ns) == (9 * SECOND, 9 * SECOND)
+    (still,) = said("broker-fenced", rows[0], change("broker-unfenced", 9, node_id=3))
+    assert still.last_ns == 5 * SECOND
+    assert "heartbeats came" not in found.message
 
 
 def test_four_elections_in_a_minute_are_a_storm() -> None:

@@ -146,6 +146,32 @@ def test_a_copy_out_of_sync_says_how_long() -> None:
     assert found.severity == still.severity == WARNING
 
 
+def test_copies_of_two_clusters_are_told_apart_by_address() -> None:
+    def at(cluster: str, host: str) -> tuple[type[ClusterBrokers], Row]:
+        return ClusterBrokers, row(
+            ClusterBrokers, cluster_id=cluster, node_id=2, host=host, port=9092, from_ns=0
+        )
+
+    places = at("a", "10.0.0.2"), at("b", "10.9.0.2")
+    for id, what, values in (
+        ("isr-shrunk", "isr-shrunk", {"before": "1,2", "after": "1", "node_id": 2}),
+        ("leader-moved", "leader-moved", {"before": "2", "after": "1", "node_id": 2}),
+    ):
+        rows = [change(what, 10, cluster_id=cluster, **values) for cluster in ("a", "b")]
+        both = said(id, *rows, *places)
+        assert [each.subject.broker for each in both] == ["10.0.0.2:9092", "10.9.0.2:9092"]
+        assert [each.subject.broker for each in said(id, rows[0], places[0])] == ["2"]
+
+
+def test_a_leader_that_moves_in_two_clusters_does_not_move_to_and_fro() -> None:
+    rows = [moved(at, "1", "2", cluster_id="a") for at in (10,)]
+    rows += [
+        moved(at, before, after, cluster_id="b") for at, before, after in ((20, "2", "1"), (30, "1", "3"))
+    ]
+    assert said("leader-flaps", *rows) == []
+    assert said("leader-flaps", *rows, moved(40, "3", "1", cluster_id="b"))
+
+
 def test_where_the_clock_was_set_back_nobody_knows_whether_a_copy_is_out_of_sync() -> None:
     rows = change("isr-shrunk", 70, before="1,2", after="1", node_id=2), change("isr-grown", 14, after="1,2")
     back = WHOLE._replace(set_back=((20 * SECOND, 60 * SECOND),), ends_earlier=True)
