@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from kdissect.analysis.fold import SECOND
+from kdissect.analysis.fold import SECOND, Row
 
 STEP_NS = 2 * SECOND
 """Steps of time by which silences are known: one begins and ends up to a step outside of what is told."""
 PAUSE_NS = 120 * SECOND
+ASKED_NS = SECOND // 4
+"""If a broker stands still, clients go on asking for longer than this."""
 SLEPT = "the capture paused or its clock was set, so nobody knows how long that was"
 """Why a rule does not judge what :meth:`JudgingContext.slept`."""
 
@@ -78,6 +81,11 @@ class JudgingContext(NamedTuple):
     """Times, from and to, of four seconds or more in which nobody at all asked, answered, connected or
     closed."""
 
+    halts: tuple[tuple[int, int], ...] = ()
+    """Those of the silences in which the capture or its clock stood still: requests waited, and were answered
+    at once after it, and nobody did anything meanwhile, not even the clients that send something every few
+    seconds."""
+
     set_back: tuple[tuple[int, int], ...] = ()
     """Times, from and to, at which the capture's clock was set back: what has an earlier time came later."""
 
@@ -87,9 +95,24 @@ class JudgingContext(NamedTuple):
 
     @property
     def pauses(self) -> tuple[tuple[int, int], ...]:
-        """Those of two minutes or more. Clients that wait for an answer give up and ask again sooner. So the
-        machine slept, its clock was set, or captures were put together."""
-        return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS)
+        """The halts, and silences of two minutes or more. Clients that wait for an answer give up and ask
+        again sooner. So the machine slept, its clock was set, or captures were put together."""
+        return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS or each in self.halts)
+
+    def with_halts(self, stalls: Iterable[Row]) -> JudgingContext:
+        """The same with the halts.
+
+        :param stalls: rows of :class:`~kdissect.analysis.stalls.Stalls`.
+        """
+        rows = list(stalls)
+        found = {
+            (begin, end)
+            for begin, end in self.silences
+            for row in rows
+            if 2 * (min(end, row["to_ns"]) - max(begin, row["from_ns"])) >= row["stalled_ns"]
+            and row["asked_last_ns"] < row["from_ns"] + ASKED_NS
+        }
+        return self._replace(halts=tuple(sorted(found)))
 
     def may_lack(self, from_ns: int, to_ns: int) -> bool:
         """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""
@@ -107,6 +130,11 @@ class JudgingContext(NamedTuple):
             return 0
         slept = (min(to_ns, end + STEP_NS) - max(from_ns, begin - STEP_NS) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
+
+    def halted_ns(self, from_ns: int, to_ns: int) -> int:
+        """How much of this time lies in the halts, at most."""
+        halted = (min(to_ns, end + STEP_NS) - max(from_ns, begin - STEP_NS) for begin, end in self.halts)
+        return sum(each for each in halted if each > 0)
 
     def slept(self, from_ns: int, to_ns: int) -> bool:
         """Whether a pause lies in this time, or the clock was set back, so that nobody knows how long it

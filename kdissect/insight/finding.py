@@ -128,6 +128,11 @@ class Finding:
         return self.subject_text or self.subject.text()
 
     @property
+    def lasts(self) -> bool:
+        """Whether it measures how long something took."""
+        return self.unit in _TIMES
+
+    @property
     def is_timed(self) -> bool:
         """Whether it rests on how long something took, or on how often something happened in a time."""
         return self.unit in _TIMES or self.cost_ns is not None or self.unit.endswith(_RATES)

@@ -12,8 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.payloads import Payloads
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -22,6 +25,7 @@ from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
+from kdissect.insight.nodes import are_several_clusters, names_of_several, nodes_by_address
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
 
@@ -129,12 +133,21 @@ def judge(
     :param rows: of every statistic that a rule needs.
     :param thresholds: those of the configuration, by rule.
     """
+    if Stalls in rows:
+        context = context.with_halts(rows[Stalls])
+    twins: frozenset[str] = frozenset()
+    if ClusterBrokers in rows and Positions in rows and are_several_clusters(rows[ClusterBrokers]):
+        nodes = nodes_by_address(rows[ClusterBrokers])
+        twins = names_of_several(rows[Positions], "group", nodes)
     said: dict[str, tuple[list[Finding], str | None]] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
         told = list(each.judge(facts))
-        known = [one for one in told if not _is_by_a_wrong_clock(each, one, context)]
-        if len(known) < len(told):
+        of_one = [one for one in told if each.category not in BY_GROUP or one.subject.group not in twins]
+        if len(of_one) < len(told):
+            facts.cannot_judge(TWINS)
+        known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
+        if len(known) < len(of_one):
             facts.cannot_judge(SLEPT)
         said[each.id] = known, facts.not_judged
         if isinstance(rows, RowsInTurn):
@@ -146,7 +159,8 @@ def judge(
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:
-    """Whether a finding rests on a time in which the clock was set back."""
+    """Whether a finding rests on a time in which the clock was set back, or lasted mainly because the clock
+    or the capture stood still."""
     if by.category == CAPTURE or by.id == CLOCK or context.first_ns is None or context.last_ns is None:
         return False
     if context.ends_earlier and by.category in IN_ORDER and found.severity in (NOTICE, INFO):
@@ -154,6 +168,12 @@ def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> b
     from_ns = found.first_ns if found.first_ns is not None else context.first_ns
     to_ns = found.last_ns if found.last_ns is not None else context.last_ns
     from_ns, to_ns = min(from_ns, to_ns), max(from_ns, to_ns)
+    if (
+        by.category in IN_ORDER
+        and found.lasts
+        and context.halted_ns(from_ns, to_ns) * 2 >= to_ns - from_ns > 0
+    ):
+        return True
     rests_on_it = context.was_set_back(from_ns, to_ns) or (context.ends_earlier and to_ns >= context.last_ns)
     return rests_on_it and (by.category in IN_ORDER or by.is_timed or found.is_timed)
 
@@ -192,6 +212,9 @@ IN_ORDER = frozenset(
 )
 """Categories of what happens one after the other. Where the clock was set back, what the capture has last
 need not be the end."""
+BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
+"""Categories that join by the name of the group what several connections tell."""
+TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

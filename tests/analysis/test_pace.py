@@ -72,6 +72,7 @@ def test_two_connections_that_wait_for_a_second_and_are_answered_together_show_a
     (row,) = fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 1_810, 2))
     assert (row["stalled_ns"], row["connections"], row["waiting"]) == (2 * SECOND, [1, 2], 2)
     assert row["from_ns"] == 500 * MILLISECOND
+    assert row["asked_last_ns"] == 700 * MILLISECOND
 
 
 ANSWERS: dict[str, dict[str, Any]] = {

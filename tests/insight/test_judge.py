@@ -8,16 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.analysis.fold import SECOND, Statistic
+from kdissect.analysis.cluster import ClusterBrokers
+from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.positions import Positions
+from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import Finding, FindingSubject
-from kdissect.insight.judge import CLEAR_NS, CLOCK, IN_ORDER, Judge, RowsInTurn, in_turn, judge, of_captures
+from kdissect.insight.judge import (
+    CLEAR_NS,
+    CLOCK,
+    IN_ORDER,
+    TWINS,
+    Judge,
+    RowsInTurn,
+    in_turn,
+    judge,
+    of_captures,
+)
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES, judged_file
+from tests.insight.made import row
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -105,6 +119,73 @@ def test_what_a_limit_of_time_decided_rests_on_the_clock(name: str) -> None:
     by = rules(found)["a"]
     assert not judge({"a": by._replace(thresholds={name: 1})}, {}, SET_BACK).findings
     assert judge({"a": by._replace(thresholds={"records": 1})}, {}, SET_BACK).findings
+
+
+STOOD = JudgingContext(0, 100 * SECOND, silences=((22 * SECOND, 40 * SECOND),))
+
+
+def stall(asked_last_s: float) -> Row:
+    ends = {"from_ns": 21 * SECOND, "to_ns": 41 * SECOND, "stalled_ns": 20 * SECOND}
+    return row(Stalls, **ends, asked_last_ns=round(asked_last_s * SECOND))
+
+
+@pytest.mark.parametrize(("asked_last_s", "halts"), [(21.2, 1), (21.25, 0), (24, 0)])
+def test_where_nobody_asked_any_more_the_capture_stood_still(asked_last_s: float, halts: int) -> None:
+    """If a broker stands still, clients still send what they send every few seconds."""
+    context = STOOD.with_halts([stall(asked_last_s)])
+    assert len(context.halts) == len(context.pauses) == halts
+    assert context.awake_ns(10 * SECOND, 60 * SECOND) == (50 - 22 * halts) * SECOND
+    assert STOOD._replace(silences=()).with_halts([stall(asked_last_s)]).halts == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [
+        ({"unit": "s", "first_ns": 20 * SECOND, "last_ns": 42 * SECOND}, False),
+        ({"unit": "s", "first_ns": 0, "last_ns": 45 * SECOND}, True),
+        ({"unit": "records", "first_ns": 20 * SECOND, "last_ns": 42 * SECOND}, True),
+        ({"unit": "s", "first_ns": 20 * SECOND, "last_ns": 42 * SECOND, "category": "network"}, True),
+    ],
+)
+def test_what_lasted_only_because_the_capture_stood_still_is_not_told(
+    more: dict[str, object], is_told: bool
+) -> None:
+    found = finding("a").changed(**{"category": "transactions", **more})
+    by = {"a": rules(found)["a"]._replace(category=found.category)}
+    assert bool(judge(by, {Stalls: [stall(21)]}, STOOD).findings) == is_told
+    assert judge(by, {Stalls: [stall(30)]}, STOOD).findings
+
+
+@pytest.mark.parametrize(
+    ("clusters", "category", "is_told"),
+    [
+        (("a", "b"), "groups", False),
+        (("a", "b"), "lag", False),
+        (("a", "b"), "produce", True),
+        (("a", "a"), "groups", True),
+        (("a", None), "groups", True),
+    ],
+)
+def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
+    clusters: tuple[str | None, str | None], category: str, is_told: bool
+) -> None:
+    hosts = ("10.0.0.1", "10.9.0.1")
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: [
+            row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
+            for cluster, host in zip(clusters, hosts, strict=True)
+        ],
+        Positions: [row(Positions, group="g", broker=f"{host}:9092") for host in hosts],
+    }
+    found = finding("a").changed(category=category, subject=FindingSubject(group="g"))
+    by = {"a": rules(found)["a"]._replace(category=category)}
+    told = judge(by, rows, JudgingContext())
+    assert bool(told.findings) == is_told
+    assert [each.why for each in told.not_judged] == ([] if is_told else [TWINS])
+    other = found.changed(subject=FindingSubject(group="h"))
+    assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, JudgingContext()).findings
+    rows[Positions].pop()
+    assert judge(by, rows, JudgingContext()).findings
 
 
 def test_an_effect_stands_below_its_cause() -> None:
