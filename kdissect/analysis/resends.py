@@ -36,6 +36,8 @@ _APPENDED_CODES = (7, 20)
 others to confirm it."""
 WINDOW_NS = 600 * SECOND
 """For how long a batch without a producer id may be sent again."""
+PASSED_ON_NS = SECOND // 20
+"""Clients wait for longer before they try again (``retry.backoff.ms``, 100 ms)."""
 _SOLE = 3
 """Batches that must follow each other by offset, before gaps in the offsets are taken for one's own."""
 _SEQUENCES = 1 << 31
@@ -127,8 +129,7 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
 
 
 def _without_copies(batches: Sequence[SentBatch]) -> Sequence[SentBatch]:
-    """The batches without those that a proxy passed on, if both of its sides were captured. Such a batch is
-    sent on another connection while the first one waits, and answered before it with the same offset."""
+    """The batches without those that a proxy passed on, if both of its sides were captured."""
     if len({each.connection for each in batches}) < 2:
         return batches
     found: list[SentBatch] = []
@@ -136,12 +137,23 @@ def _without_copies(batches: Sequence[SentBatch]) -> Sequence[SentBatch]:
     for each in batches:
         key = each.crc, each.records, each.sequence, each.offset
         one = latest.get(key)
-        is_copy = one is not None and one.connection != each.connection and each.done_ns <= one.done_ns
-        if is_copy and each.done_ns and each.state == GOOD and each.offset >= 0:
+        if one is not None and one.connection != each.connection and _is_passed_on(one, each):
             continue
         latest[key] = each
         found.append(each)
     return found
+
+
+def _is_passed_on(one: SentBatch, each: SentBatch) -> bool:
+    """Whether a proxy passed a batch on. It is sent on while the first one waits, and answered before it with
+    the same offset or error. If neither is answered, it is sent to another broker sooner than a client that
+    lost its connection tries again."""
+    if each.state != one.state or each.error != one.error:
+        return False
+    if each.state == UNANSWERED:
+        return each.broker != one.broker and each.ns - one.ns < PASSED_ON_NS
+    is_answered = each.state == REFUSED or (each.state == GOOD and each.offset >= 0)
+    return is_answered and 0 < each.done_ns <= one.done_ns
 
 
 def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:

@@ -30,10 +30,8 @@ class ClusterNode(NamedTuple):
 
     def may_meet(self, other: ClusterNode | None) -> bool:
         """Whether the other may be of the same cluster."""
-        return other is None or None in self.clusters | other.clusters or self.is_near(other)
-
-    def is_near(self, other: ClusterNode) -> bool:
-        """Whether one cluster tells of both."""
+        if other is None or None in self.clusters | other.clusters:
+            return True
         return not self.clusters.isdisjoint(other.clusters)
 
 
@@ -101,13 +99,17 @@ def addresses_of(row: Row) -> list[str]:
 
 def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:
     """Which node is at an address, by the rows of :class:`ClusterBrokers`. An address that nodes with several
-    numbers have had is left out."""
+    numbers have had is left out. What does not name its cluster is of the one that tells of the address."""
     found: dict[str, set[tuple[int, str | None]]] = {}
     for row in rows:
         for place in addresses_of(row):
             found.setdefault(place, set()).add((row["node_id"], row["cluster_id"]))
     return {
-        address: ClusterNode(next(iter(told))[0], frozenset(cluster for _, cluster in told))
+        address: ClusterNode(next(iter(told))[0], _clusters({cluster for _, cluster in told}))
         for address, told in found.items()
         if len({number for number, _ in told}) == 1
     }
+
+
+def _clusters(told: set[str | None]) -> frozenset[str | None]:
+    return frozenset(told - {None} or told)

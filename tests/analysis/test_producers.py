@@ -10,6 +10,7 @@ from kdissect.analysis.fold import Row
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, fold, rows_of
 from tests.analysis.produced import MS, START_MS, batch, fetch, produce
+from tests.tcp.segments import BROKER
 
 
 def only_row(*exchanges: Exchange) -> Row:
@@ -59,6 +60,36 @@ def test_what_a_proxy_passes_on_is_not_sent_again(
     data = numbered("a", sequence=0)
     values = {"offset": 5, "connection": 1, "answered_ms": 29, **copy}
     assert resends(only_row(produce(0, data, 5, answered_ms=30), produce(2, data, **values))) == expected
+
+
+@pytest.mark.parametrize(
+    ("copy", "count"),
+    [
+        ({}, 0),
+        ({"answered_ms": 31}, 1),  # answered after the first: sent again
+        ({"connection": 0}, 1),
+        ({"error": 7}, 1),
+        ({"error": 0, "offset": 5}, 1),
+    ],
+)
+def test_what_a_proxy_passes_on_and_the_broker_refuses_is_not_sent_again(
+    copy: dict[str, Any], count: int
+) -> None:
+    data = numbered("a", sequence=0)
+    values = {"error": 6, "connection": 1, "answered_ms": 29, **copy}
+    first = produce(0, data, error=6, answered_ms=30)
+    assert only_row(first, produce(2, data, **values))["resent"] == count
+
+
+@pytest.mark.parametrize(
+    ("ms", "port", "count"), [(2, 19_093, 0), (49, 19_093, 0), (50, 19_093, 1), (2, 19_092, 1)]
+)
+def test_what_a_proxy_passes_on_and_nobody_answers_is_not_sent_again(ms: int, port: int, count: int) -> None:
+    """A client waits before it tries again, and it tries the same broker."""
+    data = numbered("a", sequence=0)
+    copy = produce(ms, data, None, connection=1)
+    copy.broker_endpoint = BROKER[:-2] + port.to_bytes(2, "big")
+    assert only_row(produce(0, data, None), copy)["resent"] == count
 
 
 def test_a_refused_duplicate_was_absorbed() -> None:
