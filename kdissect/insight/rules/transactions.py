@@ -23,6 +23,7 @@ from kdissect.insight.finding import (
     Finding,
     FindingSubject,
 )
+from kdissect.insight.gaps import not_known
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, share, showing, span
 from kdissect.wording import plural
@@ -74,6 +75,10 @@ def _held(row: Row) -> str:
     )
 
 
+UNSEEN_NS = 5 * SECOND
+"""If bytes are missing, readers must have been held back until so long before the end of the capture."""
+
+
 @rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions,), held_s=10, late_s=10)
 def transaction_hanging(facts: Facts) -> Iterator[Finding]:
     """A transaction is open that should be over."""
@@ -93,6 +98,9 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
         if not held and not late:
             if slept_ns:
                 facts.cannot_judge(SLEPT)
+            continue
+        if facts.context.gap_bytes and end_ns - from_ns - held_ns >= UNSEEN_NS:
+            facts.cannot_judge(not_known("the end of a transaction"))
             continue
         measure_ns = age_ns if age_ns is not None else held_ns
         known = "" if late_ns is None else f"; its timeout is {span(late_ns)}"

@@ -14,7 +14,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import row, said, unjudged
+from tests.insight.made import WHOLE, row, said, unjudged
 
 SEVERITIES = {
     "transaction-hanging": CRITICAL,
@@ -81,6 +81,26 @@ def test_or_where_it_holds_readers_back_for_10_s() -> None:
     assert not judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND - 1))
     (found,) = judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND))
     assert (found.subject.topic, found.subject.partition) == ("t", 3)
+
+
+@pytest.mark.parametrize(("held_s", "told"), [(16, True), (15, False)])
+def test_where_bytes_are_missing_a_transaction_must_hold_readers_back_to_the_end(
+    held_s: int, told: bool
+) -> None:
+    """Its end may be among them, and nobody says so after."""
+    rows = transaction(
+        outcome="open",
+        end_ns=None,
+        begin_ns=80 * SECOND,
+        held_topic="t",
+        held_offsets=7,
+        held_ns=held_s * SECOND,
+    )
+    lossy = WHOLE._replace(gap_bytes=9)
+    facts = {Transactions: [rows]}
+    assert said("transaction-hanging", facts)
+    assert bool(said("transaction-hanging", facts, context=lossy)) == told
+    assert bool(unjudged("transaction-hanging", facts, context=lossy)) != told
 
 
 def test_an_open_transaction_is_as_old_as_the_clock_proves() -> None:
