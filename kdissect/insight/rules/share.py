@@ -9,6 +9,7 @@ from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.share import Share
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import not_known
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, seconds, some
 from kdissect.wording import plural
@@ -90,11 +91,15 @@ def share_lock_expired(facts: Facts) -> Iterator[Finding]:
 
 @rule("share-poison", CRITICAL, CERTAIN, needs=(Share,), deliveries=3)
 def share_poison(facts: Facts) -> Iterator[Finding]:
-    """Records reached their delivery limit and are given to nobody any more."""
+    """Records reached their delivery limit and are given to nobody any more. If bytes are missing, only the
+    default limit shows that it is one."""
     for subject, rows in _partitions(facts):
         failed = [row for row in rows if row["given_up"]]
         deliveries = max((row["max_delivery_count"] or 0 for row in rows), default=0)
         if not failed or deliveries < facts.limit("deliveries"):
+            continue
+        if facts.context.gap_bytes and deliveries != DEFAULT_LIMIT:
+            facts.cannot_judge(not_known("acknowledgements"))  # a member may have accepted it
             continue
         given_up = _total(rows, "given_up")
         yield facts.finding(

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.share import Share
 from kdissect.insight.finding import CERTAIN, LIKELY
+from tests.insight.made import WHOLE, said, unjudged
 from tests.insight.rules.test_groups import rebalance, step, told
 
 
@@ -60,6 +62,16 @@ def test_members_of_a_partition_count_together() -> None:
 def test_records_that_are_given_up(deliveries: int, confidence: str | None) -> None:
     found = told("share-poison", share=[share(given_up=1, max_delivery_count=deliveries)])
     assert [each.confidence for each in found] == ([confidence] if confidence else [])
+
+
+@pytest.mark.parametrize(("deliveries", "count"), [(5, 1), (3, 0)])
+def test_where_bytes_are_missing_a_member_may_have_accepted_what_seems_given_up(
+    deliveries: int, count: int
+) -> None:
+    rows = {Share: [share(given_up=1, max_delivery_count=deliveries)]}
+    lossy = WHOLE._replace(gap_bytes=9)
+    assert len(said("share-poison", rows, context=lossy)) == count
+    assert len(unjudged("share-poison", rows, context=lossy)) == 1 - count
 
 
 def test_a_lock_that_ran_out() -> None:
