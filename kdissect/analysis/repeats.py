@@ -173,9 +173,8 @@ class _Repeat:
             self.client_id = exchange.client_id
         self.span.add(ns, number)
         self.count += 1
-        if (
-            not code or not exchange.behind_ns
-        ):  # one that was sent before the last was refused tries nothing again
+        if not code or not exchange.behind_ns:
+            # One that was sent before the last was refused tries nothing again.
             self.at_once.go_on(ns, number, content, AT_ONCE_NS)
         self.soon.go_on(ns, number, 0, SOON_NS)
         if len(self.exchanges) < EVIDENCE:
