@@ -6,15 +6,19 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from kdissect.feed.batches import Feed
 from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.findings import FindingsPage
+from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.widgets.table import VirtualTable
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
 """Pressed again and again. Each changes what is shown: one that changes nothing would be answered by the next
@@ -31,8 +35,10 @@ COLUMN_FILTERS = (
 DEEP_FILTER = "fetch.request.maxWaitMs == 500"
 LOOKED_AT_SECONDS = 4.0
 """How long people look at the first page before they open another."""
-FRAME_SECONDS = 1.0
-"""A key that changes nothing has no frame; that is told after so long."""
+FRAME_SECONDS, FILL_SECONDS = 2.0, 2.0
+"""How long is waited for the frame of a key, and for what a screen shows later."""
+SLOWEST = 5
+"""So many keys are told one by one, the slowest first."""
 
 
 class Figure(NamedTuple):
@@ -54,22 +60,43 @@ class Figure(NamedTuple):
         return self.limit is None or self.value <= self.limit
 
 
+class Seen(NamedTuple):
+    """What keys change: which screen is shown, and where its lists stand."""
+
+    screen: Screen[Any]
+    cursors: tuple[int, ...]
+    tops: tuple[int, ...]
+    """The first rows that are on the screen."""
+
+
 class Watched(Kdissect):
-    """The application, which tells when it drew."""
+    """The application, which tells when it drew and what was in the frame."""
 
     since = 0.0
     """When everything began, by :func:`time.time`."""
-    drawn_at = worked = 0.0
-    """When it drew last, and how much processor time its thread had taken by then."""
+    drawn_at = answered_at = worked = 0.0
+    """When it drew last, when it drew what a key changed, and how much processor time its thread had taken by
+    then."""
+    before: Seen | None = None
+    """What was to be seen before the key."""
     drawn: asyncio.Event
-    """Set when it drew."""
+    """Set when it drew something else than what was to be seen before the key."""
     first_page = 0.0
     """Seconds from the start to the first frame with exchanges; 0 before."""
 
+    def seen(self) -> Seen:
+        """What keys change, as it is now."""
+        tables = [each for each in self.screen.query(VirtualTable) if each.display]
+        cursors = tuple(each.cursor for each in tables)
+        return Seen(self.screen, cursors, tuple(each.scroll_offset.y for each in tables))
+
     def _display(self, screen: Any, renderable: Any) -> None:
         super()._display(screen, renderable)
-        self.drawn_at, self.worked = time.perf_counter(), time.thread_time()
-        self.drawn.set()
+        self.drawn_at, worked = time.perf_counter(), time.thread_time()
+        if screen is self.screen and not self.drawn.is_set() and self.seen() != self.before:
+            self.worked = worked
+            self.answered_at = self.drawn_at
+            self.drawn.set()
         if (
             not self.first_page
             and isinstance(screen, FindingsPage)
@@ -84,6 +111,10 @@ class Answer(NamedTuple):
     waited: float
     worked: float
     """Processor time of the thread that draws: it is the same on a machine that is busy."""
+    handled: float
+    """How long it took until the key had been dealt with. Then the frame remains to be drawn."""
+    where: str = ""
+    """The screen and the key."""
 
 
 class Bench:
@@ -93,14 +124,38 @@ class Bench:
         self.app, self.pilot = app, pilot
 
     async def key_to_frame(self, key: str) -> Answer | None:
-        """What a key took to the frame that answers it; None if none does."""
-        self.app.drawn.clear()
+        """What a key took to the frame that shows what it changed; None if it changed nothing."""
+        app = self.app
+        app.drawn.clear()
+        app.before = before = app.seen()
+        where = f"{type(app.screen).__name__} {key}"
         began, worked = time.perf_counter(), time.thread_time()
-        self.app.simulate_key(key)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.app.drawn.wait(), FRAME_SECONDS)
-            return Answer(self.app.drawn_at - began, self.app.worked - worked)
-        return None
+        app.simulate_key(key)
+        await self._dealt_with()
+        handled = time.perf_counter() - began
+        if app.seen() == before:
+            return None
+        await asyncio.wait_for(app.drawn.wait(), FRAME_SECONDS)
+        return Answer(app.answered_at - began, app.worked - worked, handled, where)
+
+    async def _dealt_with(self) -> None:
+        """Wait until the key has gone the way of every key: the application, what has the focus, and all
+        that this lies in."""
+        app = self.app
+        for node in (app, *(app.focused or app.screen).ancestors_with_self):
+            passed = asyncio.Event()
+            node.call_later(passed.set)
+            await passed.wait()
+
+    async def until_filled(self) -> float | None:
+        """How long after the frame of a screen its figures are there too; None if they are not there soon:
+        no row may come of what was read so far."""
+        began = time.perf_counter()
+        while not is_filled(self.app):
+            if time.perf_counter() - began > FILL_SECONDS:
+                return None
+            await asyncio.sleep(0.005)
+        return time.perf_counter() - began
 
     async def keys(self, count: int, pause: float = 0.02) -> list[Answer]:
         """What so many keys took."""
@@ -122,6 +177,14 @@ class Bench:
         return time.perf_counter() - began
 
 
+def is_filled(app: Kdissect) -> bool:
+    """Whether the screen that is shown has what is made beside it: figures, or the chosen exchange."""
+    page = app.screen
+    if isinstance(page, StatisticsPage):
+        return page.counted is not None or not page.asked()
+    return not isinstance(page, ExchangesPage | RecordsPage) or page.is_at_rest
+
+
 def memory() -> int:
     """Bytes of this process that are in memory."""
     with open("/proc/self/statm", encoding="ascii") as file:
@@ -141,7 +204,8 @@ def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -
     """What keys took: half of them, and nearly all."""
     for percent in (50, 99):
         at_most = limit if percent == 99 else None
-        waited, worked = (_percentile(each, percent) for each in zip(*answers, strict=True))
+        waited = _percentile((each.waited for each in answers), percent)
+        worked = _percentile((each.worked for each in answers), percent)
         yield _ms(f"{name}, p{percent}", waited, at_most)
         yield _ms("  of processor time", worked)
 
@@ -204,24 +268,40 @@ async def _measure_all_screens(bench: Bench, keys: int, wait: float) -> list[Fig
 
 
 async def _all_screens(bench: Bench, keys: int, when: str) -> list[Figure]:
-    """How soon each screen is there, and how soon it answers keys."""
-    opened, pressed, out = [], [], []
+    """How soon each screen is there, how soon it has what is made beside it, and how soon it answers keys."""
+    opened, pressed, filled, out = [], [], [], []
+    unmoved = 0
     for name, key in PAGE_KEYS.items():
         answer = await bench.key_to_frame(key)
         if answer is not None:
             opened.append(answer)
             out.append(_ms(f"  {PAGES[name]}", answer.waited))
+            taken = await bench.until_filled()
+            filled += [] if taken is None else [taken]
+            out.append(_ms("    filled after that", FILL_SECONDS if taken is None else taken))
         await asyncio.sleep(0.3)
         for each in KEYS_OF_ALL[:keys]:
             answer = await bench.key_to_frame(each)
             if answer is not None:
                 pressed.append(answer)
+            else:
+                unmoved += 1
             await asyncio.sleep(0.05)
+    slowest = sorted(pressed, key=lambda each: -each.waited)[:SLOWEST]
     return [
         *_of_keys(f"key to another screen {when}", opened),
         *out,
+        _ms(f"a screen is filled {when}, p50", _percentile(filled or [FILL_SECONDS], 50)),
         *_of_keys(f"key on all screens {when}", pressed, 50),
+        Figure("  keys that had nothing to change", unmoved, ""),
+        *(figure for each in slowest for figure in _told(each)),
     ]
+
+
+def _told(answer: Answer) -> Iterator[Figure]:
+    yield _ms(f"  {answer.where}", answer.waited)
+    yield _ms("    dealt with after", answer.handled)
+    yield _ms("    of processor time", answer.worked)
 
 
 async def _filters(bench: Bench) -> list[Figure]:
