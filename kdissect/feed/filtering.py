@@ -13,6 +13,7 @@ Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -40,8 +41,14 @@ MORE = 1.25
 """How many times as many exchanges there must be before it is seen anew what is slow among them."""
 
 
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Text without anything that needs an escape."""
+
+
 def quoted(text: str) -> str:
     """Text as a filter writes it, with escapes for what cannot be seen."""
+    if _PLAIN.fullmatch(text):  # as most names are
+        return f'"{text}"'
     return '"' + "".join(map(_escaped, text)) + '"'
 
 

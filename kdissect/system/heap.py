@@ -53,12 +53,14 @@ def keep_what_there_is() -> None:
     gc.set_threshold(*_LOOK_AFTER)
 
 
-def look_at_all() -> None:
-    """Look for cycles among all objects that came since :func:`keep_what_there_is`, if there are many. It may
-    take as long as some frames. Without it, what is drawn while a large file is read leaves tens of
-    megabytes."""
-    if gc.get_count()[2] >= _WORTH_A_LOOK:
-        gc.collect()
+def look_at_all() -> bool:
+    """Look for cycles among all objects that came since :func:`keep_what_there_is`, if there are many; gives
+    whether that was done. It may take as long as some frames. Without it, what is drawn while a large file is
+    read leaves tens of megabytes."""
+    if gc.get_count()[2] < _WORTH_A_LOOK:
+        return False
+    gc.collect()
+    return True
 
 
 @contextmanager

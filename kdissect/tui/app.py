@@ -242,8 +242,10 @@ class Kdissect(Host):
         self._resting = None
         if time.monotonic() < self._touched_at + REST_SECONDS:
             self._tidy_at_rest()
-        else:
-            look_at_all()
+        elif look_at_all() and self.screen_stack and self._here() is not None:
+            # What outlived it are lines of screens, which stay: each look would take longer than the last.
+            # What belongs to a dialog goes with it.
+            keep_what_there_is()
 
     def _await_first(self) -> None:
         """Take in the first exchanges as soon as they are there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from textual.dom import DOMNode
@@ -104,5 +105,28 @@ def test_no_screen_is_made_while_keys_come_or_a_dialog_is_open() -> None:
             app._touched_at = 0.0
             app._prepare()
             assert [page.is_running for page in app.pages.values()] == before
+
+    asyncio.run(run())
+
+
+def test_lines_of_a_screen_are_looked_at_once_and_those_of_a_dialog_are_not_kept() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            with (
+                mock.patch("kdissect.tui.app.look_at_all", return_value=True) as looked,
+                mock.patch("kdissect.tui.app.keep_what_there_is") as kept,
+            ):
+                app._touched_at = 0.0
+                app._rested()
+                assert kept.call_count == looked.call_count == 1
+                looked.return_value = False  # there was too little to look at
+                app._rested()
+                looked.return_value = True
+                await press(pilot, "question_mark")
+                app._touched_at = 0.0
+                app._rested()
+                assert kept.call_count == 1
+                await press(pilot, "escape")
 
     asyncio.run(run())

@@ -32,9 +32,10 @@ _MISSING = {
 """What is meant where one side of an exchange is missing, by the reason."""
 
 
-def text_of(row: Row, time_text: Callable[[int], str], room: int) -> list[TextLine]:
+def text_of(row: Row, shown_by: str | None, time_text: Callable[[int], str], room: int) -> list[TextLine]:
     """The whole text of a row of the list.
 
+    :param shown_by: the filter that shows its exchanges, if there is one.
     :param time_text: writes a time.
     :param room: cells of a line.
     """
@@ -46,8 +47,8 @@ def text_of(row: Row, time_text: Callable[[int], str], room: int) -> list[TextLi
     else:
         for text in filter(None, (row["said"], _MISSING.get(row["reason"] or ""))):
             out += [TextLine(""), *(TextLine(part) for part in fold_text(sanitise(text, None), room))]
-    if row["filter"] is not None:
-        see = paragraph(f"{row['filter']}  (Enter; i shows what led to the first)", "", "see", room)
+    if shown_by is not None:
+        see = paragraph(f"{shown_by}  (Enter; i shows what led to the first)", "", "see", room)
         out += [TextLine(""), *(TextLine(part, "fact") for part in see)]
     return out
 

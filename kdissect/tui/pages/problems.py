@@ -107,11 +107,20 @@ def _row(severity: str, what: str, count: int, key: object, **more: object) -> R
     return {"severity": severity, "what": what, "count": count, "key": key, **rest, **more}
 
 
-def _error(row: Row) -> Row:
-    name = row["error"]
-    parts = [f"errors == {quoted(name)}"]
+def filter_of(row: Row) -> str | None:
+    """The filter that shows the exchanges of a row; None if no filter does. That of an error is made when
+    it is asked for: there may be thousands of rows."""
+    if row["error_code"] is None:
+        text: str | None = row["filter"]
+        return text
+    parts = [f"errors == {quoted(row['what'])}"]
     parts += [f"{each} == {quoted(row[each])}" for each in _ASKED if row[each] is not None]
     parts.append(f"client.ip == {row['client'].strip('[]')} and broker == {quoted(row['broker'])}")
+    return " and ".join(parts)
+
+
+def _error(row: Row) -> Row:
+    name = row["error"]
     known = errors().get(row["error_code"])
     return _row(
         row["error_class"],
@@ -122,7 +131,6 @@ def _error(row: Row) -> Row:
         number=row["first_exchange"],
         error_code=row["error_code"],
         said=None if known is None else f"{name}: {known.meaning}",
-        filter=" and ".join(parts),
     )
 
 
@@ -253,7 +261,9 @@ class ProblemsPage(StatisticsPage):
         row, pane = self.chosen_row(), self.query_one("#said", TextPane)
         self.set_class(row is None, "-none")
         if row is not None:
-            pane.show_folded(partial(text_of, row, self.clock.text), stay=row["key"] == self._of)
+            pane.show_folded(
+                partial(text_of, row, filter_of(row), self.clock.text), stay=row["key"] == self._of
+            )
             self._of = row["key"]
 
     @on(TextPane.Chosen)
@@ -267,11 +277,10 @@ class ProblemsPage(StatisticsPage):
         return number
 
     def filter_of(self, row: Row) -> str | None:
-        text: str | None = row["filter"]
-        return text
+        return filter_of(row)
 
     def open(self, row: Row) -> None:
-        if row["filter"] is None:
+        if filter_of(row) is None:
             self.say(f"this belongs to no exchange: {row['said']}")
         else:
             super().open(row)

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect.tui.lists.problem_text import text_of
-from kdissect.tui.pages.problems import ProblemsPage, other_rows
+from kdissect.tui.pages.problems import ProblemsPage, filter_of, other_rows
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
@@ -63,7 +63,10 @@ def test_a_fault_and_a_missing_side_say_what_they_mean() -> None:
             page = page_of(pilot)
             index = page.kdissect.index
             rows = other_rows(index, page.kdissect.shown.places, False)
-            told = {row["what"]: " ".join(each.text for each in text_of(row, str, 100)) for row in rows}
+            told = {
+                row["what"]: " ".join(each.text for each in text_of(row, filter_of(row), str, 100))
+                for row in rows
+            }
             assert "not all bytes of a frame were captured" in told["frame: cut-frame"]
             assert "first in packet" in told["frame: cut-frame"]
             assert "The connection ended before the response came." in told["missing: connection closed"]
