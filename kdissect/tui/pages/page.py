@@ -33,6 +33,12 @@ LOW, BARS, TINY, LEAST = 30, 24, 20, 14
 """With fewer lines than these drawings are lower; panes have no bars between them; no screen is named;
 drawings are as low as can be."""
 
+TEXTUALS_OWN = (
+    *("_repaint_required", "_layout_required", "_scroll_required"),
+    *("_dirty_widgets", "_compositor"),
+)
+"""What a screen of Textual keeps of what is due to be drawn. No public name tells it."""
+
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
@@ -221,9 +227,10 @@ class Page(Screen[None]):
         return self.app.theme, frozenset(self.app.get_pseudo_classes()), frozenset(self.app.classes)
 
     def _on_timer_update(self) -> None:
-        """Draw what changed. If a layout and the whole screen are due, Textual draws the screen twice. Here
-        the layout knows of it, and draws it once."""
-        if self._repaint_required and (self._layout_required or self._scroll_required):
+        """Draw what changed. If a layout and the whole screen are due, Textual 8 draws the screen twice. Here
+        the layout knows of it, and draws it once. Without :data:`TEXTUALS_OWN`, Textual draws as it likes."""
+        knows = all(hasattr(self, name) for name in TEXTUALS_OWN)
+        if knows and self._repaint_required and (self._layout_required or self._scroll_required):
             self._dirty_widgets.add(self)
             self._repaint_required = self not in self._compositor.visible_widgets
         super()._on_timer_update()

@@ -11,11 +11,13 @@ import pytest
 from textual._compositor import Compositor
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from kdissect.settings.places import PAGE_KEYS
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.page import TEXTUALS_OWN, Page
 from kdissect.tui.widgets.bars import StatusLine
 from kdissect.tui.widgets.table import VirtualTable
 from tests.amount import some
@@ -43,7 +45,7 @@ class Later:
     def __init__(self) -> None:
         self._whole = decoded(CAPTURE)
         self.source, self.descriptor = self._whole.source, self._whole.descriptor
-        self.capture, self.gives = None, False
+        self.capture, self.silence, self.gives = None, None, False
 
     def poll(self) -> list[Any]:
         return list(self._whole.poll()) if self.gives else []
@@ -113,13 +115,33 @@ def test_the_footer_does_not_say_the_key_of_a_row_where_there_is_none() -> None:
     with_app(step, "exchanges")
 
 
-def test_a_layout_and_a_whole_frame_are_drawn_in_one() -> None:
+def test_textual_still_has_what_the_drawing_of_a_page_relies_on() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        gone = [name for name in TEXTUALS_OWN if not hasattr(app.screen, name)]
+        gone += [name for name in ("_on_timer_update",) if name not in vars(Screen)]
+        assert not gone, f"Textual changed; see whether Page._on_timer_update is still needed: {gone}"
+
+    with_app(step, "exchanges")
+
+
+@pytest.mark.parametrize(("by", "frames"), [(Page, 1), (Screen, 2)], ids=["here", "by Textual itself"])
+def test_a_layout_and_a_whole_frame_are_drawn_in_one(by: type[Screen[Any]], frames: int) -> None:
     async def step(app: Kdissect, pilot: Pilot[None]) -> None:
         screen = app.screen
         drawn = Compositor.render_update
-        with mock.patch.object(Compositor, "render_update", autospec=True, side_effect=drawn) as frames:
+        with mock.patch.object(Compositor, "render_update", autospec=True, side_effect=drawn) as done:
             screen._layout_required = screen._repaint_required = True
-            screen._on_timer_update()
-        assert frames.call_count == 1
+            by._on_timer_update(screen)
+        told = "Textual itself draws once: Page._on_timer_update can go"
+        assert done.call_count == frames, told if by is Screen else done.call_args_list
+
+    with_app(step, "exchanges", drawn=True)
+
+
+def test_a_textual_without_these_names_draws_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdissect.tui.pages.page.TEXTUALS_OWN", ("_of_another_version",))
+
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        assert "exchanges" in await shown_after(pilot, "2", "1")
 
     with_app(step, "exchanges", drawn=True)
