@@ -149,13 +149,15 @@ def bar(row: Row | None) -> str:
 
 
 def in_words(row: Row | None) -> str:
-    """How much time each part took in all, and of it, the largest first."""
+    """How much time each part took in all, and of it, the largest first. No-break spaces keep signs and their
+    words on one line."""
     found = {} if row is None else sums(row)
     whole = sum(found.values())
     if row is None or not whole:
         return "the parts of these response times are not known"
     told = [
-        f"{part.sign} {part.words} {duration(found[part.column])} ({100 * found[part.column] / whole:.0f} %)"
+        f"{part.sign}\u00a0{part.words} "
+        f"{duration(found[part.column])} ({100 * found[part.column] / whole:.0f} %)"
         for part in sorted(PARTS, key=lambda each: -found[each.column])
         if found[part.column]
     ]

@@ -34,6 +34,6 @@ def test_what_is_not_known_is_said_and_has_no_bar() -> None:
 def test_words_begin_with_the_largest() -> None:
     text = in_words(row(behind=300, served=100, broker=100, think=5_000))
     assert text.startswith(
-        "400 ms in all:   ▒ waiting behind another request 300 ms (75 %)   █ the broker worked"
+        "400 ms in all:   ▒\u00a0waiting behind another request 300 ms (75 %)   █\u00a0the broker worked"
     )
     assert "the client between answer and request 5.00 s" in text

@@ -27,6 +27,7 @@ from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import CLIENT, TOPIC, Subject, subject
 from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
 from kdissect.tui.pages.page import BARS, LOW, TINY
@@ -38,6 +39,8 @@ SHADES = " ·░▒▓█"
 """None, few … as many as anywhere."""
 _LABEL, _COUNT = 10, 9
 """Cells of the first columns."""
+_PADDING = 2
+"""Cells beside the text of the parts."""
 _OTHER_LINES = 7
 """Lines of the screen that are neither of the list nor of the heat map: the parts have up to three."""
 
@@ -295,6 +298,7 @@ class LatencyPage(GroupedPage):
 
     def on_resize(self) -> None:
         self._share_room()
+        self._tell_parts()
 
     def _share_room(self) -> None:
         """The list has as many lines as it needs, as far as the heat map has room for the usual bands."""
@@ -306,14 +310,20 @@ class LatencyPage(GroupedPage):
 
     def cursor_moved(self) -> None:
         row, index, shown = self.chosen_row(), self.kdissect.index, self.kdissect.shown
-        said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
-        self.query_one("#parts", Static).update(Text(said))
+        self._tell_parts()
         if row is not None and index.first_ns is not None:
             more = [(name, sanitise(row[name])) for name in ("broker", "client_id") if row[name] is not None]
             places = shown.places if shown.is_filtered else index.order()
             title = " ".join([_api(row), *(text for _, text in more)])
             self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
             self.query_one("#heat", VirtualTable).rows_changed()
+
+    def _tell_parts(self) -> None:
+        """Write the parts of the row under the cursor in lines in which each sign stands before its words."""
+        row = self.chosen_row()
+        said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
+        lines = fold_text(said, self.app.size.width - _PADDING) if said else []
+        self.query_one("#parts", Static).update(Text("\n".join(lines)))
 
     def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))

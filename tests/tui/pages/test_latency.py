@@ -10,6 +10,7 @@ import pytest
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import BANDS_NS
+from kdissect.present.lanes import PARTS
 from kdissect.tui.pages.latency import SHADES, Heat, HeatTable, places_of
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
@@ -103,5 +104,21 @@ def test_the_heat_map_is_there_whole_or_it_is_said_where_it_is(height: int, band
             text = await shown_after(pilot, "5")
             assert ("over time: from 20 lines" in text) is (bands == 0)
             assert len(re.findall(r"^ *[≥<] \d", text, re.M)) == bands
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("width", [80, 120, 240])
+def test_the_sign_of_a_part_stands_on_the_line_of_its_words(width: int) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "leader-killed.pcapng.gz"), width, 40) as pilot:
+            seen = 0
+            text = await shown_after(pilot, "5")
+            for _ in range(8):
+                lines = [line.rstrip() for line in text.splitlines() if not re.match(" +[≥<]", line)]
+                seen += any("network" in line for line in lines)
+                assert not [line for line in lines if line.endswith(tuple(f" {each.sign}" for each in PARTS))]
+                text = await shown_after(pilot, "j")
+            assert seen
 
     asyncio.run(run())
