@@ -94,6 +94,10 @@ class Feed(Protocol):
         """How the capture goes, if there is one that goes on."""
 
     @property
+    def silence(self) -> str | None:
+        """Why nothing of Kafka's comes from a capture that goes on, in a line; None if it is not known."""
+
+    @property
     def descriptor(self) -> int:
         """The descriptor of the spool, for processes that read it too."""
 

@@ -73,6 +73,10 @@ class Decoder(Companion[FeedBatch]):
     def capture(self) -> Status | None:
         return None
 
+    @property
+    def silence(self) -> str | None:
+        return None
+
     def death(self) -> str:
         return f"{super().death()}; what it had decoded is shown"
 
@@ -99,6 +103,10 @@ class Decoded:
 
     @property
     def capture(self) -> Status | None:
+        return None
+
+    @property
+    def silence(self) -> str | None:
         return None
 
     def poll(self) -> list[FeedBatch | Ended]:

@@ -28,8 +28,8 @@ class Live(Decoder):
         self._session = session
         self._silence = silence
         self._silent_at = time.monotonic() + SILENCE_SECONDS
-        self._said: list[str] = []
-        """What is to be told beside the capture's own notes."""
+        self._why_silent: str | None = None
+        """To be told beside the capture's own notes."""
         self._told = 0
         """How many of both kinds were."""
         self._latest = FeedBatch()
@@ -42,7 +42,11 @@ class Live(Decoder):
     @property
     def capture(self) -> Status | None:
         status = self._session.status()
-        return status._replace(notes=(*status.notes, *self._said))
+        return status if self.silence is None else status._replace(notes=(*status.notes, self.silence))
+
+    @property
+    def silence(self) -> str | None:
+        return self._why_silent
 
     def poll(self) -> list[FeedBatch | Ended]:
         out = super().poll()
@@ -75,11 +79,11 @@ class Live(Decoder):
         return ended if death is None else Ended(death)
 
     def _say(self) -> None:
-        self._said.append(self._silence.say(self._session.status()))
+        self._why_silent = self._silence.say(self._session.status())
 
     def _has_news(self) -> bool:
         """Whether there is something to tell of the capture that was not there at the last call."""
-        said = len(self._said) + self._session.status().said
+        said = (self._why_silent is not None) + self._session.status().said
         before, self._told = self._told, said
         return said != before
 

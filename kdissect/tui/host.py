@@ -209,7 +209,7 @@ class Host(QuietApp):
         if len(index):
             return []
         if self.ended is None and not dark:
-            return list(self.feed.capture.notes) if self.feed.capture is not None else []
+            return [] if self.feed.silence is None else [self.feed.silence]
         if self.ended is not None and self.ended.reason is not None:
             return []  # it was not read to its end, which is told: the rest may hold Kafka
         if not index.packets and self.unread():

@@ -159,11 +159,13 @@ def test_drops_and_what_waits_are_told(piped: Piped) -> None:
 
 def test_silence_is_told_though_no_packets_come(piped: Piped, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(piped.feed, "_silent_at", 0.0)
+    assert piped.feed.silence is None
 
     def is_told() -> bool:
         piped.poll()
         status = piped.feed.capture
-        return status is not None and any("so far" in note for note in status.notes)
+        assert status is not None
+        return any("so far" in note for note in status.notes) and piped.feed.silence == status.notes[-1]
 
     assert wait_until(is_told, 20)
     monkeypatch.setattr(piped.feed, "_look_at", 0.0)

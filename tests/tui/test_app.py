@@ -38,6 +38,7 @@ class Slow:
         self.source = self._whole.source
         self.descriptor = self._whole.descriptor
         self.capture: Status | None = None
+        self.silence: str | None = None
         batches = [each for each in self._whole.poll() if isinstance(each, FeedBatch)]
         self._rows = b"".join(each.rows for each in batches)
         self._texts = [text for each in batches for text in each.texts]
@@ -258,3 +259,24 @@ def test_before_the_end_it_is_one() -> None:
 
     with pytest.raises(NoMatches):
         asyncio.run(run())
+
+
+def test_only_a_reason_stands_as_the_reason_of_an_empty_list() -> None:
+    async def run() -> None:
+        feed = Slow()
+        feed.source = feed.source._replace(is_live=True)
+        feed.capture = Status(notes=("the clock was set back by 3.0 s",))
+        async with running(Kdissect(feed), 120, 40) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            for key in "19":
+                lines = (await shown_after(pilot, key)).splitlines()
+                assert not [line for line in lines[1:] if "the clock was set back" in line]
+                assert app.why_nothing() == []
+            feed.silence = "no packet has come so far"
+            app.screen.index_grew()  # type: ignore[attr-defined]
+            await settle(pilot)
+            assert app.why_nothing() == ["no packet has come so far"]
+            assert "no packet has come so far" in screen_text(app)
+
+    asyncio.run(run())

@@ -350,7 +350,7 @@ def test_while_nothing_is_decoded_yet_that_is_said() -> None:
         def __init__(self) -> None:
             self._whole = decoded(ERRORS)
             self.source, self.descriptor = self._whole.source, self._whole.descriptor
-            self.capture = None
+            self.capture = self.silence = None
 
         def poll(self) -> list[object]:
             return []
