@@ -22,6 +22,7 @@ from kdissect.analysis.declared import (
     PLAIN,
     TIME,
     TOPIC_COLUMN,
+    Declared,
 )
 from kdissect.analysis.fold import Row
 from kdissect.feed.counting import Asked
@@ -167,6 +168,23 @@ def filter_of(name: str, row: Row) -> str | None:
     return " and ".join(parts) or None
 
 
+def _names_exchanges(column: Declared) -> bool:
+    """Whether a column has numbers of exchanges, not how many there are."""
+    if column.type == "int64s":
+        return column.name.endswith("exchanges")
+    return column.name == "number" or column.name.endswith("exchange")
+
+
+def exchange_of(name: str, row: Row) -> int | None:
+    """The number of the first exchange that a row names; None if it names none."""
+    for column in filter(_names_exchanges, STATISTICS[name].columns):
+        value = row[column.name]
+        found: int | None = (value[0] if value else None) if column.type == "int64s" else value
+        if found is not None:
+            return found
+    return None
+
+
 class FactsPage(StatisticsPage):
     """The list of statistics with what each tells, and the rows of the one under its cursor. Enter goes to
     the rows, and from a row to its exchanges.
@@ -268,6 +286,17 @@ class FactsPage(StatisticsPage):
         super().tell()
         if table.has_focus and cell_len(about) > widest > 0:
             self.say(f"{self.what()}   {about}")
+
+    @property
+    def has_story(self) -> bool:
+        return super().has_story and any(map(_names_exchanges, STATISTICS[self.chosen].columns))
+
+    def exchange_of(self, row: Row) -> int | None:
+        return exchange_of(self.chosen, row)
+
+    def near(self, row: Row) -> int | None:
+        number = self.exchange_of(row)
+        return None if number is None else self.kdissect.place_of(number)
 
     def filter_of(self, row: Row) -> str | None:
         return filter_of(self.chosen, row)

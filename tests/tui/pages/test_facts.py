@@ -19,7 +19,8 @@ from kdissect.present.form import Clock
 from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages import facts
-from kdissect.tui.pages.facts import FactsPage
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.facts import FactsPage, exchange_of
 from kdissect.tui.pages.statistics import StatisticsPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
@@ -220,3 +221,34 @@ def test_a_table_is_sorted_and_saved_whole(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert rows
     assert set(rows[0]) == {each.name for each in STATISTICS["producers"].columns}
+
+
+def test_a_row_that_names_an_exchange_leads_to_it_and_to_its_story() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "leader-killed.pcapng.gz")) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            assert "i Story" in (await shown_after(pilot, "0", "enter")).splitlines()[-1]
+            page = app.screen
+            assert isinstance(page, FactsPage)
+            row = page.chosen_row()
+            assert page.chosen == "slowest"
+            assert row is not None
+            number = row["number"]
+            assert f"#{number} " in await shown_after(pilot, "i")
+            await press(pilot, "q", "enter")
+            exchanges = app.screen
+            assert isinstance(exchanges, ExchangesPage)
+            assert exchanges.chosen_number == number
+
+    asyncio.run(run())
+
+
+def test_a_count_of_exchanges_is_the_number_of_none() -> None:
+    empty: dict[str, dict[str, Any]] = {
+        name: dict.fromkeys(each.name for each in STATISTICS[name].columns) for name in ("traffic", "tcp")
+    }
+    assert exchange_of("traffic", {**empty["traffic"], "exchanges": 7}) is None
+    assert exchange_of("tcp", {**empty["tcp"], "exchanges": 7, "hit_exchanges": []}) is None
+    assert exchange_of("tcp", {**empty["tcp"], "hit_exchanges": [], "last_exchange": 9}) == 9
+    assert exchange_of("tcp", {**empty["tcp"], "hit_exchanges": [5, 6]}) == 5
