@@ -61,6 +61,12 @@ SHIPPED = (
         ("3", "g", "g", "g"),
         ("reader", "events", "648", "455"),
     ),
+    Job(
+        "who was the leader when this happened",
+        "leader-killed",
+        ("C",),
+        ("leader-moved trades-0", "In sync", "the cluster at 11.006538"),
+    ),
     Job("compare two brokers", "leader-killed", ("5", "g"), ("127.0.0.1:25001", "127.0.0.1:25002")),
     Job(
         "a request as a command",

@@ -131,7 +131,7 @@ def test_without_the_capture_process_what_came_before_is_shown(
         b"the capture process was killed by signal 9; the packets that it had written are complete"
     )
     terminal.send(b"8")
-    terminal.until(b"of Kafka 1")
+    terminal.until(b"1 of them with Kafka")
     terminal.send(b"1qq")
     assert terminal.end() == 0
     assert list(tmp_path.glob("kdissect-live-*")) == []

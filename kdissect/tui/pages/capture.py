@@ -127,13 +127,18 @@ def _files(paths: Sequence[str]) -> str:
 
 def _streams(index: Index) -> Lines:
     over = index.connections.carried
-    kafka = f"{over.kafka:,} with {size(over.bytes['kafka'])}"
-    yield "connections over", f"{len(index.connections):,}, of Kafka {kafka}", False
-    yield "undecoded", f"{size(over.skipped_bytes)} of Kafka in no frame", bool(over.skipped_bytes)
+    kafka = f"{over.kafka:,} of them with Kafka, {size(over.bytes['kafka'])}"
+    yield "connections over", f"{len(index.connections):,}, {kafka}", False
+    yield "undecoded", f"{size(over.skipped_bytes)} of Kafka that are in no frame", bool(over.skipped_bytes)
     for protocol, count in sorted(over.bytes.items()):
         if protocol != "kafka":
-            yield "not decoded", f"{size(count)} of {protocol}", False
-    yield "not captured", f"{size(over.gap_bytes)} of streams", bool(over.gap_bytes)
+            what = "an unknown protocol" if protocol == "unknown" else protocol
+            yield "not decoded", f"{size(count)} of {what}", False
+    yield (
+        "not captured",
+        f"{size(over.gap_bytes)} between captured bytes of connections",
+        bool(over.gap_bytes),
+    )
     yield "sent again", size(over.retransmitted), False
 
 
@@ -165,6 +170,10 @@ class CapturePage(StatisticsPage):
 
     def asked(self) -> Asked:
         return ()
+
+    @property
+    def has_story(self) -> bool:
+        return False
 
     def body(self) -> ComposeResult:
         yield from super().body()

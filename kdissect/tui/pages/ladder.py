@@ -148,17 +148,17 @@ class LadderPage(Page):
             self.say(filtered.why_none if filtered.is_filtered else "there is no exchange to show")
             return
         brokers = plural(len(lanes.brokers), "broker")
-        following = f"; L: {self._title(self._others[0])}" if self._others else ""
+        following = f"; L draws {self._title(self._others[0])}" if self._others else ""
         self.say(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
 
     def _title(self, drawn: Drawn) -> str:
         """What is drawn, in words."""
         if drawn.kind == OF_MARKED:
-            return f"{len(drawn.numbers):,} marked"
+            return f"the {len(drawn.numbers):,} marked"
         if drawn.kind == OF_STORY:
             return f"the story of {sanitise(drawn.title, 60)}"
         if drawn.kind == OF_SHOWN:
-            return f"all {len(self.kdissect.shown.places):,} shown"
+            return f"all {len(self.kdissect.shown.places):,} that are shown"
         return f"all connections of {self._client(drawn.place)}"
 
     def _client(self, place: int | None) -> str:

@@ -39,6 +39,8 @@ TEXTUALS_OWN = (
 )
 """What a screen of Textual keeps of what is due to be drawn. No public name tells it."""
 
+STORY = "Story"
+"""The word for the story of what is under the cursor."""
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
@@ -88,7 +90,8 @@ class Page(Screen[None]):
         found = super().active_bindings
         if not self.is_mounted:
             return found
-        words = {"open": self.opens, "out-or-end": self.way_out}
+        story = STORY if self.has_story else ""
+        words = {"open": self.opens, "out-or-end": self.way_out, "story": story}
         for key, active in found.items():
             word, binding = words.get(active.binding.id or ""), active.binding
             if word is not None and word != binding.description and self._is_said_by(active):
@@ -99,6 +102,11 @@ class Page(Screen[None]):
     def _is_said_by(self, active: ActiveBinding) -> bool:
         """Whether a key is one of a list or of the page, for which the page has words."""
         return active.node is self or isinstance(active.node, VirtualTable)
+
+    @property
+    def has_story(self) -> bool:
+        """Whether there may be a story of what is under the cursor. If not, the footer has no key for it."""
+        return True
 
     @property
     def opens(self) -> str:

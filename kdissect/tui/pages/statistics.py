@@ -217,6 +217,10 @@ class StatisticsPage(Page, OrderedScreen):
             out.append(Item(self.OF_WHAT, status.ORDER, "bold"))
         return out
 
+    @property
+    def has_story(self) -> bool:
+        return bool(len(self.rows))
+
     def chosen_subject(self) -> Subject | None:
         row = self.chosen_row()
         return None if row is None else self.subject_of(row)

@@ -83,8 +83,8 @@ def test_what_is_marked_is_shown_instead_and_the_key_turns_between() -> None:
         assert "all connections of" in text
         everything = await shown_after(pilot, "L")
         count = len(list(read(ERRORS)))
-        assert f"all {count} shown" in everything
-        assert "L: 2 marked" in everything
+        assert f"all {count} that are shown" in everything
+        assert "L draws the 2 marked" in everything
         assert "2 marked" in await shown_after(pilot, "L")
 
     with_app(step)
@@ -97,7 +97,7 @@ def test_all_that_a_filter_shows_is_drawn() -> None:
         app.filter_by("api == Metadata")
         shown = [each for each in read(ERRORS) if each.api == "Metadata"]
         text = await shown_after(pilot, "L", "L")
-        assert f"all {len(shown)} shown" in text
+        assert f"all {len(shown)} that are shown" in text
         page = ladder_of(pilot)
         assert len(page.rows) == sum(len(each.messages) for each in shown)
         app.filter_by("api == Produce")

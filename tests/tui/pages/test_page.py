@@ -115,6 +115,20 @@ def test_the_footer_does_not_say_the_key_of_a_row_where_there_is_none() -> None:
     with_app(step, "exchanges")
 
 
+def test_the_footer_says_the_key_of_the_story_only_where_there_may_be_one() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        for key, has_story in (("1", True), ("6", True), ("T", False), ("8", False)):
+            footer = (await shown_after(pilot, key)).splitlines()[-1]
+            assert ("i Story" in footer) == has_story, (key, footer)
+        app.shown.push("number < 0")
+        assert "i Story" not in (await shown_after(pilot, "6")).splitlines()[-1]
+        app.shown.pop()
+        await settle(pilot)
+        assert "i Story" in (await shown_after(pilot)).splitlines()[-1]
+
+    with_app(step, "exchanges")
+
+
 def test_textual_still_has_what_the_drawing_of_a_page_relies_on() -> None:
     async def step(app: Kdissect, pilot: Pilot[None]) -> None:
         gone = [name for name in TEXTUALS_OWN if not hasattr(app.screen, name)]
