@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """What Spark calls the folder of null."""
+_LONGEST = 64
+"""Characters of a smallest or largest text that is told: longer ones would make commits large."""
 
 
 class TargetError(Exception):
@@ -42,6 +46,7 @@ class WrittenFile(NamedTuple):
     modified_ms: int
     partition: dict[str, str | None]
     stats: str
+    """What Delta keeps of its columns, in JSON: by this, readers pass over files without opening them."""
 
 
 def label_of(run: int | None) -> str:
@@ -81,8 +86,6 @@ def arrow_of(frame: DataFrame | Staged) -> Any:
 
 def written_files(folder: str) -> Iterator[WrittenFile]:
     """What Spark wrote into a folder, with what commits say of it."""
-    import json
-
     import pyarrow.parquet as pq
     from pyarrow import fs
 
@@ -92,10 +95,43 @@ def written_files(folder: str) -> Iterator[WrittenFile]:
             continue
         path = info.path[len(root.rstrip("/")) + 1 :]
         with system.open_input_file(info.path) as file:
-            rows = pq.read_metadata(file).num_rows
+            stats = stats_of(pq.read_metadata(file))
         pairs = (word.partition("=")[::2] for word in path.split("/")[:-1])
         partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
         modified = int((info.mtime_ns or 0) // 1_000_000)
-        yield WrittenFile(
-            path, join(folder, path), info.size, modified, partition, json.dumps({"numRecords": rows})
-        )
+        yield WrittenFile(path, join(folder, path), info.size, modified, partition, json.dumps(stats))
+
+
+def stats_of(metadata: Any) -> dict[str, Any]:
+    """What Delta's log keeps of a file of Parquet: its rows, and the nulls of each column that is no list. It
+    also keeps the smallest and the largest integer, moment or short text of a column.
+
+    :param metadata: that of pyarrow.
+    """
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    for at in range(metadata.num_columns):
+        name = metadata.schema.column(at).path
+        found = [group.column(at).statistics for group in groups]
+        if "." in name or not all(each is not None and each.has_null_count for each in found):
+            continue
+        nulls[name] = sum(each.null_count for each in found)
+        valued = [each for each in found if each.num_values]
+        if not valued or not all(each.has_min_max for each in valued):
+            continue
+        ends = min(each.min for each in valued), max(each.max for each in valued)
+        told = [_told(end) for end in ends]
+        if None not in told:
+            least[name], most[name] = told
+    return {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+
+
+def _told(value: Any) -> int | str | None:
+    """A smallest or largest value as Delta writes it; None of one that it does not tell."""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
