@@ -16,22 +16,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdissect.spark.folders import SmallFiles, small_files
+from kdissect.spark.joining import write_together
 from kdissect.spark.storage import join
-from kdissect.spark.writing import create_file, move_files, read_file, remove
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from kdissect.spark.writing import move_files, read_file, remove
 
 TOGETHER = 32
 """So many folders become one."""
 LEVELS = 3
 LARGE_BYTES = 512 << 20
 """What has so many bytes is not written again."""
-_ROW_GROUP = 131_072
 _FOLDER = re.compile(r"batch=([0-9]+)/([^/]+\.parquet)")
 _NOTE, _MERGED = "_compaction.json", "_merged"
 _MERGED_FILE = f"{_MERGED}/part-0.parquet"
@@ -72,8 +68,9 @@ def _merge(files: SmallFiles, folder: str, batches: range) -> None:
     paths = [path for number in sorted(found) for path in found[number]]
     target = join(folder, _MERGED_FILE)
     remove(join(folder, _MERGED))
-    if not _write_together(paths, target):
+    if _bytes_in(paths) > LARGE_BYTES:
         return
+    write_together(paths, target)
     files.write(_NOTE, json.dumps({"batches": sorted(found), "to": max(found)}).encode())
     _finish(files, folder)
 
@@ -92,43 +89,16 @@ def _finish(files: SmallFiles, folder: str) -> None:
     files.remove(_NOTE)
 
 
-def _write_together(paths: Sequence[str], target: str) -> bool:
-    """Write the rows of these files into one; gives whether it was worth it."""
-    import pyarrow as pa
+def _bytes_in(paths: Sequence[str]) -> int:
+    """The bytes of the rows of these files, before they are compressed."""
     import pyarrow.parquet as pq
 
-    with ExitStack() as stack:
-        files = [pq.ParquetFile(stack.enter_context(read_file(path))) for path in paths]
-        if sum(map(_bytes_of, files)) > LARGE_BYTES:
-            return False
-        schema = pa.unify_schemas([file.schema_arrow for file in files])
-        ordered = [field.name for field in schema if field.type != pa.binary()]
-        out = stack.enter_context(create_file(target))
-        writer = stack.enter_context(
-            pq.ParquetWriter(out, schema, compression="zstd", write_statistics=ordered)
-        )
-        waiting: list[pa.Table] = []
-        for file in files:
-            for group in range(file.num_row_groups):
-                waiting.append(_as(file.read_row_group(group), schema))
-                if sum(each.num_rows for each in waiting) >= _ROW_GROUP:
-                    writer.write_table(pa.concat_tables(waiting))
-                    waiting.clear()
-        if waiting:
-            writer.write_table(pa.concat_tables(waiting))
-    return True
+    total = 0
+    for path in paths:
+        with read_file(path) as file:
+            total += _bytes_of(pq.ParquetFile(file))
+    return total
 
 
 def _bytes_of(file: Any) -> int:
     return sum(file.metadata.row_group(at).total_byte_size for at in range(file.num_row_groups))
-
-
-def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows, with the columns of later releases as nulls."""
-    import pyarrow as pa
-
-    columns = [
-        table[field.name] if field.name in table.schema.names else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)

@@ -252,7 +252,7 @@ def _run(
     new = {path: read.size - _size(start, path, read) for path, read in plan.end.items()}
     new_bytes = sum(max(0, size) for size in new.values())
     with nullcontext() if shown is None else shown(new_bytes):
-        made = add_batch(spark, units, options, target, True, states.folder)
+        made = add_batch(spark, units, options, target, True, states.folder, joins=True)
     tell(made.damage)
     made.write(overwrite=False, run=plan.number)
     rows, tally = made.rows, made.tally

@@ -19,6 +19,7 @@ from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
 from kdissect.spark.described import described
 from kdissect.spark.job import BatchUnit, Job, RunCounts, TaskOutcome, Unit, WantedTable, units_of
+from kdissect.spark.joining import joined
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
 from kdissect.spark.rooms import is_local, spare_folder
@@ -32,6 +33,7 @@ from kdissect.spark.shape import (
     parts_of,
     with_moments,
 )
+from kdissect.spark.sinks import TaskFile
 from kdissect.spark.storage import is_remote, join, without_query
 from kdissect.spark.target_files import Staged, TargetError
 from kdissect.spark.targets import Target
@@ -104,6 +106,8 @@ class MadeTables(NamedTuple):
     folder: str | None
     """The folder with their files; None where Spark keeps them."""
     wide: DataFrame | None
+    files: tuple[TaskFile, ...] = ()
+    """The files that have the rows of the tables."""
 
     def write(self, overwrite: bool, run: int | None = None, origin: str | None = None) -> None:
         """Write them, and let go of what the tasks made.
@@ -170,17 +174,12 @@ class MadeTables(NamedTuple):
         frame, parts = partitioned(frame, name, by)
         self.target.write(frame, name, parts, run, overwrite, origin)
 
-    @property
-    def paths(self) -> list[str]:
-        """All files."""
-        return [file.path for each in self.outcomes for file in each.written]
-
     def _wanted(self, key: str) -> WantedTable:
         return next(each for each in self.asked.wanted if each.key == key)
 
     def _staged(self, folder: str, key: str) -> Staged:
         wanted = self._wanted(key)
-        files = tuple(file.path for each in self.outcomes for file in each.written if file.table == key)
+        files = tuple(file.path for file in self.files if file.table == key)
         return Staged(join(folder, key), files, wanted.schema)
 
     def _frame(self, key: str) -> DataFrame:
@@ -208,24 +207,38 @@ def make_tables(
         on = plan if cores is None else plan.on(cores)
         return units_of(on.points, on.tasks, keeps=cores is not None)
 
-    return _made(spark, units, asked, target, tallies, f"{STAGED}-{uuid.uuid4().hex[:12]}")
+    return _made(spark, units, asked, target, tallies, f"{STAGED}-{uuid.uuid4().hex[:12]}", joins=True)
 
 
 def add_batch(
-    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, owner: str
+    spark: SparkSession,
+    units: Units,
+    asked: BatchOptions,
+    target: Target,
+    tallies: bool,
+    owner: str,
+    *,
+    joins: bool,
 ) -> MadeTables:
     """As :func:`make_tables`, of what is new. What a batch that died had made goes.
 
     :param units: gives the tasks for so many cores.
     :param owner: the folder of states: others may write into the same warehouse.
+    :param joins: whether small files of tasks become one.
     :raises TargetError: the driver does not see what workers write.
     """
     name = f"{STAGED}-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
-    return _made(spark, units, asked, target, tallies, name)
+    return _made(spark, units, asked, target, tallies, name, joins)
 
 
 def _made(
-    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, name: str
+    spark: SparkSession,
+    units: Units,
+    asked: BatchOptions,
+    target: Target,
+    tallies: bool,
+    name: str,
+    joins: bool,
 ) -> MadeTables:
     """Have the tasks make tables.
 
@@ -242,13 +255,18 @@ def _made(
         return MadeTables(spark, asked, target, outcomes, None, wide)
     made = MadeTables(spark, asked, target, [], folder, None)
     try:
-        made = made._replace(outcomes=write_tables(spark, job, folder))
-        lost = next((path for path in made.paths if not is_there(path)), None)
+        outcomes = write_tables(spark, job, folder)
+        files = [file for each in outcomes for file in each.written]
+        lost = next((file.path for file in files if not is_there(file.path)), None)
         if lost is not None:
             raise TargetError(
                 f"{lost}: a worker wrote it, but this machine does not see it; name a folder that all "
                 "machines share"
             )
+        if joins and target.room is not None:
+            as_they_are = [each for each in asked.written if not asked.needs_spark(each)]
+            files = joined(spark, files, as_they_are, folder)
+        made = made._replace(outcomes=outcomes, files=tuple(files))
     except BaseException:
         made.close()
         raise

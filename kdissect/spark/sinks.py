@@ -34,6 +34,8 @@ class TaskFile(NamedTuple):
     path: str
     rows: int
     """How many it has."""
+    size: int
+    """Its bytes."""
 
 
 class FileSink:
@@ -79,8 +81,9 @@ class FileSink:
         if self._writer is None:
             return None
         self._writer.close()
+        size = self._file.tell()
         self._file.close()
-        return TaskFile(self._table, self._path, self._rows)
+        return TaskFile(self._table, self._path, self._rows, size)
 
     def abandon(self) -> None:
         """The task failed: leave nothing."""

@@ -218,9 +218,9 @@ class Tables:
         open_units = partial(batch_units, self._states, batch, points, spans)
         units = partial(open_units, drained_at=drained_at, judgement=self._judgement)
         begun = time.monotonic()
-        made = add_batch(
-            spark, units, self._asked, self._target, self._metrics is not None, self._states.folder
-        )
+        tallies, owner = self._metrics is not None, self._states.folder
+        # A batch should be there soon: compaction joins its files later.
+        made = add_batch(spark, units, self._asked, self._target, tallies, owner, joins=False)
         # Damage is told, whether the table of faults is wanted or not.
         if self._tell is not None:
             self._tell(made.damage)

@@ -1,0 +1,121 @@
+"""Small files of a table → fewer ones, with the same rows in the same order.
+
+Each task writes files of its own. With many capture points, or many tasks, these are more and smaller than
+readers like. So Spark's tasks join those that follow one another, before anybody reads them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kdissect.later import Later
+from kdissect.spark.described import described
+from kdissect.spark.plan import task_numbers
+from kdissect.spark.sinks import TaskFile
+from kdissect.spark.storage import join
+from kdissect.spark.writing import create_file, read_file
+from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql import SparkSession
+else:
+    pa = Later("pyarrow")
+    pq = Later("pyarrow.parquet")
+
+ENOUGH_BYTES = 64 << 20
+"""Files are joined up to so many bytes. Reading and writing them again costs little up to there."""
+_GROUP_ROWS = 131_072
+_GROUP_BYTES = 64 << 20
+"""In memory, of a row group."""
+
+
+def groups_of(files: Iterable[TaskFile]) -> list[list[TaskFile]]:
+    """Files of one table, in order; those that become one are together."""
+    groups: list[list[TaskFile]] = []
+    size = 0
+    for file in files:
+        size += file.size
+        if groups and size <= ENOUGH_BYTES:
+            groups[-1].append(file)
+        else:
+            groups.append([file])
+            size = file.size
+    return groups
+
+
+def joined(
+    spark: SparkSession, files: Sequence[TaskFile], tables: Collection[str], folder: str
+) -> list[TaskFile]:
+    """The same rows in fewer files. Those that were joined stay; nobody names them any more.
+
+    :param files: in order.
+    :param tables: the keys of the tables whose files are joined; those of others stay as they are.
+    :param folder: which driver and workers share; each table has a folder in it.
+    """
+    groups = [group for key in tables for group in groups_of(file for file in files if file.table == key)]
+    many = [at for at, group in enumerate(groups) if len(group) > 1]
+    one = {at: group[0] for at, group in enumerate(groups)}
+    if many:
+        every = spark.range(0, len(many), 1, len(many))
+        work = partial(_join, [groups[at] for at in many], folder)
+        with described(spark, f"join small files, in {plural(len(many), 'task')}"):
+            rows = every.mapInArrow(work, "number long, path string, rows long, size long").collect()
+        for row in rows:
+            at = many[row.number]
+            one[at] = TaskFile(one[at].table, row.path, row.rows, row.size)
+    return [*(file for file in files if file.table not in tables), *one.values()]
+
+
+def _join(
+    groups: Sequence[Sequence[TaskFile]], folder: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for number in task_numbers(batches):
+        group = groups[number]
+        path = join(folder, f"{group[0].table}/part-{number:05}-{uuid.uuid4().hex[:12]}.parquet")
+        size = write_together([file.path for file in group], path)
+        values = [[number], [path], [sum(file.rows for file in group)], [size]]
+        yield pa.record_batch(values, names=["number", "path", "rows", "size"])
+
+
+def write_together(paths: Sequence[str], target: str) -> int:
+    """Write the rows of files of Parquet into a new one. Columns that only some of them have are null in the
+    rows of the others.
+
+    :returns: its bytes.
+    :raises OSError: a file cannot be read or written.
+    """
+    with ExitStack() as stack:
+        files = [pq.ParquetFile(stack.enter_context(read_file(path))) for path in paths]
+        schema = pa.unify_schemas([file.schema_arrow for file in files])
+        ordered = [field.name for field in schema if field.type != pa.binary()]
+        out = stack.enter_context(create_file(target))
+        writer = stack.enter_context(
+            pq.ParquetWriter(out, schema, compression="zstd", write_statistics=ordered)
+        )
+        waiting: list[pa.Table] = []
+        for file in files:
+            for group in range(file.num_row_groups):
+                waiting.append(_as(file.read_row_group(group), schema))
+                rows, size = (sum(getattr(each, of) for each in waiting) for of in ("num_rows", "nbytes"))
+                if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                    writer.write_table(pa.concat_tables(waiting))
+                    waiting.clear()
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+        writer.close()
+        return out.tell()
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows, with the columns of later releases as nulls."""
+    columns = [
+        table[field.name] if field.name in table.schema.names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
