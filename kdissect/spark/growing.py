@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from copy import deepcopy
@@ -21,7 +22,7 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item, Reader
 from kdissect.faults import fault
 from kdissect.limits import Limits
-from kdissect.model import CaptureError, Fault
+from kdissect.model import CaptureError, Fault, Packet
 from kdissect.spark.spool import FileSpan, limited
 from kdissect.spark.storage import is_remote, open_file, plain_path
 
@@ -186,3 +187,13 @@ def _inode(path: str) -> int | None:
 
 def _digest(end: bytes) -> bytes:
     return hashlib.blake2b(end, digest_size=16).digest()
+
+
+def ends_whole(path: str, size: int, limits: Limits) -> bool:
+    """Whether nothing would be wrong with the end of a file that is read so far."""
+    items = read_packets([path], limits, limited(size, lambda _: None))
+    try:
+        last = deque(items, maxlen=1)
+    except CaptureError:
+        return False
+    return all(isinstance(item, Packet) for item in last) and bool(last)

@@ -27,7 +27,7 @@ from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.described import described
-from kdissect.spark.growing import OTHERS_ARE_READ
+from kdissect.spark.growing import OTHERS_ARE_READ, ends_whole
 from kdissect.spark.job import batch_units
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
@@ -162,6 +162,8 @@ def add_new(
     inputs = Inputs(paths, start, runs.digests())
     settings = asked.settings
     end = SpoolFolder("", settings.capture_point, settings.limits, there=inputs).next(start)
+    if _says_nothing(start, end, settings):
+        end = start
     for path, other in inputs.doubles.items():
         doubled(path, other)
     if inputs.refused:
@@ -185,6 +187,17 @@ def add_new(
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell, shown), False, reads=False))
     return out
+
+
+def _says_nothing(start: Position, end: Position, settings: TableSettings) -> bool:
+    """Whether a run would only look again at files to which nobody has written since: it tells then if one of
+    them ends in the midst of a packet."""
+    changed = [path for path in {**start, **end} if start.get(path) != end.get(path)]
+    for path in changed:
+        before, now = start.get(path), end.get(path)
+        if before is None or now is None or before[:3] != now[:3]:
+            return False
+    return all(ends_whole(path, end[path].size, settings.limits) for path in changed)
 
 
 def _is_to_be_tried(now: FoundFile, before: SpoolRead) -> bool:

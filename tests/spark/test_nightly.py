@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from kdissect.model import Fault
 from kdissect.spark import nightly as runs
 from kdissect.spark.carried import Carried
 from kdissect.spark.replay import new_pass
-from kdissect.spark.runs import Runs
+from kdissect.spark.runs import RunPlan, Runs
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import States
@@ -93,3 +95,35 @@ def test_while_a_run_reads_it_is_shown_how_much_there_is(
         with kept.held(), pytest.raises(KeyError):
             runs.add_new(nothing, [str(path)], nothing, asked, kept, print, print, shown=showing)
     assert shown == [path.stat().st_size] * 2
+
+
+@pytest.mark.parametrize(("missing_bytes", "looks_again"), [(0, False), (7, True)])
+def test_a_file_that_ends_whole_is_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_bytes: int, *, looks_again: bool
+) -> None:
+    nothing: Any = None  # no run does anything
+    data = (CAPTURES / "errors.pcapng").read_bytes()
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(data[: len(data) - missing_bytes])
+    kept, asked = Runs(str(tmp_path / "runs")), runs.NightlyOptions(("exchanges",), (), TableSettings())
+
+    def ran(_: object, plan: RunPlan, *__: object) -> dict[str, Any]:
+        row = {"run": plan.number}
+        kept.end(row)
+        return row
+
+    def night() -> list[int]:
+        with kept.held():
+            made = runs.add_new(nothing, [str(path)], nothing, asked, kept, print, print)
+        return [each.row["run"] for each in made]
+
+    monkeypatch.setattr(runs, "_run", ran)
+    assert night() == [1]
+    assert night() == []  # it was written to just now: more may come
+    an_hour_ago = time.time() - 3_600
+    os.utime(path, (an_hour_ago, an_hour_ago))
+    assert night() == ([2] if looks_again else [])
+    assert night() == []
+    os.utime(path)
+    path.write_bytes(data + data)
+    assert night() == [3 if looks_again else 2]
