@@ -121,7 +121,7 @@ def _refuse_absent(master: str) -> None:
         else:
             return
     # What follows the hosts may be a token.
-    raise NoSparkError(f"--master {scheme}://{hosts}: {why_not}")
+    raise NoSparkError(f"{scheme}://{hosts}: {why_not}; start Spark there, or name another master")
 
 
 def can_stream() -> bool:

@@ -90,6 +90,16 @@ def test_tables_may_be_partitioned(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "exchanges").num_rows == len(read_rows("exchanges", [ERRORS]))
 
 
+def test_what_a_table_cannot_be_partitioned_by_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = ("--table", "exchanges", "--table", "packets", "--table", "faults")
+    by = ("--partition-by", "date", "--partition-by", "broker", "--partition-by", "api")
+    assert run(ERRORS, "--plan", *tables, *by) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "kdissect: --partition-by broker, api: the table packets has no such column",
+        "kdissect: --partition-by api: the table faults has no such column",
+    ]
+
+
 def test_the_plan_is_shown_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(CAPTURES / "*.pcap", ERRORS, "--out", tmp_path, "--plan", "--tasks", 5) == 0
     first, point, *files = capsys.readouterr().out.splitlines()

@@ -36,7 +36,7 @@ from kdissect.spark.origins import KNOWN, TableOrigin, kept_in, origin_of, stran
 from kdissect.spark.progress import Meter
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
-from kdissect.spark.shape import BROKER, TIME_PARTS
+from kdissect.spark.shape import BROKER, TIME_PARTS, needs_places, parts_of
 from kdissect.spark.spool import CHECKPOINT
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import found_file, is_folder, is_remote, join
@@ -47,6 +47,7 @@ from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
+    from kdissect.spark.settings import TableSettings
     from kdissect.spark.several import MadeTables
 
 
@@ -152,7 +153,7 @@ class _SparkBatchCommand:
             raise Wrong("--merge-points needs --capture-point, which says how capture points are named")
         self._refuse_append()
         conf_of(given)  # what is wrong there is told before anything is read
-        refuse_parts(given["partition_by"], self._tables)
+        check_parts(given["partition_by"], self._tables, self._settings)
         try:
             self._plan = plan(list(given["inputs"]), self._settings)
             if not given["plans"]:
@@ -428,9 +429,17 @@ def refuse_existing(out: str, tables: Sequence[str], way: str = REPLACED) -> Non
             raise Wrong(f"{path} is there already{whose}: {way}")
 
 
-def refuse_parts(by: Sequence[str], tables: Sequence[str]) -> None:
-    """:raises Wrong: no table has such a column."""
+def check_parts(by: Sequence[str], tables: Sequence[str], settings: TableSettings) -> None:
+    """Tell which tables are not partitioned by all of these.
+
+    :raises Wrong: no table has such a column.
+    """
     known = {column.name for name in tables for column in TABLES[name].columns}
     for part in by:
         if part not in (*known, *TIME_PARTS, BROKER, POINT):
             raise Wrong(f"--partition-by: no column is named {part!r}{nearest(part, known)}")
+    for name in tables:
+        columns = settings._replace(places=needs_places(by)).full_table(name).columns
+        done = parts_of([column.name for column in columns], name, by)
+        if missing := [part for part in dict.fromkeys(by) if part not in done]:
+            complain(f"--partition-by {', '.join(missing)}: the table {name} has no such column")
