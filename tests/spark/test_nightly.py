@@ -86,7 +86,7 @@ def test_while_a_run_reads_it_is_shown_how_much_there_is(
         shown.append(size)
         yield
 
-    def dies(*_: object) -> None:
+    def dies(*_: object, **__: object) -> None:
         assert shown
         raise KeyError("the machine went down")
 
