@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from time import monotonic
 from unittest import mock
 
 import pytest
@@ -95,16 +96,19 @@ def test_judging_begins_after_the_first_picture_or_a_moment(has_news: bool) -> N
     async def run() -> None:
         feed = Slow()
         app = Kdissect(feed)
+        asked_at: list[float] = []
+        moment = 1_000 if has_news else 1
         with (
             undrawn(),
-            mock.patch("kdissect.tui.pages.findings.FIRST_SECONDS", 1_000 if has_news else 0.1),
-            mock.patch.object(app.judging, "ask") as ask,
+            mock.patch("kdissect.tui.pages.findings.FIRST_SECONDS", moment),
+            mock.patch.object(app.judging, "ask", side_effect=lambda _: asked_at.append(monotonic())) as ask,
         ):
+            begin = monotonic()
             async with app.run_test(size=(120, 40)) as pilot:
                 page = app.screen
                 assert isinstance(page, FindingsPage)
-                ask.assert_not_called()
                 if has_news:
+                    ask.assert_not_called()
                     feed.waiting.append(feed.part(0, 10, texts=True))
                 for _ in range(3_000):
                     if ask.called:
@@ -112,6 +116,7 @@ def test_judging_begins_after_the_first_picture_or_a_moment(has_news: bool) -> N
                     await pilot.pause(0.02)
                 ask.assert_called_with(page.asked())
                 assert (page.time_line.over_time is not None) is has_news
+                assert has_news or asked_at[0] - begin >= moment
         feed.close()
 
     asyncio.run(run())
