@@ -12,6 +12,8 @@ STEP_NS = 2 * SECOND
 PAUSE_NS = 120 * SECOND
 ASKED_NS = SECOND // 4
 """If a broker stands still, clients go on asking for longer than this."""
+DUE_NS = SECOND
+"""A heartbeat may come so much later than those before."""
 SLEPT = "the capture paused or its clock was set, so nobody knows how long that was"
 """Why a rule does not judge what :meth:`JudgingContext.slept`."""
 
@@ -83,8 +85,7 @@ class JudgingContext(NamedTuple):
 
     halts: tuple[tuple[int, int], ...] = ()
     """Those of the silences in which the capture or its clock stood still: requests waited, and were answered
-    at once after it, and nobody did anything meanwhile, not even the clients that send something every few
-    seconds."""
+    at once after it. Meanwhile nobody did anything, not even members of groups whose heartbeats were due."""
 
     set_back: tuple[tuple[int, int], ...] = ()
     """Times, from and to, at which the capture's clock was set back: what has an earlier time came later."""
@@ -99,20 +100,29 @@ class JudgingContext(NamedTuple):
         again sooner. So the machine slept, its clock was set, or captures were put together."""
         return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS or each in self.halts)
 
-    def with_halts(self, stalls: Iterable[Row]) -> JudgingContext:
+    def with_halts(self, stalls: Iterable[Row], stays: Iterable[Row]) -> JudgingContext:
         """The same with the halts.
 
         :param stalls: rows of :class:`~kdissect.analysis.stalls.Stalls`.
+        :param stays: rows of :class:`~kdissect.analysis.groups.Stays`. Without a member that was due to send,
+            nobody knows whether the clients of a broker that stood still had nothing more to ask.
         """
-        rows = list(stalls)
-        found = {
+        rows = [row for row in stalls if row["asked_last_ns"] < row["from_ns"] + ASKED_NS]
+        members = [row for row in stays if row["heartbeat_p50_ns"] is not None]
+        found = [
             (begin, end)
             for begin, end in self.silences
-            for row in rows
-            if 2 * (min(end, row["to_ns"]) - max(begin, row["from_ns"])) >= row["stalled_ns"]
-            and row["asked_last_ns"] < row["from_ns"] + ASKED_NS
-        }
-        return self._replace(halts=tuple(sorted(found)))
+            if any(
+                2 * (min(end, row["to_ns"]) - max(begin, row["from_ns"])) >= row["stalled_ns"] for row in rows
+            )
+            and any(
+                row["first_ns"] < begin
+                and end < row["last_ns"]
+                and row["heartbeat_p50_ns"] + DUE_NS <= end - begin
+                for row in members
+            )
+        ]
+        return self._replace(halts=tuple(found))
 
     def may_lack(self, from_ns: int, to_ns: int) -> bool:
         """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.groups import Stays
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
@@ -133,8 +134,8 @@ def judge(
     :param rows: of every statistic that a rule needs.
     :param thresholds: those of the configuration, by rule.
     """
-    if Stalls in rows:
-        context = context.with_halts(rows[Stalls])
+    if Stalls in rows and Stays in rows:
+        context = context.with_halts(rows[Stalls], rows[Stays])
     twins: frozenset[str] = frozenset()
     if ClusterBrokers in rows and Positions in rows and are_several_clusters(rows[ClusterBrokers]):
         nodes = nodes_by_address(rows[ClusterBrokers])

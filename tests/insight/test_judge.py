@@ -10,6 +10,7 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.groups import Stays
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
@@ -129,13 +130,24 @@ def stall(asked_last_s: float) -> Row:
     return row(Stalls, **ends, asked_last_ns=round(asked_last_s * SECOND))
 
 
+def stay(heartbeat_s: float | None = 3, first_s: int = 1, last_s: int = 90) -> Row:
+    beat = {} if heartbeat_s is None else {"heartbeat_p50_ns": round(heartbeat_s * SECOND)}
+    return row(Stays, first_ns=first_s * SECOND, last_ns=last_s * SECOND, **beat)
+
+
 @pytest.mark.parametrize(("asked_last_s", "halts"), [(21.2, 1), (21.25, 0), (24, 0)])
 def test_where_nobody_asked_any_more_the_capture_stood_still(asked_last_s: float, halts: int) -> None:
     """If a broker stands still, clients still send what they send every few seconds."""
-    context = STOOD.with_halts([stall(asked_last_s)])
+    context = STOOD.with_halts([stall(asked_last_s)], [stay()])
     assert len(context.halts) == len(context.pauses) == halts
     assert context.awake_ns(10 * SECOND, 60 * SECOND) == (50 - 22 * halts) * SECOND
-    assert STOOD._replace(silences=()).with_halts([stall(asked_last_s)]).halts == ()
+    assert STOOD._replace(silences=()).with_halts([stall(asked_last_s)], [stay()]).halts == ()
+
+
+@pytest.mark.parametrize("member", [stay(None), stay(18), stay(first_s=23), stay(last_s=39)])
+def test_where_nobody_was_due_to_send_the_broker_may_have_stood_still(member: Row) -> None:
+    assert STOOD.with_halts([stall(21)], [member]).halts == ()
+    assert STOOD.with_halts([stall(21)], [member, stay(17)]).halts
 
 
 @pytest.mark.parametrize(
@@ -152,8 +164,8 @@ def test_what_lasted_only_because_the_capture_stood_still_is_not_told(
 ) -> None:
     found = finding("a").changed(**{"category": "transactions", **more})
     by = {"a": rules(found)["a"]._replace(category=found.category)}
-    assert bool(judge(by, {Stalls: [stall(21)]}, STOOD).findings) == is_told
-    assert judge(by, {Stalls: [stall(30)]}, STOOD).findings
+    assert bool(judge(by, {Stalls: [stall(21)], Stays: [stay()]}, STOOD).findings) == is_told
+    assert judge(by, {Stalls: [stall(30)], Stays: [stay()]}, STOOD).findings
 
 
 @pytest.mark.parametrize(
