@@ -128,6 +128,7 @@ class Nodes:
         stops = False
         worked = False  # whether it was seen not to be fenced, in this life
         shut_out: int | None = None  # where it was noted that it is fenced though it did not ask for it
+        went_on = False  # whether its epoch was told after that: it had not started again
         for event in events:
             values = event.values
             there = values.get("is_there")
@@ -152,7 +153,7 @@ class Nodes:
                         event, "broker-registered", subject, str(epoch), str(told), cluster, node=node
                     )
                     fenced, worked, shut_out = None, False, None
-                epoch = told
+                epoch, went_on = told, True
             now = values.get("fenced")
             if now is not None and fenced is not None and now != fenced and event.is_fresh:
                 wanted = values.get("wants_fence") or values.get("is_stopping")
@@ -160,10 +161,11 @@ class Nodes:
                 after = "as it asked" if now and wanted else None
                 if now and after is None and event.told_by == HEARTBEAT:
                     after, worked = "alive", False
-                if not now and shut_out is not None and epoch is not None:
-                    self._changes.tell(shut_out, "alive")  # it had not started again
+                if not now and shut_out is not None and went_on:
+                    self._changes.tell(shut_out, "alive")
                 self._changes.add(event, what, subject, None, after, cluster, node=node)
                 shut_out = len(self._changes.found) - 1 if now and after is None else None
+                went_on = False
             elif now and worked and event.told_by == HEARTBEAT and event.is_fresh:
                 if not (values.get("wants_fence") or values.get("is_stopping")):
                     self._changes.add(event, "broker-fenced", subject, None, "alive", cluster, node=node)

@@ -211,7 +211,7 @@ def _broker_changed(body: Body) -> Told:
         is_stopping=True if body.get("inControlledShutdown") == 1 else None,
     )
     if found:
-        yield Statement("node", (body.get("brokerId"),), found)
+        yield Statement("node", (body.get("brokerId"),), found + fields(epoch=body.get("brokerEpoch")))
 
 
 def _broker_gone(body: Body) -> Told:

@@ -19,8 +19,10 @@ HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
 """What happens to a broker that is about to stop."""
 NO_LONGER = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
 """What a broker answers of partitions and groups that it has handed over."""
-LEFT = ("broker-stopping", "broker-gone")
+STOPPING, LEFT = "broker-stopping", "broker-gone"
 """What the cluster tells of a broker that leaves."""
+IS_THERE = ("broker-appeared", "broker-registered", "broker-unfenced")
+"""What the cluster tells of a broker that is back."""
 TOLD_LATE_NS, STOPPING_NS = 10 * SECOND, 60 * SECOND
 """The cluster may tell so long after a broker closed its connections that it is gone, and so long before,
 that it stops."""
@@ -95,26 +97,39 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
             )
 
 
+def _farewells(
+    changes: list[Row], nodes: dict[str, ClusterNode], within_ns: int
+) -> dict[str, list[tuple[int, int]]]:
+    """When the cluster told of the broker at an address that it stops or is gone, and until when the broker
+    may then close its connections: until it is there again, and at once if it is gone."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in changes:
+        if row["what"] not in (STOPPING, LEFT):
+            continue
+        for address, node in nodes.items():
+            if node.is_of(row):
+                until_ns = row["ns"] + (STOPPING_NS if row["what"] == STOPPING else within_ns)
+                back = (each["ns"] for each in changes if each["what"] in IS_THERE and node.is_of(each))
+                back_ns = min((ns for ns in back if ns > row["ns"]), default=until_ns)
+                found.setdefault(address, []).append((row["ns"], min(until_ns, back_ns)))
+    return found
+
+
 def _quiet_losses(
     facts: Facts, nodes: dict[str, ClusterNode], within_ns: float, known: list[LostBroker]
 ) -> Iterator[LostBroker]:
     """Addresses where the broker closed all connections together, nobody tried to connect after, and the
     cluster told that it stops or is gone. Clients need not try: they learn in time who leads instead."""
-    told: dict[str, list[int]] = {}
-    for row in facts.rows(ClusterChanges):
-        if row["what"] in LEFT:
-            for address, node in nodes.items():
-                if node.is_of(row):
-                    told.setdefault(address, []).append(row["ns"])
+    told = _farewells(facts.rows(ClusterChanges), nodes, round(within_ns))
     brokers: dict[str, list[Row]] = {}
     for row in facts.rows(Tcp):
         if row["broker"] in told and row["opening"] not in FAILED and row["exchanges"]:
             brokers.setdefault(row["broker"], []).append(row)
     for address, lived in sorted(brokers.items()):
         taken = [each.last_ns for each in known if each.address == address]
-        for told_ns in told[address]:
+        for told_ns, until_ns in told[address]:
             closed = [row["closed_ns"] for row in lived if row["closed_by"] == "broker"]
-            near = [ns for ns in closed if told_ns - TOLD_LATE_NS <= ns <= told_ns + STOPPING_NS]
+            near = [ns for ns in closed if told_ns - TOLD_LATE_NS <= ns <= until_ns]
             last_ns = max(near, default=None)
             if last_ns is None or any(abs(last_ns - other) <= STOPPING_NS for other in taken):
                 continue
@@ -164,7 +179,7 @@ def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, st
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for several in _lost_together(facts, limit, nodes):
         other = _lives_on(facts, several, nodes, limit("stopping_s") * SECOND)
-        if other is not None:
+        if other is not None and all(each.failed for each in several):
             for each in several:
                 yield each, nodes[several[0].address], other
 

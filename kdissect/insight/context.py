@@ -10,8 +10,9 @@ from kdissect.analysis.fold import SECOND, Row
 STEP_NS = 2 * SECOND
 """Steps of time by which silences are known: one begins and ends up to a step outside of what is told."""
 PAUSE_NS = 120 * SECOND
-ASKED_NS = SECOND // 4
-"""If a broker stands still, clients go on asking for longer than this."""
+ASKED_NS = SECOND // 20
+"""If a broker stands still, clients go on asking for longer than this, and hardly any heartbeat is among what
+they asked until then."""
 DUE_NS = SECOND
 """A heartbeat may come so much later than those before."""
 SLEPT = "the capture paused or its clock was set, so nobody knows how long that was"
@@ -142,8 +143,8 @@ class JudgingContext(NamedTuple):
         return to_ns - from_ns - sum(each for each in slept if each > 0)
 
     def halted_ns(self, from_ns: int, to_ns: int) -> int:
-        """How much of this time lies in the halts, at most."""
-        halted = (min(to_ns, end + STEP_NS) - max(from_ns, begin - STEP_NS) for begin, end in self.halts)
+        """How much of this time lies in the halts, at least."""
+        halted = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.halts)
         return sum(each for each in halted if each > 0)
 
     def slept(self, from_ns: int, to_ns: int) -> bool:

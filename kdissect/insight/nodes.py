@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import Row
 
@@ -17,8 +18,14 @@ class ClusterNode(NamedTuple):
 
     def is_also(self, other: ClusterNode | None) -> bool:
         """Whether the other is this node, too."""
-        same = other is not None and other.number == self.number
-        return same and other is not None and not self.clusters.isdisjoint(other.clusters)
+        if other is None or other.number != self.number:
+            return False
+        return not self.named_clusters.isdisjoint(other.named_clusters)
+
+    @property
+    def named_clusters(self) -> frozenset[str | None]:
+        """Those whose ids are told. If none is told, None stands for it."""
+        return self.clusters - {None} or self.clusters
 
     def has_told(self, row: Row) -> bool:
         """Whether a row of a table of clusters is of the node's own cluster."""
@@ -30,9 +37,9 @@ class ClusterNode(NamedTuple):
 
     def may_meet(self, other: ClusterNode | None) -> bool:
         """Whether the other may be of the same cluster."""
-        if other is None or None in self.clusters | other.clusters:
+        if other is None or None in self.named_clusters | other.named_clusters:
             return True
-        return not self.clusters.isdisjoint(other.clusters)
+        return not self.named_clusters.isdisjoint(other.named_clusters)
 
 
 class NodeNames:
@@ -56,8 +63,8 @@ class NodeNames:
         return self._addresses.get((node, cluster), str(node)) if self.are_several(node) else str(node)
 
     def at(self, place: ClusterNode, address: str) -> str:
-        """The same of the node at an address."""
-        (cluster, *more) = place.clusters
+        """The same of the node at an address: its first address, if it has several."""
+        (cluster, *more) = place.named_clusters
         return address if more and self.are_several(place.number) else self.of(place.number, cluster)
 
     def are_several(self, node: int) -> bool:
@@ -79,15 +86,16 @@ def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNod
     :param rows: each with a ``broker`` that the thing was asked of.
     :param name: the column with the name.
     """
-    places: dict[str, ClusterNode] = {}
-    several: set[str] = set()
+    places: dict[str, list[ClusterNode]] = {}
     for row in rows:
         node = nodes.get(row["broker"])
-        if row[name] is None or node is None:
-            continue
-        if not places.setdefault(row[name], node).may_meet(node):
-            several.add(row[name])
-    return frozenset(several)
+        if row[name] is not None and node is not None:
+            places.setdefault(row[name], []).append(node)
+    return frozenset(
+        each
+        for each, found in places.items()
+        if any(not one.may_meet(other) for one, other in combinations(set(found), 2))
+    )
 
 
 def addresses_of(row: Row) -> list[str]:
@@ -99,17 +107,22 @@ def addresses_of(row: Row) -> list[str]:
 
 def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:
     """Which node is at an address, by the rows of :class:`ClusterBrokers`. An address that nodes with several
-    numbers have had is left out. What does not name its cluster is of the one that tells of the address."""
+    numbers have had is left out."""
     found: dict[str, set[tuple[int, str | None]]] = {}
     for row in rows:
         for place in addresses_of(row):
             found.setdefault(place, set()).add((row["node_id"], row["cluster_id"]))
     return {
-        address: ClusterNode(next(iter(told))[0], _clusters({cluster for _, cluster in told}))
+        address: ClusterNode(next(iter(told))[0], frozenset(cluster for _, cluster in told))
         for address, told in found.items()
         if len({number for number, _ in told}) == 1
     }
 
 
-def _clusters(told: set[str | None]) -> frozenset[str | None]:
-    return frozenset(told - {None} or told)
+def by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[Any, str]:
+    """The order of groups of rows by node, then by cluster.
+
+    :param each: a node, its cluster and more, with the rows of them.
+    """
+    (node, cluster, *_), _ = each
+    return node, cluster or ""

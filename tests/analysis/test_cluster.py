@@ -20,7 +20,6 @@ from kdissect.message import parse_response
 from kdissect.model import Endpoint, Frame
 from kdissect.wording import REDACTED
 from tests.analysis.folds import events_of, fold, made, rows_of
-from tests.analysis.test_quorum import heartbeat
 
 CLUSTER = "JmDRag1LQtSxVsWp_vQmxQ"
 TOPIC_ID, OTHER_ID = "ewUjRWHKRpegPyS-F2cjZA", "1cBZW0BvQAKdqDj1yV6z5A"
@@ -307,36 +306,6 @@ def test_what_was_refused_did_not_happen() -> None:
         {"throttleTimeMs": 0, "responses": [{"name": "orders", "errorCode": 29}]},
     )
     assert view(ClusterChanges, metadata(0.1, 1), refused) == []
-
-
-def described(at_s: float, is_fenced: bool) -> Exchange:
-    """What DescribeCluster says of the only broker."""
-    broker = {"brokerId": 3, "host": "b3", "port": 9092, "rack": None, "isFenced": is_fenced}
-    ns = int(at_s * SECOND)
-    return made(
-        "DescribeCluster",
-        2,
-        {"includeClusterAuthorizedOperations": False, "endpointType": 1, "includeFencedBrokers": True},
-        {
-            "throttleTimeMs": 0,
-            "errorCode": 0,
-            "errorMessage": None,
-            "endpointType": 1,
-            "clusterId": CLUSTER,
-            "controllerId": 3,
-            "brokers": [broker],
-            "clusterAuthorizedOperations": -(1 << 31),
-        },
-        (ns, ns + 1),
-    )
-
-
-@pytest.mark.parametrize(("epoch", "after"), [(7, "alive"), (8, None)])
-def test_a_broker_that_is_no_longer_fenced_and_did_not_start_again_was_alive(
-    epoch: int, after: str | None
-) -> None:
-    told = heartbeat(1), described(5, True), heartbeat(15, epoch=epoch), described(16, False)
-    assert ("broker-fenced", "broker 3", None, after) in changes(*told)
 
 
 # -- captures of the lab ------------------------------------------------------------------------------------

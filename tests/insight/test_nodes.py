@@ -32,9 +32,11 @@ def test_the_node_at_an_address_that_two_clusters_tell_of_is_named_by_that_addre
 
 def test_what_does_not_name_its_cluster_is_of_the_one_that_does() -> None:
     nodes = nodes_by_address([*TWO, at(None, 1, "h1"), at(None, 1, "h2"), at(None, 7, "h9")])
-    assert nodes["h1:9092"].clusters == {"a"}
-    assert nodes["h9:9092"].clusters == {None}
+    assert nodes["h1:9092"].named_clusters == {"a"}
+    assert nodes["h9:9092"].named_clusters == {None}
     assert not nodes["h1:9092"].is_also(nodes["h2:9092"])
+    assert nodes["h1:9092"].has_told(at(None, 1, "h1"))
+    assert NodeNames([*TWO, at(None, 1, "h1")]).at(nodes["h1:9092"], "h1:9092") == "h1:9092"
 
 
 def test_nodes_may_meet_unless_both_are_known_to_be_of_other_clusters() -> None:
@@ -48,13 +50,14 @@ def test_nodes_may_meet_unless_both_are_known_to_be_of_other_clusters() -> None:
 
 
 def test_names_that_brokers_of_two_clusters_know() -> None:
-    nodes = nodes_by_address(TWO)
+    nodes = nodes_by_address([*TWO, at(None, 7, "h9")])
 
     def asked(*places: tuple[str | None, str]) -> frozenset[str]:
         rows: list[Row] = [{"group": group, "broker": f"{host}:9092"} for group, host in places]
         return names_of_several(rows, "group", nodes)
 
     assert asked(("g", "h1"), ("g", "h2"), ("other", "h1")) == {"g"}
+    assert asked(("g", "h9"), ("g", "h1"), ("g", "h2")) == {"g"}
     assert asked(("g", "h2"), ("g", "h3"), (None, "h1"), ("g", "h8")) == frozenset()
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster_nodes import HEARTBEAT
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
@@ -31,7 +31,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import NodeNames, nodes_by_address
+from kdissect.insight.nodes import NodeNames, by_node, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -167,12 +167,6 @@ def _ended(count: int, took_ns: int) -> str:
     return "its only connection ended" if count == 1 else f"its {count} connections ended within {within}"
 
 
-def _by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[int, str]:
-    """The order of nodes of several clusters."""
-    (node, cluster), _ = each
-    return node, cluster or ""
-
-
 def _changes(facts: Facts, *what: str) -> list[Row]:
     return [row for row in facts.rows(ClusterChanges) if row["what"] in what]
 
@@ -204,7 +198,7 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
     """A broker registers anew."""
     rows = _changes(facts, "broker-registered", "broker-refused")
     names = NodeNames(facts.rows(ClusterBrokers))
-    for (node, cluster), mine in sorted(together(rows, "node_id", "cluster_id").items(), key=_by_node):
+    for (node, cluster), mine in sorted(together(rows, "node_id", "cluster_id").items(), key=by_node):
         for at, row in enumerate(mine):
             if row["what"] != "broker-registered":
                 continue
@@ -232,7 +226,7 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
 @rule("broker-fenced", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Quorum))
 @once
 def broker_fenced(facts: Facts) -> Iterator[Finding]:
-    """The controller fences a broker that goes on sending heartbeats."""
+    """The controller fences a broker that has not stopped."""
     beats = {row["node"]: row for row in facts.rows(Quorum)}
     names = NodeNames(facts.rows(ClusterBrokers))
     for row in _changes(facts, "broker-fenced"):
@@ -255,10 +249,14 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
             ),
             None,
         )
+        lives = (
+            "is alive and sends heartbeats"
+            if row["told_by"] == HEARTBEAT
+            else "had not stopped: later it went on with the same epoch"
+        )
         yield facts.finding(
             FindingSubject(broker=names.of(row["node_id"], row["cluster_id"])),
-            f"The controller fenced broker {row['node_id']}, although the broker is alive and sends "
-            f"heartbeats.{why}",
+            f"The controller fenced broker {row['node_id']}, although the broker {lives}.{why}",
             measure=gap_ns / 1e9,
             unit="s",
             first_ns=row["ns"],
@@ -275,7 +273,7 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     """A broker tells the controller that a disk failed, or clients that it cannot read or write there."""
     names = NodeNames(facts.rows(ClusterBrokers))
     nodes = together(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
-    for (node, cluster), rows in sorted(nodes.items(), key=_by_node):
+    for (node, cluster), rows in sorted(nodes.items(), key=by_node):
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
             FindingSubject(broker=names.of(node, cluster)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.errors import Errors
@@ -25,7 +24,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import NodeNames, nodes_by_address
+from kdissect.insight.nodes import NodeNames, by_node, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, showing
@@ -86,12 +85,6 @@ def _names(rows: list[Row]) -> str:
     return ", ".join(names[: 3 if more else 4]) + more
 
 
-def _by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[Any, str]:
-    """The order of nodes of several clusters."""
-    (node, cluster, *_), _ = each
-    return node, cluster or ""
-
-
 @rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
 @once
 def leader_moved(facts: Facts) -> Iterator[Finding]:
@@ -102,7 +95,7 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
     names = NodeNames(facts.rows(ClusterBrokers))
     of_nodes = together(rows, "before", "cluster_id", "by")
     for (node, cluster, by), mine in sorted(
-        of_nodes.items(), key=lambda each: (*_by_node(each), each[0][2] or "")
+        of_nodes.items(), key=lambda each: (*by_node(each), each[0][2] or "")
     ):
         for burst in _bursts(mine):
             topic = _topic_of(burst)
@@ -203,7 +196,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     restarted = restarts(facts)
     names = NodeNames(facts.rows(ClusterBrokers))
     of_nodes = together(rows, "node_id", "cluster_id")
-    for (node, cluster), mine in sorted(of_nodes.items(), key=_by_node):
+    for (node, cluster), mine in sorted(of_nodes.items(), key=by_node):
         for burst in _bursts(mine):
             subjects = {row["subject"] for row in burst}
             back = [

@@ -239,7 +239,7 @@ def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterN
 
 def _may_be_of_one(one: ClusterNode | None, other: ClusterNode | None) -> bool:
     """Whether two brokers may be of one cluster."""
-    return one is None or other is None or not one.clusters.isdisjoint(other.clusters)
+    return one is None or other is None or not one.named_clusters.isdisjoint(other.named_clusters)
 
 
 @rule("fetch-spin", WARNING, CERTAIN, needs=(Repeats,), per_s=20, seconds=5)

@@ -34,8 +34,8 @@ def _follower(facts: Facts, row: Row) -> FindingSubject:
     """The broker that copies, of the cluster that the leader belongs to."""
     rows = facts.rows(ClusterBrokers)
     leader = nodes_by_address(rows).get(str(row["broker"]))
-    cluster = next(iter(leader.clusters)) if leader is not None and len(leader.clusters) == 1 else None
-    return FindingSubject(broker=NodeNames(rows).of(row["node_id"], cluster))
+    (cluster, *more) = leader.named_clusters if leader is not None else (None,)
+    return FindingSubject(broker=NodeNames(rows).of(row["node_id"], None if more else cluster))
 
 
 def _finding(
@@ -91,7 +91,7 @@ class _Standing:
             for broker in self._stalls
             if (node := self._nodes.get(broker)) is not None
             and node.number == row["node_id"]
-            and (leader is None or not node.clusters.isdisjoint(leader.clusters))
+            and (leader is None or not node.named_clusters.isdisjoint(leader.named_clusters))
         ]
         if self._without_address == {row["node_id"]}:
             unknown = self._stalls.keys() - self._nodes.keys() - {str(row["broker"])}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.share import Share
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
-from kdissect.insight.gaps import not_known
+from kdissect.insight.gaps import not_known, with_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, seconds, some
 from kdissect.wording import plural
@@ -89,16 +90,18 @@ def share_lock_expired(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("share-poison", CRITICAL, CERTAIN, needs=(Share,), deliveries=3)
+@rule("share-poison", CRITICAL, CERTAIN, needs=(Share, Connections), deliveries=3)
 def share_poison(facts: Facts) -> Iterator[Finding]:
-    """Records reached their delivery limit and are given to nobody any more. If bytes are missing, only the
-    default limit shows that it is one."""
+    """Records reached their delivery limit and are given to nobody any more. If bytes of a member are
+    missing, only the default limit shows that it is one."""
+    lossy = with_gaps(facts, "client_id")
     for subject, rows in _partitions(facts):
         failed = [row for row in rows if row["given_up"]]
         deliveries = max((row["max_delivery_count"] or 0 for row in rows), default=0)
         if not failed or deliveries < facts.limit("deliveries"):
             continue
-        if facts.context.gap_bytes and deliveries != DEFAULT_LIMIT:
+        may_lack = any(row["client_id"] in lossy for row in rows)
+        if may_lack and deliveries != DEFAULT_LIMIT:
             facts.cannot_judge(not_known("acknowledgements"))  # a member may have accepted it
             continue
         given_up = _total(rows, "given_up")
@@ -107,7 +110,7 @@ def share_poison(facts: Facts) -> Iterator[Finding]:
             f"{plural(given_up, 'record')} of this share group reached the limit of {deliveries} deliveries, "
             f"and no member accepted {'it' if given_up == 1 else 'them'}. No member gets "
             f"{'it' if given_up == 1 else 'them'} again. {_clients(failed)} had the last delivery.",
-            confidence=CERTAIN if deliveries == DEFAULT_LIMIT else LIKELY,
+            confidence=CERTAIN if deliveries == DEFAULT_LIMIT and not may_lack else LIKELY,
             count=given_up,
             measure=float(deliveries),
             unit="deliveries",

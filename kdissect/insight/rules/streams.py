@@ -134,8 +134,8 @@ def _assignor_failed(facts: Facts, group: str, rows: list[Row]) -> Iterator[Find
     lacks = f" The brokers do not know {named(sorted(unknown))}." if unknown else ""
     yield facts.finding(
         FindingSubject(group=group),
-        f"The assignor of the application gave {plural(len(clients), 'client')} no tasks: {detail}. Their "
-        f"threads stop, and process nothing.{lacks}",
+        f"The assignor of the application gave {plural(len(clients), 'client')} no tasks: {detail}. "
+        f"{'Its' if len(clients) == 1 else 'Their'} threads stop, and process nothing.{lacks}",
         count=len(found),
         measure=float(len(found)),
         unit="times",

@@ -678,6 +678,19 @@ def test_a_broker_that_nobody_misses_is_not_gone_without_a_word_of_the_cluster_o
     assert said("broker-gone", connection(0, 1, 10), at_node(), *told) == []  # the client closed it
     assert said("broker-gone", *lived, *stops("leader-moved")) == []
     assert said("broker-gone", *lived, change("broker-gone", 11, node_id=2)) == []
+    idle = connection(0, 1, 40, **{**CLOSED, "closed_ns": 40 * SECOND}), at_node()
+    assert said("broker-gone", *idle, *stops("broker-stopping"))
+    assert said("broker-gone", *idle, *stops("broker-gone", at_s=11)) == []  # it was told too early
+    back = change("broker-appeared", 20, node_id=1)
+    assert said("broker-gone", *idle, *stops("broker-stopping"), back) == []  # and back before
+
+
+def test_a_listener_that_nobody_tries_to_reach_is_not_gone() -> None:
+    port = row(ClusterBrokers, cluster_id=None, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
+    lived = connection(0, 1, 10, **CLOSED), connection(1, 1, 90, broker="10.0.0.1:9093")
+    assert (
+        said("listener-gone", *lived, at_node(), (ClusterBrokers, port), *stops("broker-gone", at_s=11)) == []
+    )
 
 
 def test_a_broker_that_is_fenced_is_so_until_it_is_not() -> None:

@@ -18,7 +18,7 @@ from kdissect.insight.finding import INFO, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.analysis.test_pace import beat, fed
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, row, said_by, unjudged, zeros
+from tests.insight.made import MS, T0, S, check_pages, row, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "latency")
@@ -58,17 +58,6 @@ def test_a_broker_that_takes_three_times_as_long_as_the_others_is_slow() -> None
     assert slow(30, usual_ms=10)
     assert not slow(7, count=49)
     assert not slow(70, api="JoinGroup")
-
-
-@pytest.mark.parametrize(("asked_s", "told"), [(30, 1), (29.9, 0)])
-def test_a_broker_is_not_compared_with_what_others_took_when_it_was_gone(asked_s: float, told: int) -> None:
-    """At first all are slow; others are asked for a minute."""
-    rows = [
-        pace(broker=f"b:{at}", broker_count=50, broker_p50_ns=ms * MS, last_ns=T0 + round(s * S))
-        for at, (ms, s) in enumerate(((2, 60), (2, 60), (22, asked_s)))
-    ]
-    assert len(said_by(("slow-broker",), *rows)) == told
-    assert bool(unjudged("slow-broker", *rows)) != told
 
 
 def test_one_broker_alone_is_not_compared() -> None:

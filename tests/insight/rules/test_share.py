@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.share import Share
 from kdissect.insight.finding import CERTAIN, LIKELY
-from tests.insight.made import WHOLE, said, unjudged
+from tests.insight.made import row, said, unjudged
 from tests.insight.rules.test_groups import rebalance, step, told
 
 
@@ -68,10 +69,14 @@ def test_records_that_are_given_up(deliveries: int, confidence: str | None) -> N
 def test_where_bytes_are_missing_a_member_may_have_accepted_what_seems_given_up(
     deliveries: int, count: int
 ) -> None:
-    rows = {Share: [share(given_up=1, max_delivery_count=deliveries)]}
-    lossy = WHOLE._replace(gap_bytes=9)
-    assert len(said("share-poison", rows, context=lossy)) == count
-    assert len(unjudged("share-poison", rows, context=lossy)) == 1 - count
+    member = share(given_up=1, max_delivery_count=deliveries)
+    own, other = (
+        {Share: [member], Connections: [row(Connections, client_id=each, gap_bytes=9)]}
+        for each in (member["client_id"], "another")
+    )
+    assert [each.confidence for each in said("share-poison", own)] == [LIKELY] * count
+    assert len(unjudged("share-poison", own)) == 1 - count
+    assert said("share-poison", other)
 
 
 def test_a_lock_that_ran_out() -> None:
