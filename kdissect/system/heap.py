@@ -8,6 +8,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 MANY = 200_000
@@ -46,19 +47,35 @@ def _word(name: str) -> Any:
     return None if sys.platform == "win32" else getattr(ctypes.CDLL(None), name, None)
 
 
+@dataclass
+class _Kept:
+    """What the collector does not look at."""
+
+    objects: int = 0
+    """How many there were when all were looked at last; 0 if that was just now."""
+
+
+_KEPT = _Kept()
+
+
 def keep_what_there_is() -> None:
-    """Never look again for cycles among the objects that there are now: modules and screens, which stay. It
-    takes a tenth of a second to go through them. Those that come later are looked at less often, too."""
+    """Do not look for cycles among the objects that there are now: modules and screens, which stay. It takes
+    a tenth of a second to go through them. Those that come later are looked at less often, too."""
     gc.freeze()
     gc.set_threshold(*_LOOK_AFTER)
+    _KEPT.objects = _KEPT.objects or gc.get_freeze_count()
 
 
 def look_at_all() -> bool:
     """Look for cycles among all objects that came since :func:`keep_what_there_is`, if there are many; gives
     whether that was done. It may take as long as some frames. Without it, what is drawn while a large file is
-    read leaves tens of megabytes."""
+    read leaves tens of megabytes. When the kept objects have doubled, they are looked at, too: in hours of a
+    live capture some of them go."""
     if gc.get_count()[2] < _WORTH_A_LOOK:
         return False
+    if gc.get_freeze_count() > 2 * _KEPT.objects:
+        gc.unfreeze()
+        _KEPT.objects = 0
     gc.collect()
     return True
 
