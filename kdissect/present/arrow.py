@@ -154,13 +154,20 @@ class ArrowWriter:
 
 
 class ParquetWriter(ArrowWriter):
-    """A Parquet file, compressed with zstd. Smallest and largest values stand in it where they can serve a
-    query: not of bytes, which may be long."""
+    """A Parquet file."""
 
     def _open(self, file: BinaryIO) -> Any:
-        schema = self._rows.schema
-        ordered = [field.name for field in schema if field.type != pa.binary()]
-        return pq.ParquetWriter(_Sink(file), schema, compression="zstd", write_statistics=ordered)
+        return parquet_writer(_Sink(file), self._rows.schema)
+
+
+def parquet_writer(file: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """What writes Parquet as all of kdissect does: compressed with zstd. Smallest and largest values stand in
+    it where they can serve a query: not of bytes, which may be long.
+
+    :param file: as pyarrow takes it; whoever opened it closes it.
+    """
+    ordered = [field.name for field in schema if field.type != pa.binary()]
+    return pq.ParquetWriter(file, schema, compression="zstd", write_statistics=ordered)
 
 
 class RowColumns:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kdissect.later import Later
+from kdissect.present.arrow import parquet_writer
 from kdissect.spark.described import described
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.sinks import TaskFile
@@ -90,26 +90,37 @@ def write_together(paths: Sequence[str], target: str) -> int:
     :returns: its bytes.
     :raises OSError: a file cannot be read or written.
     """
-    with ExitStack() as stack:
-        files = [pq.ParquetFile(stack.enter_context(read_file(path))) for path in paths]
-        schema = pa.unify_schemas([file.schema_arrow for file in files])
-        ordered = [field.name for field in schema if field.type != pa.binary()]
-        out = stack.enter_context(create_file(target))
-        writer = stack.enter_context(
-            pq.ParquetWriter(out, schema, compression="zstd", write_statistics=ordered)
-        )
+    schema = pa.unify_schemas([_schema_of(path) for path in paths])
+    with create_file(target) as out, parquet_writer(out, schema) as writer:
         waiting: list[pa.Table] = []
-        for file in files:
-            for group in range(file.num_row_groups):
-                waiting.append(_as(file.read_row_group(group), schema))
-                rows, size = (sum(getattr(each, of) for each in waiting) for of in ("num_rows", "nbytes"))
-                if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-                    writer.write_table(pa.concat_tables(waiting))
-                    waiting.clear()
+        rows = size = 0
+        for group in _row_groups(paths):
+            table = _as(group, schema)
+            waiting.append(table)
+            rows += table.num_rows
+            size += table.nbytes
+            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting.clear()
+                rows = size = 0
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
         writer.close()
         return out.tell()
+
+
+def _schema_of(path: str) -> pa.Schema:
+    with read_file(path) as file:
+        return pq.read_schema(file)
+
+
+def _row_groups(paths: Iterable[str]) -> Iterator[pa.Table]:
+    """The row groups of files, one after the other. No more than one file is open: there may be thousands."""
+    for path in paths:
+        with read_file(path) as file:
+            whole = pq.ParquetFile(file)
+            for at in range(whole.num_row_groups):
+                yield whole.read_row_group(at)
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:

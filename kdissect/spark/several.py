@@ -1,9 +1,9 @@
 """Several tables of the same captures: made in one pass (:mod:`kdissect.spark.one_pass`), then written to a
 target.
 
-A table that is as the tasks made it goes to the target in the files that they wrote. Spark takes up what
-needs all rows of a table together: partitions, and the copies that several capture points have of an
-exchange.
+A table that is as the tasks made it goes to the target in files that tasks wrote. Small ones are joined
+before (:mod:`kdissect.spark.joining`). Spark takes up what needs all rows of a table together: partitions,
+and the copies that several capture points have of an exchange.
 """
 
 from __future__ import annotations

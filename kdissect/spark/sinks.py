@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.later import Later
+from kdissect.present.arrow import parquet_writer
 from kdissect.spark.shape import moment_name
 from kdissect.spark.storage import join
 from kdissect.spark.writing import create_file, remove
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 else:
     pa = Later("pyarrow")
     pc = Later("pyarrow.compute")
-    pq = Later("pyarrow.parquet")
 
 
 class TaskFile(NamedTuple):
@@ -97,11 +97,7 @@ class FileSink:
 
     def _open(self) -> None:
         self._file = create_file(self._path)
-        # Smallest and largest values serve queries; not those of bytes, which may be long.
-        ordered = [field.name for field in self._schema if field.type != pa.binary()]
-        self._writer = pq.ParquetWriter(
-            self._file, self._schema, compression="zstd", write_statistics=ordered
-        )
+        self._writer = parquet_writer(self._file, self._schema)
 
 
 def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:

@@ -32,7 +32,7 @@ class Staged(NamedTuple):
 
     folder: str
     files: tuple[str, ...]
-    """All that are in the folder."""
+    """Those that have its rows, in order. The folder may hold others, which these replace."""
     schema: pa.Schema
 
 
