@@ -162,7 +162,7 @@ def add_new(
     inputs = Inputs(paths, start, runs.digests())
     settings = asked.settings
     end = SpoolFolder("", settings.capture_point, settings.limits, there=inputs).next(start)
-    if _says_nothing(start, end, settings):
+    if _says_nothing(start, end, runs, settings):
         end = start
     for path, other in inputs.doubles.items():
         doubled(path, other)
@@ -189,15 +189,21 @@ def add_new(
     return out
 
 
-def _says_nothing(start: Position, end: Position, settings: TableSettings) -> bool:
+def _says_nothing(start: Position, end: Position, runs: Runs, settings: TableSettings) -> bool:
     """Whether a run would only look again at files to which nobody has written since: it tells then if one of
-    them ends in the midst of a packet."""
+    them ends in the midst of a packet. To see that, this reads the whole file: it does so once."""
     changed = [path for path in {**start, **end} if start.get(path) != end.get(path)]
     for path in changed:
         before, now = start.get(path), end.get(path)
         if before is None or now is None or before[:3] != now[:3]:
             return False
-    return all(ends_whole(path, end[path].size, settings.limits) for path in changed)
+    known, now_whole = runs.whole(), {path: end[path] for path in changed}
+    unseen = [path for path, read in now_whole.items() if known.get(path) != read]
+    if not all(ends_whole(path, end[path].size, settings.limits) for path in unseen):
+        return False
+    if unseen:
+        runs.keep_whole(now_whole)
+    return True
 
 
 def _is_to_be_tried(now: FoundFile, before: SpoolRead) -> bool:

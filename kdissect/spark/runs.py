@@ -3,6 +3,7 @@
     plan-7.json   what the run 7 reads; written before anything else. A run that died is done again from it,
                   with the same files up to the same bytes, so that its rows are the same
     run-7.json    what it came to: written last. Without it the run is not over
+    whole.json    files that end whole, as they were when the driver looked at them after the last run
     state/        what is carried from run to run (:mod:`kdissect.spark.states`)
 
 The position at the end of a run tells the size and the first packet's time of each file. By the digest a
@@ -29,6 +30,7 @@ from kdissect.system import try_lock
 FOLDER = "_runs"
 """In the folder of the tables."""
 _FORM = 1
+_WHOLE = "whole.json"
 _RUN = re.compile(r"run-([0-9]+)\.json")
 _PIECE = 1 << 20
 
@@ -170,6 +172,20 @@ class Runs:
         """
         plans = [self.plan(number) for number in range(1, self.last() + 1)]
         return {digest: path for plan in plans if plan for path, digest in plan.digests.items()}
+
+    def whole(self) -> Position:
+        """The files of :meth:`keep_whole`. Nothing where that was not kept, or is damaged: whoever needs it
+        looks at the files again."""
+        with suppress(RunsError, KeyError, TypeError, AttributeError):
+            return of_offset(self._read(self._folder / _WHOLE)["end"])
+        return {}
+
+    def keep_whole(self, files: Position) -> None:
+        """Keep which files end whole, as they are now.
+
+        :raises OSError: that cannot be written.
+        """
+        self._write(_WHOLE, {"end": to_offset(files)})
 
     def begin(self, plan: RunPlan) -> None:
         """Keep what a run reads. From now on it is done again if it dies.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from kdissect.limits import Limits
 from kdissect.model import Fault
+from kdissect.spark import growing
 from kdissect.spark import nightly as runs
 from kdissect.spark.carried import Carried
 from kdissect.spark.replay import new_pass
@@ -97,27 +101,57 @@ def test_while_a_run_reads_it_is_shown_how_much_there_is(
     assert shown == [path.stat().st_size] * 2
 
 
-@pytest.mark.parametrize(("missing_bytes", "looks_again"), [(0, False), (7, True)])
-def test_a_file_that_ends_whole_is_not_looked_at_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_bytes: int, *, looks_again: bool
-) -> None:
-    nothing: Any = None  # no run does anything
-    data = (CAPTURES / "errors.pcapng").read_bytes()
-    path = tmp_path / "a.pcapng"
-    path.write_bytes(data[: len(data) - missing_bytes])
-    kept, asked = Runs(str(tmp_path / "runs")), runs.NightlyOptions(("exchanges",), (), TableSettings())
+def idle_night(monkeypatch: pytest.MonkeyPatch, kept: Runs, path: Path) -> list[int]:
+    """The numbers of the runs of a night; none of them does anything."""
+    nothing: Any = None
 
     def ran(_: object, plan: RunPlan, *__: object) -> dict[str, Any]:
         row = {"run": plan.number}
         kept.end(row)
         return row
 
-    def night() -> list[int]:
-        with kept.held():
-            made = runs.add_new(nothing, [str(path)], nothing, asked, kept, print, print)
-        return [each.row["run"] for each in made]
-
     monkeypatch.setattr(runs, "_run", ran)
+    asked = runs.NightlyOptions(("exchanges",), (), TableSettings())
+    with kept.held():
+        made = runs.add_new(nothing, [str(path)], nothing, asked, kept, print, print)
+    return [each.row["run"] for each in made]
+
+
+@pytest.mark.parametrize("damage", [None, b"{", b"{}", b'{"form": 1, "end": {"files": 7}}'])
+def test_whether_a_file_ends_whole_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    path = tmp_path / "a.pcapng.gz"
+    path.write_bytes(gzip.compress((CAPTURES / "errors.pcapng").read_bytes()))
+    looked: list[str] = []
+
+    def ends_whole(path: str, size: int, limits: Limits) -> bool:
+        looked.append(path)
+        return growing.ends_whole(path, size, limits)
+
+    monkeypatch.setattr(runs, "ends_whole", ends_whole)
+    night = partial(idle_night, monkeypatch, Runs(str(tmp_path / "runs")), path)
+    assert night() == [1]
+    then = time.time() - 3_600
+    os.utime(path, (then, then))
+    assert [night() for _ in range(3)] == [[], [], []]
+    assert len(looked) == 1
+    if damage is None:
+        os.utime(path, (then + 1, then + 1))
+    else:
+        (tmp_path / "runs" / "whole.json").write_bytes(damage)
+    assert [night(), night()] == [[], []]
+    assert len(looked) == 2
+
+
+@pytest.mark.parametrize(("missing_bytes", "looks_again"), [(0, False), (7, True)])
+def test_a_file_that_ends_whole_is_not_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing_bytes: int, *, looks_again: bool
+) -> None:
+    data = (CAPTURES / "errors.pcapng").read_bytes()
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(data[: len(data) - missing_bytes])
+    night = partial(idle_night, monkeypatch, Runs(str(tmp_path / "runs")), path)
     assert night() == [1]
     assert night() == []  # it was written to just now: more may come
     an_hour_ago = time.time() - 3_600
