@@ -20,6 +20,7 @@ from contextlib import suppress
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
 from itertools import chain
+from shlex import quote
 from typing import cast
 
 from kdissect.capture import pcap, pcapng
@@ -73,14 +74,31 @@ def in_folders(paths: Iterable[str]) -> tuple[str, ...]:
             found.append(path)
             continue
         try:
-            inside = [entry.path for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
+            named = [entry for entry in os.scandir(path) if counts(entry.name)]
         except OSError:
             found.append(path)
             continue
+        inside = [entry.path for entry in named if entry.is_file()]
         if not inside:
-            raise CaptureError(f"{path}: no file is in this directory")
+            has_folders = any(entry.is_dir() for entry in named)
+            raise CaptureError(no_file_in(path, each_folder_in(path) if has_folders else None))
         found += sorted(inside)
     return tuple(found)
+
+
+def no_file_in(folder: str, instead: str | None = None) -> str:
+    """Why a folder without files is refused.
+
+    :param instead: what stands for the files in the folders that are in it; None where none is.
+    """
+    if instead is None:
+        return f"{folder}: no file is in this directory"
+    return f"{folder}: no file is in this directory, only folders, and these are not searched; give {instead}"
+
+
+def each_folder_in(folder: str) -> str:
+    """What stands for all folders in a folder, in a shell."""
+    return f"{quote(os.path.join(folder, ''))}*/"
 
 
 def has_captures(folder: str) -> bool:

@@ -2,10 +2,10 @@
 ``gs://``, ``abfss://``, ``hdfs://`` (:mod:`kdissect.spark.hdfs`).
 
 A directory stands for the files in it, without those whose names begin with ``.`` or ``_``: that is Spark's
-rule. A glob stands for what it matches. A directory of this machine that cannot be listed stands for itself:
-reading it tells why. On other file systems only the last part of a path may be a glob
-(``*`` and ``[``). What is known of an object store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers
-must know too.
+rule. A glob stands for the files that it matches; one with a ``/`` at its end, for those in the directories
+that it matches. A directory of this machine that cannot be listed stands for itself: reading it tells why. On
+other file systems only the last part of a path may be a glob (``*`` and ``[``). What is known of an object
+store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers must know too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from io import BufferedIOBase
+from itertools import chain
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
-from kdissect.capture.files import counts, open_capture, read_packets
+from kdissect.capture.files import counts, each_folder_in, no_file_in, open_capture, read_packets
 from kdissect.model import CaptureError
 from kdissect.spark.hdfs import hdfs, is_hdfs
 
@@ -320,20 +321,29 @@ def unlisted(path: str) -> OSError | None:
 
 
 def _local(path: str) -> list[InputFile]:
-    if unlisted(path) is not None:
-        return [InputFile(path, 0, is_folder=True)]
     if os.path.isdir(path):
-        inside = [entry for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
+        inside = _files_in(path)
         if not inside:
-            raise CaptureError(f"{path}: no file is in this directory")
-        return sorted(InputFile(entry.path, entry.stat().st_size) for entry in inside)
+            raise CaptureError(no_file_in(path, each_folder_in(path) if folders_in(path) else None))
+        return inside
     if has_magic(path) and not os.path.exists(path):
         matched = [InputFile(each, os.path.getsize(each)) for each in glob(path) if os.path.isfile(each)]
+        if path.endswith("/"):
+            folders = [each for each in glob(path) if os.path.basename(each.rstrip("/")) != _LOST]
+            matched += chain.from_iterable(map(_files_in, folders))
         matched += [InputFile(each, 0, is_folder=True) for each in _unlisted_by(path)]
         if not matched:
             raise CaptureError(f"{path}: no file has such a name")
         return sorted(matched)
     return [InputFile(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
+
+
+def _files_in(folder: str) -> list[InputFile]:
+    """The files that count in a folder of this machine, by name; itself if it cannot be listed."""
+    if unlisted(folder) is not None:
+        return [InputFile(folder, 0, is_folder=True)]
+    inside = [entry for entry in os.scandir(folder) if counts(entry.name) and entry.is_file()]
+    return sorted(InputFile(entry.path, entry.stat().st_size) for entry in inside)
 
 
 def _unlisted_by(pattern: str) -> list[str]:
@@ -419,10 +429,10 @@ def _remote(uri: str) -> list[InputFile]:
         ]
     except OSError as error:
         raise CaptureError(f"{uri}: cannot be listed: {_first_line(error)}") from None
+    if not inside and pattern is not None:
+        raise CaptureError(f"{uri}: no file has such a name")
     if not inside:
-        raise CaptureError(
-            f"{uri}: no file {'is in this directory' if pattern is None else 'has such a name'}"
-        )
+        raise CaptureError(no_file_in(uri, "the names of these folders" if folders_in(uri) else None))
     return sorted(InputFile(join(folder, each.base_name), each.size) for each in inside)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -139,12 +140,24 @@ def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     named = ("-", str(tmp_path / "absent"), str(tmp_path))
     assert in_folders(named) == (*named[:2], str(tmp_path / "a.pcap"), str(tmp_path / "b.pcap"))
-    with pytest.raises(CaptureError, match="below: no file is in this directory"):
+    with pytest.raises(CaptureError, match=r"below: no file is in this directory$"):
         in_folders([str(tmp_path / "below")])
     assert not has_captures(str(tmp_path))
     assert not has_captures(str(tmp_path / "below"))
     (tmp_path / "z.pcap").write_bytes(gzip.compress(b"perhaps"))
     assert has_captures(str(tmp_path))
+
+
+def test_a_folder_of_folders_only_tells_what_to_give(tmp_path: Path) -> None:
+    folder = tmp_path / "two brokers"
+    (folder / "_states").mkdir(parents=True)
+    with pytest.raises(CaptureError, match=r"no file is in this directory$"):
+        in_folders([str(folder)])
+    (folder / "1").mkdir()
+    words = re.escape(f"directory, only folders, and these are not searched; give '{folder}/'*/")
+    for name in (str(folder), f"{folder}/"):
+        with pytest.raises(CaptureError, match=f"{words}$"):
+            in_folders([name])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")

@@ -30,7 +30,7 @@ def object_store(objects: Mapping[str, bytes]) -> Iterator[str]:
             address = urlsplit(self.path)
             name, query = unquote(address.path).strip("/"), parse_qs(address.query)
             if "list-type" in query:
-                self._answer(200, self._listing(name, query.get("prefix", [""])[0]))
+                self._answer(200, self._listing(name, query.get("prefix", [""])[0], "delimiter" in query))
             elif name not in objects:
                 is_bucket = any(key.startswith(f"{name}/") for key in objects) and "/" not in name
                 self._answer(200 if is_bucket else 404, b"")
@@ -46,15 +46,22 @@ def object_store(objects: Mapping[str, bytes]) -> Iterator[str]:
             end = min(int(last) + 1 if last else len(data), len(data))
             self._answer(206, data[int(first) : end], f"bytes {first}-{end - 1}/{len(data)}")
 
-        def _listing(self, bucket: str, prefix: str) -> bytes:
+        def _listing(self, bucket: str, prefix: str, is_flat: bool) -> bytes:
             keys = [
                 name.partition("/")[2] for name in sorted(objects) if name.startswith(f"{bucket}/{prefix}")
             ]
+            inner = {key: key[len(prefix) :].partition("/") for key in keys if is_flat}
+            folders = sorted({f"{prefix}{name}/" for name, slash, _ in inner.values() if slash})
+            keys = [key for key in keys if not is_flat or not inner[key][1]]
             contents = "".join(
                 f"<Contents><Key>{escape(key)}</Key><Size>{len(objects[f'{bucket}/{key}'])}</Size></Contents>"
                 for key in keys
             )
-            head = f"<Name>{bucket}</Name><KeyCount>{len(keys)}</KeyCount><IsTruncated>false</IsTruncated>"
+            contents += "".join(
+                f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" for each in folders
+            )
+            count = len(keys) + len(folders)
+            head = f"<Name>{bucket}</Name><KeyCount>{count}</KeyCount><IsTruncated>false</IsTruncated>"
             return f'<ListBucketResult xmlns="{_XMLNS}">{head}{contents}</ListBucketResult>'.encode()
 
         def _answer(self, status: int, data: bytes, span: str | None = None) -> None:

@@ -85,6 +85,21 @@ def test_names_of_captures_are_files_directories_and_globs(tmp_path: Path) -> No
     assert list_files(["nowhere.pcap"]) == [InputFile("nowhere.pcap", 0)]
 
 
+def test_a_folder_of_folders_only_tells_what_to_give(tmp_path: Path) -> None:
+    for name in ("a", "b", "lost+found", "_own"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(CaptureError, match="not searched; give ") as refused:
+        list_files([str(tmp_path)])
+    given = str(refused.value).partition("; give ")[2]
+    assert given == f"{tmp_path}/*/"
+    with pytest.raises(CaptureError, match="no file has such a name"):
+        list_files([given])
+    for name in ("a/2.pcap", "a/1.pcap", "a/_3.pcap", "b/1.pcap", "lost+found/1.pcap"):
+        (tmp_path / name).write_bytes(b"1234")
+    names = [file.path.removeprefix(f"{tmp_path}/") for file in list_files([given])]
+    assert names == ["a/1.pcap", "a/2.pcap", "b/1.pcap"]
+
+
 def test_nothing_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="no file is in this directory"):
         list_files([str(tmp_path)])

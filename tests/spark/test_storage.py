@@ -59,7 +59,8 @@ def store(pieces: list[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name, value in SOMEBODY.items():
         monkeypatch.setenv(name, value)
     objects = {f"captures/point/{piece.name}": piece.read_bytes() for piece in pieces}
-    with object_store({**objects, "captures/point/_temporary": b"", "captures/other": b""}) as query:
+    objects |= {"captures/point/_temporary": b"", "captures/other": b"", "captures/folders/a/1.pcap": b""}
+    with object_store(objects) as query:
         yield query
 
 
@@ -86,6 +87,7 @@ def test_captures_in_an_object_store_give_the_same_rows(
         ("nowhere://x/y.pcap", "files may be at s3://, gs://, abfss://, hdfs://"),
         ("s3://captures/*.zip", "no file has such a name"),
         ("s3://captures/nothing/", "does not exist"),
+        ("s3://captures/folders", "not searched; give the names of these folders"),
     ],
 )
 def test_what_cannot_be_reached_is_told_in_a_line(
