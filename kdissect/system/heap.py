@@ -48,14 +48,14 @@ def _word(name: str) -> Any:
 
 
 @dataclass
-class _Kept:
+class _KeptObjects:
     """What the collector does not look at."""
 
     objects: int = 0
     """How many there were when all were looked at last; 0 if that was just now."""
 
 
-_KEPT = _Kept()
+_KEPT = _KeptObjects()
 
 
 def keep_what_there_is() -> None:

@@ -79,7 +79,11 @@ def error_of(text: str) -> ErrorPage:
         known = errors().get(int(text))
     if known is None:
         codes = f"; their codes are {min(errors())} to {max(errors())}" if is_code else ""
-        hint = codes or nearest(name, by_name) or "; kdissect fields errors lists them"
+        hint = (
+            codes
+            or nearest(name, [each for each in by_name if each != "NONE"])
+            or "; kdissect fields errors lists them"
+        )
         raise Wrong(f"--error {text}: there is no such error{hint}")
     return error_page(known)
 

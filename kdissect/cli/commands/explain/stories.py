@@ -110,10 +110,11 @@ def _nothing(kind: str, name: str, story: Story) -> str:
 
 
 _MOST_NAMED = 5
+_ADDRESS = re.compile(r"[\d.]+(:\d+)?|\[.*\](:\d+)?")
 
 
 def _hint(name: str, story: Story) -> str:
-    known = sorted(story.names)
+    known = sorted(story.names, key=lambda each: (_ADDRESS.fullmatch(each) is not None, each))  # ids first
     told = ", ".join(known[:_MOST_NAMED])
     more = ", …" if len(known) > _MOST_NAMED else ""
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {told}{more}"
