@@ -62,6 +62,13 @@ def served_until_ns(row: Row) -> int:
     return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
 
 
+def _began_ns(rows: list[Row]) -> int | None:
+    """When the first of these connections began; None if that was before the capture."""
+    if any(row["opening"] is None for row in rows):
+        return None
+    return int(min(row["first_ns"] for row in rows))
+
+
 def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[LostBroker]:
     """Addresses whose connections end together, and that nobody reaches after."""
     brokers: dict[str, list[Row]] = {}
@@ -87,9 +94,7 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
             yield LostBroker(
                 address,
                 last_ns,
-                min(row["first_ns"] for row in before)
-                if all(row["opening"] is not None for row in before)
-                else None,
+                _began_ns(before),
                 len(together),
                 len(since),
                 again,
@@ -140,9 +145,7 @@ def _quiet_losses(
             yield LostBroker(
                 address,
                 last_ns,
-                min(row["first_ns"] for row in before)
-                if all(row["opening"] is not None for row in before)
-                else None,
+                _began_ns(before),
                 len(before),
                 0,
                 min((row["first_ns"] for row in lived if row["first_ns"] > last_ns), default=None),

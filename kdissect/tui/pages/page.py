@@ -34,8 +34,11 @@ LOW, BARS, TINY, LEAST = 30, 24, 20, 14
 drawings are as low as can be."""
 
 TEXTUALS_OWN = (
-    *("_repaint_required", "_layout_required", "_scroll_required"),
-    *("_dirty_widgets", "_compositor"),
+    "_repaint_required",
+    "_layout_required",
+    "_scroll_required",
+    "_dirty_widgets",
+    "_compositor",
 )
 """What a screen of Textual keeps of what is due to be drawn. No public name tells it."""
 
