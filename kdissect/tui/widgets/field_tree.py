@@ -50,6 +50,14 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
         if not top <= self.cursor_line < top + self.scrollable_content_region.height:
             self.scroll_to_line(self.cursor_line, animate=False)
 
+    def land(self, node: TreeNode[TreeSpot]) -> None:
+        """Move the cursor to a line, and show what is below it: a third of the room, if the tree goes on."""
+        self.move_cursor(node)
+        room = self.scrollable_content_region.height
+        last = node.line + room // 3
+        if last >= self.scroll_offset.y + room:
+            self.scroll_to(y=last - room + 1, animate=False)
+
     def render_lines(self, crop: Region) -> list[Strip]:
         self._looks = {}
         try:

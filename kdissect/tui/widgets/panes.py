@@ -363,7 +363,7 @@ class DetailPanes(Vertical):
                 break
             here = below
         if here is not None:
-            self.call_after_refresh(partial(self.tree_pane.move_cursor, here))
+            self.call_after_refresh(partial(self.tree_pane.land, here))
 
     def _below(self, detail: Detail, here: TreeNode[TreeSpot], wanted: Node) -> TreeNode[TreeSpot] | None:
         """The line of a node below another line, which is opened and unfolded for it."""

@@ -42,6 +42,7 @@ _WORDS = (
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SHADE = "▒"
 _EIGHTHS = 8
+_HALF_AND_MOST = f"p50 {_BLOCKS[_EIGHTHS]} p99 {_SHADE}"
 _PAGE = 10
 """Columns that a page key goes."""
 _WITH_BYTES, _MORE_BYTES = 10, 16
@@ -178,7 +179,7 @@ class TimeLine(Legible, can_focus=True):
             text = f" {self.without_any}" if y == 0 and over is None else ""
             return self._strip([(each, "time--label") for each in f"{text:<{width}}"[:width]], width)
         label, cells = lines[y]()
-        before: list[Cell] = [(each, "time--label") for each in f" {label:<{GUTTER - 1}}"[:GUTTER]]
+        before = [(each, _LEGEND.get(each, "time--label")) for each in f" {label:<{GUTTER - 1}}"[:GUTTER]]
         return self._strip([*before, *cells], width)
 
     def _strip(self, cells: Sequence[Cell], width: int) -> Strip:
@@ -223,7 +224,7 @@ class TimeLine(Legible, can_focus=True):
         least = min(max(1, int(known.min())), max(1, most // 10))
         p50, p99 = (_levels(each, least, most, rows) for each in (over.p50_ns, over.p99_ns))
         base = (rows - 1 - row) * _EIGHTHS
-        label = f"broker ≤ {duration(most)}" if row == 0 else "p50 █ p99 ▒" if row == 1 else ""
+        label = f"broker ≤ {duration(most)}" if row == 0 else _HALF_AND_MOST if row == 1 else ""
         if row == rows - 1 and rows > 2:
             label = f"≥ {duration(least)}"
         return label, [
@@ -335,6 +336,10 @@ def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDAr
     scale = math.log(max(most, least) / least) or 1.0
     found = 1 + np.log(np.maximum(values, least) / least) / scale * top
     return np.where(values == NONE, 0, np.rint(found)).astype(np.int64)
+
+
+_LEGEND = {_BLOCKS[_EIGHTHS]: "time--half", _SHADE: "time--most"}
+"""The signs that stand for bars in a label: each has the colour of its bars."""
 
 
 def _half_or_most(half: int, most: int, rows: int) -> Cell:

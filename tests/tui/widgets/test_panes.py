@@ -242,6 +242,21 @@ def test_what_is_open_stays_so_while_other_tabs_are_shown() -> None:
     with_app(step, BASIC)
 
 
+def test_where_the_cursor_lands_what_is_below_can_be_read() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 120, 36) as pilot:
+            page = pilot.app.screen
+            assert isinstance(page, ExchangesPage)
+            tree = page.panes.tree_pane
+            await press(pilot, "e")
+            room = tree.scrollable_content_region.height
+            assert tree.cursor_line > room, "or nothing had to move"
+            below = tree.scroll_offset.y + room - 1 - tree.cursor_line
+            assert below == min(room // 3, tree.last_line - tree.cursor_line) > 0
+
+    asyncio.run(run())
+
+
 def test_a_tree_that_is_too_wide_has_a_bar_and_no_exchange_lays_the_screen_out_without_need() -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "errors.pcapng"), 120, 40) as pilot:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kdissect.feed.summary import NONE
-from kdissect.tui.widgets.time_line import GUTTER, _levels, _most_of
+from kdissect.tui.widgets.time_line import GUTTER, TimeLine, _levels, _most_of
+from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import port as client
 from tests.present.captures import write_capture
@@ -33,6 +34,18 @@ def test_what_took_no_time_has_counts_and_no_rates(tmp_path: Path) -> None:
             text = screen_text(pilot.app)
             assert "requests" in text
             assert "/s" not in text.partition("since the start")[0]
+
+    asyncio.run(run())
+
+
+def test_the_signs_of_bars_have_the_colours_of_the_bars() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng", home="findings"), 120, 40) as pilot:
+            line = pilot.app.screen.query_one(TimeLine)
+            label = line.render_line(1).crop(0, GUTTER)
+            for sign, bars in (("█", "time--half"), ("▒", "time--most")):
+                (style,) = (each.style for each in label if sign in each.text)
+                assert style == line.get_component_rich_style(bars)
 
     asyncio.run(run())
 
