@@ -189,6 +189,17 @@ def test_faults_are_told_only_when_asked_for(capsysbinary: Capsys) -> None:
     assert run(capsysbinary, CAPTURE, "--strict").code == 0
 
 
+def test_damage_comes_before_faults_and_faults_before_nothing_shown(
+    tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    none = ("--exit-status", "-Y", 'api == "Heartbeat"')
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(Path(LOSS).read_bytes()[:-10])
+    assert run(capsysbinary, cut, "--strict", *none).code == 3
+    assert run(capsysbinary, LOSS, "--strict", *none).code == 4
+    assert run(capsysbinary, LOSS, *none).code == 1
+
+
 def test_faults_of_messages_count_too(tmp_path: Path, capsysbinary: Capsys) -> None:
     too_long = request("Metadata", 1, 1, topics=[]) + b"\0\0\0"
     talk = Talk().ask(request("Metadata", 1, 0, topics=[]), too_long).close()
