@@ -12,12 +12,22 @@ from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
 from typing import IO, Any
 
+import click
+
 from kdissect.capture.files import Capture, in_folders, open_capture, read_packets
 from kdissect.capture.reader import Points
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.system import named_file
+
+FILES = click.argument("files", nargs=-1, metavar="FILE… | -")
+MORE_FILES = click.option(
+    "-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark."
+)
+PORTS = click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
 
 
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:

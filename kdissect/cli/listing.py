@@ -11,12 +11,13 @@ import click
 from kdissect.cli.completing import a_form
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.exit_codes import STRICT
 from kdissect.cli.filters import chooser_of, filter_options
 from kdissect.cli.formats import FOLLOW, LINES, TableFormat
-from kdissect.cli.inputs import ports_of
+from kdissect.cli.inputs import PORTS, ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
-from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
+from kdissect.cli.output import OUTPUT_FILE, QUIET, colour_option, is_same_file, refuse_terminal
 from kdissect.cli.payloads import decoder_of, payload_options, tell
 from kdissect.cli.printers import goes_in_pieces
 from kdissect.cli.reading import Reading
@@ -62,20 +63,9 @@ _OPTIONS = (
     DUMP,
     click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows."),
     CLOCK,
-    click.option(
-        "-d",
-        "decode_as",
-        multiple=True,
-        metavar="tcp.port==N,kafka",
-        help="Treat traffic of this port as Kafka.",
-    ),
+    PORTS,
     key_options,
-    click.option(
-        "-o",
-        "output",
-        metavar="FILE",
-        help="Write to this file instead of stdout. An existing file is replaced.",
-    ),
+    OUTPUT_FILE,
     WITH_RECORDS,
     BYTES_FORM,
     EMBEDDED,
@@ -84,9 +74,9 @@ _OPTIONS = (
     click.option(
         "--explain-errors", is_flag=True, help="Explain errors below each exchange (text and tree)."
     ),
-    click.option("--strict", is_flag=True, help="Exit code 4 if there are faults."),
+    STRICT,
     click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown."),
-    click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
+    QUIET,
     colour_option,
 )
 

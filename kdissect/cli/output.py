@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 COLOURS = ("auto", "always", "never")
 _BUFFER = 64 << 10
 
+OUTPUT_FILE = click.option(
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
+)
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+
 
 @contextmanager
 def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[BinaryIO]:

@@ -15,6 +15,7 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE, UNREADABLE
 from kdissect.cli.inputs import ports_of
+from kdissect.cli.output import QUIET
 from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.faults import leaves_out
@@ -42,7 +43,7 @@ def session_options(function: Any) -> Any:
         click.option(
             "--spark-log", metavar="FILE", help="File for Spark's own messages; - is stderr. Default: none."
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
+        QUIET,
     )
     for each in reversed(options):
         function = each(function)

@@ -18,12 +18,14 @@ from kdissect.analysis.cluster import (
 from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.fold import Row, Statistic, View
 from kdissect.cli.errors import Wrong
+from kdissect.cli.exit_codes import STRICT
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.inputs import FILES, MORE_FILES, PORTS
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.moments import moment_of
-from kdissect.cli.output import TextOutput
+from kdissect.cli.output import OUTPUT_FILE, QUIET, TextOutput
 from kdissect.cli.reading import Reading
 from kdissect.cli.tls_keys import key_options
 from kdissect.limits import Limits
@@ -62,8 +64,8 @@ _SHOWN = {
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@FILES
+@MORE_FILES
 @click.option(
     "--at",
     metavar="TIME",
@@ -88,16 +90,12 @@ _SHOWN = {
 @click.option(
     "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@OUTPUT_FILE
+@STRICT
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@QUIET
 @jobs_option
 def command(**given: Any) -> int:
     """Show the clusters in captures: brokers, topics, leaders, replicas, settings, and what changed.

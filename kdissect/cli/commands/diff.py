@@ -11,8 +11,9 @@ from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import filter_options
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.inputs import PORTS
 from kdissect.cli.jobs import jobs_option
-from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.output import OUTPUT_FILE, QUIET, TextOutput, open_output
 from kdissect.cli.sides import side_of
 from kdissect.cli.tls_keys import key_options
 from kdissect.insight.diff import differences
@@ -45,14 +46,10 @@ exchanges of either.
     "--fail-on", type=click.Choice((WORSE,)), help="Exit code 1 if something significant is worse in AFTER."
 )
 @filter_options
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@OUTPUT_FILE
+@QUIET
 @jobs_option
 def command(**given: Any) -> int:
     """Compare two captures."""

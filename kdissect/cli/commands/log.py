@@ -11,7 +11,7 @@ import click
 from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Wrong, complain
-from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, STRICT, UNREADABLE
 from kdissect.cli.formats import (
     TableFormat,
     columns_of,
@@ -20,7 +20,7 @@ from kdissect.cli.formats import (
     see_that_it_can_be_written,
     writer_of,
 )
-from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.output import OUTPUT_FILE, TextOutput, open_output
 from kdissect.cli.payloads import decoder_of, learn_of_logs, payload_options, tell
 from kdissect.logdir.checks import is_damage
 from kdissect.logdir.events import Event, FileFault, LogFile, SegmentBatch
@@ -50,9 +50,7 @@ from kdissect.present.options import BYTES_FORMS, Options
     help="Print only this column. May be given often.",
 )
 @click.option("-c", "count", type=click.IntRange(1), metavar="N", help="Stop after N rows.")
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
+@OUTPUT_FILE
 @click.option(
     "--bytes",
     "bytes_form",
@@ -63,7 +61,7 @@ from kdissect.present.options import BYTES_FORMS, Options
 @click.option("--embedded", is_flag=True, help="Decode records of Kafka's own topics.")
 @payload_options
 @click.option("--show-secrets", is_flag=True, help="Show passwords and keys.")
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@STRICT
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
 def command(paths: tuple[str, ...], form: str, **given: Any) -> int:
     """Read a broker's log directories: folders of partitions, or single files.

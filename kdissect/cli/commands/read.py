@@ -15,7 +15,7 @@ from kdissect.cli.annotating import FINDINGS, KINDS, Annotated
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import FOLLOW
-from kdissect.cli.inputs import captures_of
+from kdissect.cli.inputs import FILES, MORE_FILES, captures_of
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.listing import OutputListing, listing_options
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@FILES
+@MORE_FILES
 @listing_options
 @click.option(
     "-w",

@@ -11,9 +11,9 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import Folding
-from kdissect.cli.inputs import captures_of
+from kdissect.cli.inputs import FILES, MORE_FILES, PORTS, captures_of
 from kdissect.cli.jobs import jobs_option
-from kdissect.cli.output import open_output, refuse_same
+from kdissect.cli.output import OUTPUT_FILE, open_output, refuse_same
 from kdissect.cli.reading import Reading
 from kdissect.cli.sides import kept_report
 from kdissect.cli.states import load, save
@@ -41,20 +41,16 @@ kdissect diff old.html new.html              compare two
 
 
 @click.command(help=_HELP)
-@click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@FILES
+@MORE_FILES
 @click.option(
     "-T", "form", type=click.Choice(("html", "ndjson")), default="html", help="A page, or its tables as rows."
 )
 @filter_options
 @click.option("--state", metavar="FILE", help="Add this capture to the counts of earlier ones in this file.")
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
+@OUTPUT_FILE
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @jobs_option
 def command(**given: Any) -> int:

@@ -11,10 +11,13 @@ from kdissect.analysis.fold import Statistic
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.exit_codes import STRICT
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import names_of, see_that_it_can_be_written
+from kdissect.cli.inputs import FILES, MORE_FILES, PORTS
 from kdissect.cli.jobs import jobs_option
+from kdissect.cli.output import OUTPUT_FILE, QUIET
 from kdissect.cli.payloads import decoder_of, payload_options, tell
 from kdissect.cli.reading import Reading
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
@@ -54,8 +57,8 @@ class _CommandWithTables(click.Command):
 
 
 @click.command(cls=_CommandWithTables, help=_ABOUT)
-@click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@FILES
+@MORE_FILES
 @click.option(
     "-z",
     "tables",
@@ -85,17 +88,13 @@ class _CommandWithTables(click.Command):
 @click.option(
     "-t", "clock", type=click.Choice(tuple(TIMES)), help="How times are shown, as with read -t. Default: r."
 )
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
+@OUTPUT_FILE
 @payload_options
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@STRICT
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@QUIET
 @jobs_option
 def command(**given: Any) -> int:
     """Print statistics of captures."""

@@ -23,7 +23,7 @@ from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import listed, packets_of, ports_of
+from kdissect.cli.inputs import MORE_FILES, PORTS, listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.terminals import can_draw_screens
@@ -42,15 +42,13 @@ KEPT_BYTES = 2 << 30
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE… | -]")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@MORE_FILES
 @click.option(
     "-Y", "filter", metavar="FILTER", shell_complete=a_filter, help="Start with this display filter."
 )
 @capturing_options
 @click.option("--follow", is_flag=True, help="Wait for more: files that grow, folders with rotated files.")
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")

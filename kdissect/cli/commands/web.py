@@ -10,7 +10,7 @@ import click
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import listed, packets_of, ports_of
+from kdissect.cli.inputs import MORE_FILES, PORTS, listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_arguments, payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.tls_keys import key_options, keys_of
@@ -21,11 +21,9 @@ PORT = 8_000
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE…]")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@MORE_FILES
 @click.option("-Y", "filter", metavar="FILTER", help="Start with this display filter.")
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours, as for kdissect tui.")

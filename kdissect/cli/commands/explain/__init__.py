@@ -8,7 +8,9 @@ import click
 
 from kdissect.cli.completing import a_category, a_rule, a_severity, an_error
 from kdissect.cli.filters import filter_options
+from kdissect.cli.inputs import FILES, MORE_FILES, PORTS
 from kdissect.cli.jobs import jobs_option
+from kdissect.cli.output import OUTPUT_FILE, QUIET
 from kdissect.cli.payloads import payload_options
 from kdissect.cli.tls_keys import key_options
 from kdissect.present.tables import FORMATS
@@ -27,8 +29,8 @@ kdissect fields rules         all rules
 
 
 @click.command(help=_HELP)
-@click.argument("files", nargs=-1, metavar="FILE… | -")
-@click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
+@FILES
+@MORE_FILES
 @click.option(
     "-T", "form", type=click.Choice(("text", *FORMATS)), default="text", help="Format of the findings."
 )
@@ -98,14 +100,10 @@ kdissect fields rules         all rules
     "--transactional-id", "transactional_id", metavar="NAME", help="Tell the story of its transactions."
 )
 @click.option("--offset", "offset", metavar="TOPIC/PARTITION/OFFSET", help="Tell the story of a record.")
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@OUTPUT_FILE
+@QUIET
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""

@@ -18,7 +18,7 @@ from kdissect.cli.commands.scrub.key import key_of, new_key
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.inputs import packets_of, ports_of, read_twice
+from kdissect.cli.inputs import PORTS, packets_of, ports_of, read_twice
 from kdissect.cli.output import inputs_of, refuse_input, refuse_same, shown
 from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.limits import Limits
@@ -48,9 +48,7 @@ class ScrubRefused(click.ClickException):
     metavar="FILE",
     help="File with the key for names and addresses. One key gives the same tokens always. Made if missing.",
 )
-@click.option(
-    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
-)
+@PORTS
 @key_options
 @click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 def command(**given: Any) -> int:

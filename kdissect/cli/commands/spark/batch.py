@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, STRICT
 from kdissect.cli.output import shown
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
@@ -111,7 +111,7 @@ if TYPE_CHECKING:
 @click.option("--plan", "plans", is_flag=True, help="Print which task will read what, and do nothing else.")
 @click.option("--explain", is_flag=True, hidden=True)
 @click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for events and progress.")
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@STRICT
 @session_options
 def command(**given: Any) -> int:
     """Captures → Parquet, Delta or Iceberg.

@@ -10,7 +10,7 @@ import click
 
 from kdissect.cli.commands.spark.stats import REPORT, folder_of, for_people, of_rows
 from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, STRICT
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import refuse_no_tables, running, session_options, within_reach
 from kdissect.insight.whole import TABLES as OF_REPORT
@@ -76,7 +76,7 @@ _STORED = {
 )
 @click.option("-o", "output", metavar="FILE", help="With -T html: write the page to this file.")
 @click.option("--point", metavar="NAME", help="With -T html: the capture point, if there are several.")
-@click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
+@STRICT
 @session_options
 def command(**given: Any) -> int:
     """Summarise tables that batch, stream or stats wrote.

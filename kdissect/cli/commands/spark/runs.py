@@ -10,7 +10,7 @@ import click
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.formats import see_that_it_can_be_written
-from kdissect.cli.output import open_output
+from kdissect.cli.output import OUTPUT_FILE, open_output
 from kdissect.cli.spark_sessions import refuse_no_tables
 from kdissect.cli.statistics_output import TablesOutput
 from kdissect.present.form import Clock
@@ -23,9 +23,7 @@ from kdissect.spark.storage import is_remote
 @click.command("runs")
 @click.argument("folder", metavar="DIR")
 @click.option("-T", "form", type=click.Choice(("table", *FORMATS)), default="table", help="Output format.")
-@click.option(
-    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
-)
+@OUTPUT_FILE
 def command(**given: Any) -> int:
     """List the runs of batch --append: what each run read and wrote.
 
