@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import Batched, OneTable, Row, Rows, address
+from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
 from kdissect.analysis.histogram import Histogram, add_known
-from kdissect.analysis.srt import GROUPINGS
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -59,10 +59,6 @@ class _Parts:
             mine.merge(theirs)
 
 
-_Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
-"""API key, API, version, broker, client, client id, topic."""
-
-
 def _columns() -> tuple[Declared, ...]:
     out = []
     for name, meaning in _ALL.items():
@@ -81,18 +77,13 @@ def _columns() -> tuple[Declared, ...]:
     return tuple(out)
 
 
-class Latency(Batched, OneTable[_Key, _Parts]):
-    """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.srt.GROUPINGS`."""
+class Latency(Batched, OneTable[ApiRowKey, _Parts]):
+    """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
 
     name = "latency"
     about = "the parts of latencies: behind others, quotas, network, waits, the broker's work"
     columns = (
-        column("api", "text", "Kafka's newest name of the API"),
-        column("api_version", "int16", "version of the API"),
-        column("broker", "text", "address:port of the broker; null unless asked for (latency,broker)"),
-        column("client", "text", "address of the client; null unless asked for (latency,client)"),
-        column("client_id", "text", "the client's id; null unless asked for (latency,client_id)"),
-        column("topic", "text", "the topic; null unless you ask for it (latency,topic), or without a topic"),
+        *key_columns("latency"),
         column("count", "int64", "exchanges with request and response"),
         *_columns(),
     )
@@ -116,7 +107,7 @@ class Latency(Batched, OneTable[_Key, _Parts]):
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)
 
-    def _key(self, exchange: Exchange, topic: str | None) -> _Key:
+    def _key(self, exchange: Exchange, topic: str | None) -> ApiRowKey:
         by = self._by
         return (
             exchange.api_key,
@@ -129,10 +120,12 @@ class Latency(Batched, OneTable[_Key, _Parts]):
         )
 
     def result(self) -> list[Row]:
-        return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+        return [
+            _result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: order_of(e[0]))
+        ]
 
 
-def _count(exchanges: list[Exchange], rows: Rows[_Key, _Parts]) -> None:
+def _count(exchanges: list[Exchange], rows: Rows[ApiRowKey, _Parts]) -> None:
     """Count exchanges by API and version alone."""
     for exchange in exchanges:
         request = exchange.request
@@ -146,21 +139,9 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _Parts]) -> None:
             row.add(exchange)
 
 
-def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:
-    api_key, _, version, broker, client, client_id, topic = key
-    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "", topic or "")
-    return (api_key is None, *known)
-
-
-def _result(key: _Key, row: _Parts) -> Row:
-    _, api, version, broker, client, client_id, topic = key
+def _result(key: ApiRowKey, row: _Parts) -> Row:
     out: Row = {
-        "api": api,
-        "api_version": version,
-        "broker": broker,
-        "client": client,
-        "client_id": client_id,
-        "topic": topic,
+        **named(key),
         "count": row.count,
     }
     whole = row.times[0].total

@@ -11,6 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, le
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import topics_of
+from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
@@ -255,8 +256,7 @@ class Quorum(Statistic):
                 self._lagged(row, ns, exchange.number, end - one.get("logEndOffset", end))
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
-        node = (request.get("replicaState") or {}).get("replicaId", request.get("replicaId"))
-        row = self._row(node)
+        row = self._row(replica_id_of(request))
         if row is None:
             return
         ns = exchange.begun_ns

@@ -18,6 +18,7 @@ from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
+from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -68,8 +69,7 @@ class Racks(Statistic):
         if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
             return
         request = exchange.request.body()
-        state = request.get("replicaState") or {}
-        if state.get("replicaId", request.get("replicaId", -1)) >= 0:
+        if replica_id_of(request) >= 0:
             return
         whose = address(exchange.client), exchange.client_id, request.get("rackId") or None, exchange.broker
         for each in record_sets(exchange, self.limits):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, Rows, address
+from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
@@ -18,10 +19,6 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, endpoint_text
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest
 from kdissect.session.throttling import told_ms
-
-GROUPINGS = ("broker", "client", "client_id", "topic")
-"""What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
-topics, under the names known by then; one without a topic has a row without one."""
 
 _NOT_KNOWN = NOT_KNOWN
 _NONE, _WAITED_OUT = Wait.NONE, Wait.WAITED_OUT
@@ -94,22 +91,13 @@ class _ServiceTimes:
         self.quota.merge(later.quota)
 
 
-_Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
-"""API key, API, version, broker, client, client id, topic."""
-
-
-class ResponseTimes(OneTable[_Key, _ServiceTimes]):
-    """The statistic ``srt``. ``by`` are some of the :data:`GROUPINGS`."""
+class ResponseTimes(OneTable[ApiRowKey, _ServiceTimes]):
+    """The statistic ``srt``. ``by`` are some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
 
     name = "srt"
     about = "response times per API and version; long-poll waits apart"
     columns = (
-        column("api", "text", "Kafka's newest name of the API"),
-        column("api_version", "int16", "version of the API"),
-        column("broker", "text", "address:port of the broker; null unless asked for (srt,broker)"),
-        column("client", "text", "address of the client; null unless asked for (srt,client)"),
-        column("client_id", "text", "the client's id; null unless asked for (srt,client_id)"),
-        column("topic", "text", "the topic; null unless you ask for it (srt,topic), or without a topic"),
+        *key_columns("srt"),
         column("count", "int64", "exchanges with request and response; all times are from these"),
         column("min_ns", "int64", "the shortest latency_ns; may be negative, as captured"),
         column("p50_ns", "int64", "median of latency_ns (within 0.4 %)"),
@@ -192,7 +180,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
             key = self._key((exchange.api_key, api, exchange.api_version), ends, exchange.client_id, topic)
             self._add(exchange, key)
 
-    def _add(self, exchange: Exchange, key: _Key) -> None:
+    def _add(self, exchange: Exchange, key: ApiRowKey) -> None:
         row = self._rows.row(key)
         if row is not None:
             row.add(exchange)
@@ -220,7 +208,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         ends: tuple[Endpoint, Endpoint],
         client_id: str | None,
         topic: str | None,
-    ) -> _Key:
+    ) -> ApiRowKey:
         by = self._by
         client, broker = ends
         return (
@@ -232,11 +220,13 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         )
 
     def result(self) -> list[Row]:
-        return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+        return [
+            _result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: order_of(e[0]))
+        ]
 
 
 def _count_briefs(
-    briefs: list[Brief], known: dict[tuple[int, int], _ServiceTimes], rows: Rows[_Key, _ServiceTimes]
+    briefs: list[Brief], known: dict[tuple[int, int], _ServiceTimes], rows: Rows[ApiRowKey, _ServiceTimes]
 ) -> None:
     """Count exchanges in brief by API and version alone.
 
@@ -253,23 +243,11 @@ def _count_briefs(
         row.add_brief(brief)
 
 
-def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:
-    api_key, _, version, broker, client, client_id, topic = key
-    known = (api_key or 0, version or 0, broker or "", client or "", client_id or "", topic or "")
-    return (api_key is None, *known)
-
-
-def _result(key: _Key, row: _ServiceTimes) -> Row:
-    _, api, version, broker, client, client_id, topic = key
+def _result(key: ApiRowKey, row: _ServiceTimes) -> Row:
     p50, p90, p99 = row.latency.percentiles(50, 90, 99)
     work_50, work_90, work_99 = row.work.percentiles(50, 90, 99)
     return {
-        "api": api,
-        "api_version": version,
-        "broker": broker,
-        "client": client,
-        "client_id": client_id,
-        "topic": topic,
+        **named(key),
         "count": row.latency.count,
         "min_ns": row.latency.least,
         "p50_ns": p50,

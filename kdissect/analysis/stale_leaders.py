@@ -23,6 +23,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import is_metadata_topic
@@ -82,11 +83,8 @@ class StaleLeaders(Statistic):
         api = exchange.api
         if api not in ("Produce", "Fetch") or exchange.error not in NOT_LEADER or exchange.response is None:
             return
-        if api == "Fetch" and exchange.request is not None:
-            request = exchange.request.body()
-            state = request.get("replicaState") or {}
-            if state.get("replicaId", request.get("replicaId", -1)) >= 0:
-                return  # brokers are told by their controller
+        if api == "Fetch" and exchange.request is not None and replica_id_of(exchange.request.body()) >= 0:
+            return  # brokers are told by their controller
         for topic in exchange.response.body().get("responses") or ():
             name, topic_id = topic.get("name") or topic.get("topic"), real_id(topic.get("topicId"))
             if is_metadata_topic(name, topic_id):

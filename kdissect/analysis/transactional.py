@@ -248,21 +248,14 @@ class Transactional(Fold):
         for each in _list(told.get("transactionStates")):
             if each.get("errorCode"):
                 continue
-            start_ms = each.get("transactionStartTimeMs", -1)
-            self._mark(
+            self._told(
                 each.get("transactionalId"),
                 exchange,
                 counts,
-                TOLD,
-                client=None,
-                client_id=None,
-                coordinator=exchange.broker,
-                error=None,
-                producer_id=each.get("producerId"),
-                epoch=each.get("producerEpoch"),
+                each,
                 state=each.get("transactionState"),
                 timeout_ms=each.get("transactionTimeoutMs"),
-                start_ns=_start_ns(start_ms),
+                start_ns=_start_ns(each.get("transactionStartTimeMs", -1)),
                 parts=self._places(each.get("topics"), "topic", "partitions"),
             )
 
@@ -338,23 +331,39 @@ class Transactional(Fold):
             key, values = found.key, found.body
             if key is None or values is None:
                 continue
-            start_ms = values.get("transactionStartTimestampMs", -1)
-            self._mark(
+            self._told(
                 key.get("transactionalId"),
                 exchange,
                 counts,
-                TOLD,
-                client=None,
-                client_id=None,
-                coordinator=exchange.broker,
-                error=None,
-                producer_id=values.get("producerId"),
-                epoch=values.get("producerEpoch"),
+                values,
                 state=_STATES.get(values.get("transactionStatus", -1)),
                 timeout_ms=values.get("transactionTimeoutMs"),
-                start_ns=_start_ns(start_ms),
+                start_ns=_start_ns(values.get("transactionStartTimestampMs", -1)),
                 parts=self._places(values.get("transactionPartitions"), "topic", "partitionIds"),
             )
+
+    def _told(
+        self,
+        transactional_id: str | None,
+        exchange: Exchange,
+        counts: bool,
+        values: dict[str, Any],
+        **more: Any,
+    ) -> None:
+        """Take in what a coordinator, or its topic, says of a transaction."""
+        self._mark(
+            transactional_id,
+            exchange,
+            counts,
+            TOLD,
+            client=None,
+            client_id=None,
+            coordinator=exchange.broker,
+            error=None,
+            producer_id=values.get("producerId"),
+            epoch=values.get("producerEpoch"),
+            **more,
+        )
 
     def _topic(self, values: dict[str, Any]) -> Topic:
         topic_id = values.get("topicId", ZERO_UUID)
