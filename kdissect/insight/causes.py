@@ -6,7 +6,7 @@ A finding that is explained is listed below its cause, and is no trouble of its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.insight.finding import Finding
 
@@ -82,8 +82,8 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
     if cause.key == effect.key:
         return False
     for name in relation.shares:
-        one, other = getattr(cause.subject, name), getattr(effect.subject, name)
-        if one is not None and other is not None and one != other:
+        ours, theirs = _all_of(cause, name), _all_of(effect, name)
+        if ours and theirs and ours.isdisjoint(theirs):
             return False
     for name in relation.same:
         one, other = getattr(cause.subject, name), getattr(effect.subject, name)
@@ -95,6 +95,12 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
         return True
     last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
     return cause.first_ns <= effect.first_ns <= last_ns + relation.within_s * 1e9
+
+
+def _all_of(finding: Finding, name: str) -> set[Any]:
+    """What a field of the subject says, and for client ids those of all that the finding is about."""
+    also = finding.client_ids if name == "client_id" else ()
+    return {getattr(finding.subject, name), *also} - {None}
 
 
 def _overlap(cause: Finding, effect: Finding) -> bool:

@@ -112,6 +112,8 @@ class Finding:
     fix: str = ""
     configs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    client_ids: tuple[str, ...] = ()
+    """Those of all clients that it is about, where the subject does not name each."""
     because: str | None = None
     """The key of the finding that explains this one."""
     filter: str = ""

@@ -19,6 +19,7 @@ from kdissect.insight.broker_stops import (
     subject_of,
 )
 from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.cut_links import OUTAGE, CutLink, cut_links
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
@@ -324,7 +325,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
         return
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    names, stood = NodeNames(facts.rows(ClusterBrokers)), stalls(facts)
+    names, stood, links = NodeNames(facts.rows(ClusterBrokers)), stalls(facts), cut_links(facts)
     for row in facts.rows(Quorum):
         if names.are_several(row["node"]):
             facts.cannot_judge(TWO_CLUSTERS)
@@ -351,7 +352,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 last_ns=from_ns + gap_ns if from_ns is not None else None,
                 because=key_of("broker-stalled", FindingSubject(broker=own[0]))
                 if own
-                else _outage(facts, row["node"], from_ns, gap_ns),
+                else _outage(links, row["node"], from_ns, gap_ns),
                 filter="api == BrokerHeartbeat",
             )
 
@@ -359,20 +360,16 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
 TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages do not name the cluster"
 
 
-def _outage(facts: Facts, node: int, from_ns: int | None, gap_ns: int) -> str | None:
+def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -> str | None:
     """The key of the finding that the network was interrupted between a broker and its controllers: by the
     client ids that it has there, its number first."""
     if from_ns is None:
         return None
-    cut = {
-        row["client_id"]
-        for row in facts.rows(Tcp)
-        if row["outage_from_ns"] is not None
-        and row["outage_from_ns"] <= from_ns + gap_ns
-        and from_ns <= row["outage_from_ns"] + row["outage_ns"]
-    }
-    own = (each for each in (str(node), f"raft-client-{node}") if each in cut)
-    return next((key_of("network-outage", FindingSubject(client_id=each)) for each in own), None)
+    for client_id in (str(node), f"raft-client-{node}"):
+        for link in links:
+            if link.is_of(client_id, from_ns, from_ns + gap_ns):
+                return key_of(OUTAGE, link.subject)
+    return None
 
 
 @rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4)
@@ -434,6 +431,6 @@ explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", 
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
 explains("broker-gone", "heartbeat-late", same=("broker",), at_once=True)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))
-may_explain("network-outage", "heartbeat-late", within_s=30)
+may_explain(OUTAGE, "heartbeat-late", within_s=30)
 explains("broker-fenced", "leader-moved", "isr-shrunk", shares=("broker",), within_s=10)
 explains("broker-fenced", "request-abandoned", "head-of-line", "latency-spike", within_s=30)

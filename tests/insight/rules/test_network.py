@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Row
@@ -15,7 +16,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, WHOLE, S, check_pages, said, said_by, unjudged, zeros
+from tests.insight.made import MS, T0, WHOLE, Pair, S, check_pages, said, said_by, unjudged, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "network")
@@ -371,6 +372,76 @@ def test_who_alone_gets_nothing_through_is_cut_off() -> None:
     assert (found.subject.client_id, found.first_ns, found.last_ns) == ("app", T0 + 5 * S, T0 + 8 * S)
     assert not outage(3 * S - 1)
     assert not outage(3 * S, last_ns=T0 + 4 * S)
+
+
+def link(client: str, broker: str, client_id: str, from_s: int = 5, for_s: int = 8) -> Pair:
+    """A connection that was cut off, if for long."""
+    ends = {"client": f"{client}:5000", "broker": f"{broker}:9092", "client_id": client_id}
+    return tcp(outage_ns=for_s * S, outage_from_ns=T0 + from_s * S if for_s else None, **ends)
+
+
+ELSEWHERE = link("10.0.0.90", "10.0.0.91", "elsewhere", for_s=0)
+NODE_2 = (ClusterBrokers, zeros(ClusterBrokers, node_id=2, host="10.0.0.2", port=9092, cluster_id="c"))
+
+
+def outages(*rows: Pair) -> list[tuple[str, int]]:
+    return [(each.where, each.count) for each in said("network-outage", ELSEWHERE, *rows)]
+
+
+def test_one_link_that_breaks_is_one_outage() -> None:
+    of_host = link("10.0.0.7", "10.0.0.1", "web"), link("10.0.0.7", "10.0.0.2", "app", from_s=6)
+    assert outages(*of_host) == [("client web@10.0.0.7", 2)]
+    one_pair = link("10.0.0.7", "10.0.0.2", "web"), link("10.0.0.7", "10.0.0.2", "app")
+    assert outages(*one_pair) == [("client app@10.0.0.7", 2)], "the first by time, then by name"
+    (found,) = said("network-outage", ELSEWHERE, *of_host)
+    assert "between 10.0.0.7 and others (10.0.0.1 and 10.0.0.2)" in found.message
+    assert "The clients are app and web" in found.message
+    assert (found.first_ns, found.last_ns) == (T0 + 5 * S, T0 + 14 * S)
+
+
+def test_a_broker_that_several_hosts_cannot_reach_is_the_subject() -> None:
+    cut = link("10.0.0.7", "10.0.0.2", "web"), link("10.0.0.8", "10.0.0.2", "web")
+    assert outages(*cut) == [("broker 10.0.0.2:9092", 2)]
+    assert outages(*cut, NODE_2) == [("broker 2", 2)]
+    own = link("10.0.0.2", "10.0.0.9", "raft-client-2"), link("10.0.0.2", "10.0.0.9", "2")
+    assert outages(*own, NODE_2) == [("broker 2", 2)]
+    assert outages(*own) == [("client 2@10.0.0.2", 2)]
+
+
+def test_outages_at_other_times_or_of_other_hosts_are_others() -> None:
+    first = link("10.0.0.7", "10.0.0.2", "web", from_s=5, for_s=8)
+    assert outages(first, link("10.0.0.7", "10.0.0.1", "app", from_s=14)) == [
+        ("client app", 1),
+        ("client web", 1),
+    ]
+    assert len(outages(first, link("10.0.0.7", "10.0.0.1", "app", from_s=13))) == 1
+    assert len(outages(first, link("10.0.0.8", "10.0.0.1", "app"))) == 2
+
+
+def test_on_one_host_clients_are_told_apart() -> None:
+    """There is no link between them."""
+    one_host = link("127.0.0.1", "127.0.0.1", "web"), link("127.0.0.1", "127.0.0.1", "app")
+    assert outages(*one_host) == [("client app", 1), ("client web", 1)]
+
+
+def test_nothing_is_out_if_nothing_else_goes_on() -> None:
+    one_pair = link("10.0.0.7", "10.0.0.2", "web"), link("10.0.0.7", "10.0.0.2", "app")
+    assert not said("network-outage", *one_pair)
+    assert not said("network-outage", *one_pair, link("10.0.0.7", "10.0.0.2", "app", for_s=0))
+    assert said("network-outage", *one_pair, link("10.0.0.7", "10.0.0.2", "third", for_s=0))
+    assert said("network-outage", *one_pair, link("10.0.0.7", "10.0.0.3", "app", for_s=0))
+
+
+def test_an_outage_explains_the_losses_of_all_its_clients_and_of_no_other() -> None:
+    cut = link("10.0.0.7", "10.0.0.2", "web"), link("10.0.0.8", "10.0.0.2", "app"), ELSEWHERE
+    for _, row in cut:
+        row["retransmitted_segments"] = 50
+    found = said_by(("network-outage", "packet-loss"), *cut)["packet-loss"]
+    assert {each.subject.client_id: each.because for each in found} == {
+        "web": "network-outage broker=10.0.0.2:9092",
+        "app": "network-outage broker=10.0.0.2:9092",
+        "elsewhere": None,
+    }
 
 
 INCIDENTS = "testdata/incidents"

@@ -1,0 +1,138 @@
+"""Connections that a broken link cut off, put together by the link."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kdissect.analysis.cluster import ClusterBrokers
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.finding import FindingSubject
+from kdissect.insight.nodes import NodeNames, nodes_by_address
+from kdissect.insight.rule import Facts
+
+OUTAGE = "network-outage"
+
+
+class CutLink(NamedTuple):
+    """Connections that one broken link cut off."""
+
+    subject: FindingSubject
+    """The client that is cut off. Where several are: the broker whose machine they cannot reach, or the host
+    they run on, with the client id that was cut off first."""
+    rows: list[Row]
+    """Of :class:`~kdissect.analysis.tcp.Tcp`, in the order in which they were cut off."""
+
+    @property
+    def from_ns(self) -> int:
+        """When the first was cut off."""
+        return min(int(row["outage_from_ns"]) for row in self.rows)
+
+    @property
+    def to_ns(self) -> int:
+        """When the last got through again."""
+        return max(_end_ns(row) for row in self.rows)
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """Those of the clients that were cut off."""
+        return tuple(sorted({row["client_id"] for row in self.rows if row["client_id"]}))
+
+    def is_of(self, client_id: str, from_ns: int, to_ns: int) -> bool:
+        """Whether a client was cut off for some of this time."""
+        return any(
+            row["client_id"] == client_id and row["outage_from_ns"] <= to_ns and from_ns <= _end_ns(row)
+            for row in self.rows
+        )
+
+    def may_be_cut(self, row: Row) -> bool:
+        """Whether a connection is of one of the same clients, and goes the same way."""
+        return any(_who(row) == _who(each) and _hosts(row) == _hosts(each) for each in self.rows)
+
+
+def cut_links(facts: Facts) -> list[CutLink]:
+    """The broken links, each with the connections that it cut off. A host is the broken end if connections
+    to several others were cut off at the same time. The rule needs
+    :class:`~kdissect.analysis.tcp.Tcp` and :class:`~kdissect.analysis.cluster.ClusterBrokers`."""
+    least_ns = facts.limit_of(OUTAGE, "outage_s") * SECOND
+    cut = [row for row in facts.rows(Tcp) if row["outage_from_ns"] is not None and row["exchanges"]]
+    cut = sorted((row for row in cut if row["outage_ns"] >= least_ns), key=_order)
+    nodes = facts.rows(ClusterBrokers)
+    found: dict[FindingSubject, list[Row]] = defaultdict(list)
+    for some in _at_once(cut):
+        for host, rows in _by_host(some):
+            found[_subject(host, rows, nodes)].extend(rows)
+    return [CutLink(subject, sorted(rows, key=_order)) for subject, rows in found.items()]
+
+
+def _order(row: Row) -> tuple[int, str, int]:
+    return row["outage_from_ns"], row["client_id"] or "", row["connection"]
+
+
+def _end_ns(row: Row) -> int:
+    return int(row["outage_from_ns"] + row["outage_ns"])
+
+
+def _hosts(row: Row) -> tuple[str, str]:
+    return address(row["client"]), address(row["broker"])
+
+
+def _who(row: Row) -> str:
+    return row["client_id"] or address(row["client"])
+
+
+def _at_once(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows in the order of time, by the times that overlap."""
+    some: list[Row] = []
+    until_ns = 0
+    for row in rows:
+        if some and row["outage_from_ns"] > until_ns:
+            yield some
+            some = []
+        until_ns = max(until_ns, _end_ns(row)) if some else _end_ns(row)
+        some.append(row)
+    if some:
+        yield some
+
+
+def _by_host(rows: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
+    """The connections that were cut off together, each with the host that was: the one that lost most others.
+    On one host there is no link, so they are put together by client; the host is None."""
+    apart: dict[str | None, list[Row]] = defaultdict(list)
+    left = []
+    for row in rows:
+        here, there = _hosts(row)
+        if here == there:
+            apart[row["client_id"]].append(row)
+        else:
+            left.append(row)
+    for own in apart.values():
+        yield None, own
+    while left:
+        others: dict[str, set[str]] = defaultdict(set)
+        for here, there in map(_hosts, left):
+            others[here].add(there)
+            others[there].add(here)
+        asking = {address(row["client"]) for row in left}
+        host = min(others, key=lambda each: (-len(others[each]), each not in asking, each))
+        yield host, [row for row in left if host in _hosts(row)]
+        left = [row for row in left if host not in _hosts(row)]
+
+
+def _subject(host: str | None, rows: list[Row], told: list[Row]) -> FindingSubject:
+    first = rows[0]
+    hosts = {address(row["client"]) for row in rows}
+    clients = set(map(_who, rows))
+    if len(clients) == 1 and len(hosts) == 1:
+        client_id = first["client_id"]
+        return FindingSubject(client_id=client_id, client=None if client_id else address(first["client"]))
+    places = {row["broker"] for row in rows if address(row["broker"]) == host}
+    known = {place: node for place, node in nodes_by_address(told).items() if address(place) == host}
+    if len({node.number for node in known.values()}) == 1:
+        place, node = min(known.items())
+        return FindingSubject(broker=NodeNames(told).at(node, place))
+    if places:
+        return FindingSubject(broker=min(places) if len(places) == 1 else host)
+    return FindingSubject(client_id=first["client_id"], client=host)
