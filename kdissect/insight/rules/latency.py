@@ -78,9 +78,10 @@ def _ms(ns: float) -> float:
     return round(ns / MILLISECOND, 3)
 
 
-@rule("slow-broker", WARNING, LIKELY, needs=(Pace,), exchanges=50, times=3, more_ms=5)
+@rule("slow-broker", WARNING, LIKELY, needs=(Pace,), exchanges=50, times=3, more_ms=5, at_once=50)
 def slow_broker(facts: Facts) -> Iterator[Finding]:
-    """One broker answers slower than its peers."""
+    """One broker answers slower than its peers at the same time. A broker that just started is slow at first,
+    so what it did then says nothing beside the whole time of others."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
     for (api,), rows in _merged(facts.rows(Pace), "api").items():
         if may_wait(api):
@@ -91,12 +92,17 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
             if sum(row["broker_count"] for row in some) >= facts.limit("exchanges"):
                 found[broker] = (best["broker_p50_ns"], best)
         for broker, (p50, row) in found.items():
-            others = [ns for other, (ns, _) in found.items() if other != broker]
-            usual = median(others) if others else None
-            if usual is None or p50 < facts.limit("times") * usual:
+            others = [each for other, each in found.items() if other != broker]
+            usual = _much_quicker(facts, p50, (ns for ns, _ in others))
+            if usual is None:
                 continue
-            if p50 - usual >= facts.limit("more_ms") * MILLISECOND:
-                slow[broker].append((api, p50, usual, row))
+            usual = _much_quicker(
+                facts, p50, (ns for ns, one in others if _were_asked_together(facts, row, one))
+            )
+            if usual is None:
+                facts.cannot_judge("no other broker was asked the same during the same time")
+                continue
+            slow[broker].append((api, p50, usual, row))
     for broker, apis in slow.items():
         api, p50, usual, row = max(apis, key=lambda each: each[1] - each[2])
         yield facts.finding(
@@ -111,6 +117,22 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
             last_ns=row["last_ns"],
             filter=f"broker == {broker} and api == {api} and broker_ns > {int(usual)}",
         )
+
+
+def _much_quicker(facts: Facts, p50: float, others: Iterable[float]) -> float | None:
+    """What the other brokers take, if this one takes much longer."""
+    found = list(others)
+    usual = median(found) if found else None
+    if usual is None or p50 < facts.limit("times") * usual:
+        return None
+    return usual if p50 - usual >= facts.limit("more_ms") * MILLISECOND else None
+
+
+def _were_asked_together(facts: Facts, row: Row, other: Row) -> bool:
+    """Whether two brokers were asked mainly at the same time."""
+    both = min(row["last_ns"], other["last_ns"]) - max(row["first_ns"], other["first_ns"])
+    longer = max(each["last_ns"] - each["first_ns"] for each in (row, other))
+    return bool(both >= 0 and 100 * both >= facts.limit("at_once") * longer)
 
 
 @rule("latency-spike", NOTICE, POSSIBLE, needs=(Spikes,))

@@ -18,7 +18,7 @@ from kdissect.insight.finding import INFO, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.analysis.test_pace import beat, fed
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, row, said_by, zeros
+from tests.insight.made import MS, T0, Pair, S, check_pages, row, said, said_by, unjudged, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "latency")
@@ -58,6 +58,23 @@ def test_a_broker_that_takes_three_times_as_long_as_the_others_is_slow() -> None
     assert slow(30, usual_ms=10)
     assert not slow(7, count=49)
     assert not slow(70, api="JoinGroup")
+
+
+def test_a_broker_is_compared_with_those_that_were_asked_at_the_same_time() -> None:
+    """One that stopped soon was cold all the time."""
+
+    def asked(node: int, ms: int, until_s: int) -> Pair:
+        counted = {"broker_count": 50, "broker_p50_ns": ms * MS, "last_ns": T0 + until_s * S}
+        return pace(broker=f"b:{node}", api="Produce", **counted)
+
+    cold, others = asked(2, 70, 29), (asked(0, 2, 60), asked(1, 2, 60))
+    assert not said("slow-broker", cold, *others)
+    assert unjudged("slow-broker", cold, *others) == [
+        "no other broker was asked the same during the same time"
+    ]
+    assert said("slow-broker", asked(2, 70, 30), *others)
+    assert said("slow-broker", cold, asked(0, 2, 60), asked(1, 2, 29))
+    assert not unjudged("slow-broker", asked(2, 2, 29), *others)
 
 
 def test_one_broker_alone_is_not_compared() -> None:
