@@ -32,6 +32,7 @@ cdef class Segment(Value):
     cdef public int64_t network
     cdef public int window
     cdef public bytes options
+    cdef public int64_t clock
 
 @cython.no_gc
 @cython.final

@@ -176,7 +176,7 @@ class Segment(Value):
 
     __slots__ = (
         *("packet", "timestamp_ns", "source", "destination", "seq", "ack", "flags", "payload", "length"),
-        *("identity", "network", "window", "options"),
+        *("identity", "network", "window", "options", "clock"),
     )
 
     def __init__(
@@ -194,6 +194,7 @@ class Segment(Value):
         network: int = 0,
         window: int = -1,
         options: bytes = b"",
+        clock: int = -1,
     ) -> None:
         self.packet = packet
         self.timestamp_ns = timestamp_ns
@@ -218,6 +219,9 @@ class Segment(Value):
         """The window as the header has it, not scaled; -1 where it is not known."""
         self.options = options
         """The TCP options of a SYN, and those that are longer than a timestamp: they may have a SACK."""
+        self.clock = clock
+        """What the sender's own clock showed, which nobody sets: the TSval of RFC 7323, nearly always in
+        milliseconds. -1 where it is not known."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------

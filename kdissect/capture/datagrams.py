@@ -37,6 +37,8 @@ _tcp = Struct(">2s2sIIBB").unpack_from
 _TCP_LEAST = 14
 """Up to the flags: enough for a Segment where the snap length cut the rest."""
 _TCP_CHECKSUM_END = 18
+_TIMESTAMP = b"\x01\x01\x08\x0a"
+"""How a timestamp begins where all systems place it, but for a SYN."""
 TIMESTAMP_HEADER = 32
 """Bytes of a TCP header with a timestamp, as nearly all are; options beyond it may be news."""
 
@@ -241,6 +243,8 @@ def _segment(
     if not 20 <= header_bytes <= length:
         raise DecodeError(f"a TCP header of {plural(header_bytes, 'byte')} in {length:,} of payload", 12)
     has_checksum = len(data) >= _TCP_CHECKSUM_END
+    has_room = header_bytes >= TIMESTAMP_HEADER and len(data) >= TIMESTAMP_HEADER
+    has_clock = has_room and data[20:24] == _TIMESTAMP
     has_news = header_bytes > TIMESTAMP_HEADER or flags & SYN
     return Segment(
         packet.number,
@@ -256,6 +260,7 @@ def _segment(
         net,
         int.from_bytes(data[14:16], "big") if has_checksum else -1,
         data[20:header_bytes] if has_news and len(data) >= header_bytes else b"",
+        int.from_bytes(data[24:28], "big") if has_clock else -1,
     )
 
 

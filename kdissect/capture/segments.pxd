@@ -29,7 +29,7 @@ cdef class SegmentReader:
         link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t,
         protocol=cython.int, upper=cython.int, is_fragment=cython.int, length=Py_ssize_t, identity=int64_t,
         ends=bytes, pair=tuple, header_bytes=Py_ssize_t, segment=Segment, flags=cython.int, ack=int64_t,
-        source=bytes, destination=bytes, high=int64_t,
+        source=bytes, destination=bytes, high=int64_t, has_room=bint,
     )
     cpdef feed(self, Packet packet)
     @cython.locals(raw="const unsigned char*", pair=tuple)

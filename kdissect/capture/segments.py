@@ -165,6 +165,11 @@ class SegmentReader:
             segment.options = raw[at + 20 : at + header_bytes]
         else:
             segment.options = b""
+        segment.clock = -1
+        has_room = header_bytes >= TIMESTAMP_HEADER and at + TIMESTAMP_HEADER <= size
+        if has_room and raw[at + 20] == 1 and raw[at + 21] == 1 and raw[at + 22] == 8 and raw[at + 23] == 10:
+            high = raw[at + 24]
+            segment.clock = high << 24 | raw[at + 25] << 16 | raw[at + 26] << 8 | raw[at + 27]
         return segment
 
     def _pair(self, ends: bytes) -> tuple[Endpoint, Endpoint]:

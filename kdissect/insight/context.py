@@ -85,8 +85,9 @@ class JudgingContext(NamedTuple):
     closed."""
 
     halts: tuple[tuple[int, int], ...] = ()
-    """Those of the silences in which the capture or its clock stood still: requests waited, and were answered
-    at once after it. Meanwhile nobody did anything, not even members of groups whose heartbeats were due."""
+    """Times in which the capture or its clock stood still. They hardly passed by the clocks of those that
+    sent the packets before and after. Or they are silences, requests waited, and were answered at once after
+    it. Meanwhile nobody did anything, not even members of groups whose heartbeats were due."""
 
     set_back: tuple[tuple[int, int], ...] = ()
     """Times, from and to, at which the capture's clock was set back: what has an earlier time came later."""
@@ -99,10 +100,11 @@ class JudgingContext(NamedTuple):
     def pauses(self) -> tuple[tuple[int, int], ...]:
         """The halts, and silences of two minutes or more. Clients that wait for an answer give up and ask
         again sooner. So the machine slept, its clock was set, or captures were put together."""
-        return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS or each in self.halts)
+        long = (each for each in self.silences if each[1] - each[0] >= PAUSE_NS)
+        return tuple(sorted({*long, *self.halts}))
 
     def with_halts(self, stalls: Iterable[Row], stays: Iterable[Row]) -> JudgingContext:
-        """The same with the halts.
+        """The same with the halts that silences show.
 
         :param stalls: rows of :class:`~kdissect.analysis.stalls.Stalls`.
         :param stays: rows of :class:`~kdissect.analysis.groups.Stays`. Without a member that was due to send,
@@ -123,7 +125,9 @@ class JudgingContext(NamedTuple):
                 for row in members
             )
         ]
-        return self._replace(halts=tuple(found))
+        known = self.halts
+        found = [each for each in found if not any(begin < each[1] and each[0] < end for begin, end in known)]
+        return self._replace(halts=tuple(sorted((*known, *found))))
 
     def may_lack(self, from_ns: int, to_ns: int) -> bool:
         """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""

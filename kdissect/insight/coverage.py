@@ -23,6 +23,8 @@ _SILENT_STEPS = 2
 """Where nothing happens in so many steps of time, the capture is silent."""
 _MOST_STEPS = 100_000
 """That are kept: two days."""
+_MOST_HALTS = 1_000
+"""Of connections, that are kept."""
 _WHYS = 100
 """Reasons for darkness that are told apart."""
 
@@ -91,6 +93,9 @@ class Coverage(Fold):
         """Steps of time in which anything happened."""
         self._numbers: dict[int, tuple[int, int]] = {}
         """Of steps of time, the first and the last packet that completed an exchange there."""
+        self._halts: list[tuple[int, int, int]] = []
+        """Times of connections that did not pass by the clocks of both their ends: from, to, and how long it
+        was for them."""
         self._earlier: tuple[tuple[int, int], ...] = ()
         """Where the clocks of captures before this one were set back."""
         self._is_late = False
@@ -129,6 +134,8 @@ class Coverage(Fold):
         self._captured_bytes += to + back
         self._gap_bytes += connection.gap_bytes
         self._span(connection.start_ns, connection.end_ns)
+        halts = iter((connection.tcp or {}).get("clock_halts") or ())
+        self._keep_halts(list(zip(halts, halts, halts, strict=True)))
         protocol = connection.protocol if to + back else "silent"
         port = connection.broker.rpartition(":")[2]
         if (protocol, port) in self._spoken or len(self._spoken) < self.limits.rows:
@@ -171,6 +178,10 @@ class Coverage(Fold):
             self._steps.add(first_ns // STEP_NS)
             self._steps.add(last_ns // STEP_NS)
 
+    def _keep_halts(self, found: list[tuple[int, int, int]]) -> None:
+        if found:
+            self._halts = sorted([*self._halts, *found])[:_MOST_HALTS]
+
     def _number(self, step: int, first: int, last: int) -> None:
         known = self._numbers.get(step)
         if known is None:
@@ -203,6 +214,7 @@ class Coverage(Fold):
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
+        self._keep_halts(later._halts)
         self._earlier += later._earlier
         self._is_late = self._is_late or later._is_late
         for step, (first, last) in later._numbers.items():
@@ -224,6 +236,23 @@ class Coverage(Fold):
             for before, after in pairwise(sorted(self._steps))
             if after - before > _SILENT_STEPS
         )
+
+    def _clock_halts(self) -> tuple[tuple[int, int], ...]:
+        """Times that did not pass by the clocks of both ends of connections, and in which nothing happened.
+        Each connection shows the time from its last packet before it to the first after it, so it is what
+        they have in common."""
+        found: list[tuple[int, int]] = []
+        for from_ns, to_ns, passed_ns in self._halts:
+            if found and from_ns < found[-1][1]:
+                from_ns, to_ns = max(found[-1][0], from_ns), min(found[-1][1], to_ns)
+                del found[-1]
+            if to_ns - from_ns > 2 * passed_ns and not self._happened(from_ns, to_ns):
+                found.append((from_ns, to_ns))
+        return tuple(found)
+
+    def _happened(self, from_ns: int, to_ns: int) -> bool:
+        """Whether anything did, as far as steps of time tell."""
+        return any(step in self._steps for step in range(-(-from_ns // STEP_NS), to_ns // STEP_NS))
 
     def _set_back(self) -> tuple[tuple[int, int], ...]:
         """Where packets that came later have an earlier time. Queues of a network card swap packets, too, but
@@ -273,6 +302,7 @@ class Coverage(Fold):
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
             unread=self._unread,
             silences=self._silences(),
+            halts=self._clock_halts(),
             set_back=set_back,
             ends_earlier=bool(set_back) and self._ends_earlier(),
             why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),

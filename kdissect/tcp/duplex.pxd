@@ -4,7 +4,7 @@ from kdissect.model cimport Segment
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int FIN, RST, SYN
-cdef int64_t _NOWHERE
+cdef int64_t _NOWHERE, _PAUSE_NS
 
 @cython.final
 cdef class Duplex:
@@ -13,6 +13,7 @@ cdef class Duplex:
     cdef public int64_t _queued_cost
     cdef public tuple endpoints
     cdef public bint first_is_other
+    cdef public int _clocks_due
     cdef public object first_ns
     cdef public int64_t held_bytes
     cdef public int64_t last_ns
@@ -25,6 +26,8 @@ cdef class Duplex:
     cdef public object syns
     cdef public object _syn_ns
     cdef public tuple streams
+    cdef public tuple _pause
+    cdef public list clock_halts
 
     @cython.locals(first=bytes, other=bytes)
     cpdef begin(self, Segment segment, limits)
@@ -36,6 +39,8 @@ cdef class Duplex:
         flags=cython.int, side=cython.int, window=cython.int, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)
+    @cython.locals(side=cython.int, ours=Reassembler, from_ns=int64_t, to_ns=int64_t)
+    cdef _read_clock(self, Segment segment)
     cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef close(self)

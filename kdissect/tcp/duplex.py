@@ -16,12 +16,14 @@ from collections.abc import Sequence, Set
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
+from kdissect.tcp.clocks import MOST_HALTS, PAUSE_NS, ClockHalt, own_time_ns
 from kdissect.tcp.copies import COPY_NS
 from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
 
 _NOWHERE = NOWHERE
 """Compiled, a number of C."""
+_PAUSE_NS = PAUSE_NS
 
 Side = int
 """0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
@@ -57,9 +59,12 @@ class Duplex:
 
     __slots__ = (
         "_backlogs",
+        "_clocks_due",
         "_limit",
+        "_pause",
         "_queued_cost",
         "_syn_ns",
+        "clock_halts",
         "closed_ns",
         "closed_side",
         "endpoints",
@@ -110,6 +115,12 @@ class Duplex:
         self._limit = limits.reorder_bytes
         self._queued_cost = 0
         """Of the pieces in both queues; 0 if there is none."""
+        self._clocks_due = 3
+        """The sides whose clocks are to be read next, 1 and 2."""
+        self._pause: tuple[int, int] | None = None
+        """The last time in which nothing was captured for long: from and to."""
+        self.clock_halts: list[ClockHalt] | None = None
+        """Made when there is first any; at most :data:`MOST_HALTS`."""
 
     @property
     def finished(self) -> bool:
@@ -170,6 +181,8 @@ class Duplex:
         """What this segment makes available, of both directions."""
         packet, timestamp_ns = segment.packet, segment.timestamp_ns
         ack, flags = segment.ack, segment.flags
+        if self._clocks_due or timestamp_ns - self.last_ns >= _PAUSE_NS:
+            self._read_clock(segment)
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
@@ -241,8 +254,9 @@ class Duplex:
     ) -> bool:
         """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
         next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out,
-        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. Its bytes,
-        which stand in ``data``, may then go on at once. False if it is another: nothing was taken, and it is
+        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. It is not
+        the first of its side, nor the first after a pause. Its bytes, which stand in ``data``, may then go on
+        at once. False if it is another: nothing was taken, and it is
         to be fed.
 
         :param is_end: whether it has FIN, and no bytes.
@@ -251,6 +265,8 @@ class Duplex:
         if side:
             ours, theirs = theirs, ours
         if self.reset or self._queued_cost or window == 0 or ours._zero_since_ns >= 0:
+            return False
+        if self._clocks_due & (1 << side) or timestamp_ns - self.last_ns >= _PAUSE_NS:
             return False
         if not ours.is_even() or not theirs.is_even():
             return False
@@ -276,6 +292,36 @@ class Duplex:
                 self._backlogs[side].claims.clear()
                 self.held_bytes = theirs.held_bytes
         return True
+
+    def _read_clock(self, segment: Segment) -> None:
+        """See whether a pause took as long by the clock of the sender as by that of the capture."""
+        if segment.timestamp_ns - self.last_ns >= _PAUSE_NS:
+            self._pause = self.last_ns, segment.timestamp_ns
+            self._clocks_due = 3
+        side = 0 if segment.source == self.endpoints[0] else 1
+        ours = self.streams[side]
+        if segment.flags & SYN or not self._clocks_due & (1 << side):
+            return  # a SYN may place its timestamp elsewhere
+        self._clocks_due &= ~(1 << side)
+        if segment.clock < 0:
+            return
+        if ours.clock_ns >= 0 and self._pause is not None and self._pause[1] > ours.clock_ns:
+            from_ns, to_ns = self._pause
+            passed_ns = own_time_ns(
+                segment.clock - ours.clock,
+                from_ns - ours.clock_ns,
+                to_ns - from_ns,
+                segment.timestamp_ns - to_ns,
+            )
+            if passed_ns is None:
+                return
+            if passed_ns >= 0:
+                if 2 * passed_ns > to_ns - from_ns:
+                    return
+                self.clock_halts = self.clock_halts or []
+                if len(self.clock_halts) < MOST_HALTS:
+                    self.clock_halts.append(ClockHalt(side, from_ns, to_ns, passed_ns))
+        ours.clock, ours.clock_ns = segment.clock, segment.timestamp_ns
 
     def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
         if flags & RST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from kdissect.tcp.clocks import halted_on_both_sides
 from kdissect.tcp.duplex import Duplex, Side
 from kdissect.tcp.options import Offered, offered
 from kdissect.tcp.reassembly import NOWHERE, Reassembler
@@ -77,6 +78,7 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         "reset_by": _name(duplex.reset_side, client),
         "closed_by": _name(duplex.closed_side, client),
         "closed_ns": duplex.closed_ns,
+        "clock_halts": halted_on_both_sides(duplex.clock_halts),
         "handshake_ns": _handshake(duplex, opener),
     }
 

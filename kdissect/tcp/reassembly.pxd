@@ -1,5 +1,5 @@
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
@@ -19,6 +19,7 @@ cdef class Reassembler:
     cdef public object _limits
     cdef public int64_t _base
     cdef public bint _base_is_sure
+    cdef public uint32_t clock
     cdef public object _initial
     cdef public object _initials
     cdef public object _waiting
@@ -54,6 +55,7 @@ cdef class Reassembler:
     cdef public int window
     cdef public int64_t _zero_since_ns
     cdef public object troubles
+    cdef public int64_t clock_ns
 
     @cython.locals(
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,

@@ -137,6 +137,8 @@ class Reassembler:
         "_waiting",
         "_zero_since_ns",
         "acknowledged",
+        "clock",
+        "clock_ns",
         "copied",
         "ended_at",
         "gap_bytes",
@@ -220,6 +222,10 @@ class Reassembler:
         """Since when its window is closed; -1 where it is open."""
         self.troubles: Troubles | None = None
         """Made when there is first any."""
+        self.clock = 0
+        """What the sender's own clock showed at ``clock_ns``."""
+        self.clock_ns = -1
+        """-1 as long as that is not known."""
 
     @property
     def done(self) -> bool:

@@ -189,6 +189,7 @@ def test_an_unknown_link_type_is_told_once_for_each_interface() -> None:
 
 # -- agreement
 
+CLOCK = bytes.fromhex("0101080afedcba9800000001")
 payloads = st.binary(max_size=30)
 segments = st.builds(
     tcp,
@@ -196,7 +197,7 @@ segments = st.builds(
     seq=st.integers(0, 0xFFFFFFFF),
     ack=st.integers(0, 0xFFFFFFFF),
     flags=st.integers(0, 255),
-    options=st.sampled_from([b"", bytes(12), bytes(40)]),
+    options=st.sampled_from([b"", bytes(12), CLOCK, CLOCK + bytes(28), bytes(40)]),
     offset=st.sampled_from([None, None, None, 0, 4, 5, 15]),
 )
 extensions = st.sampled_from([b"", extension(6), extension(6, b"\1\4" + bytes(4)), extension(6, bytes(14))])
@@ -246,6 +247,21 @@ def packets(draw: st.DrawFn) -> Packet:
     cut = draw(st.one_of(st.just(0), st.just(0), st.integers(0, len(frame))))
     wire_length = len(frame) + draw(st.sampled_from([0, 0, 100]))
     return packet(frame[: len(frame) - cut], link_type, 3, wire_length, 9)
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_timestamp_is_the_clock_of_its_sender(cut: int) -> None:
+    for reader in (SegmentReader(), DatagramReader()):
+        for options, clock in (
+            (CLOCK, 0xFEDCBA98),
+            (CLOCK + bytes(8), 0xFEDCBA98),
+            (bytes(12), -1),
+            (b"", -1),
+        ):
+            whole = ethernet(ipv4(tcp(b"", options=options)))
+            found = reader.feed(packet(whole[: len(whole) - cut], 1, 3, len(whole), 9))
+            assert isinstance(found, Segment)
+            assert found.clock == (-1 if cut and options == CLOCK else clock)
 
 
 @given(packets())

@@ -9,6 +9,7 @@ from kdissect.faults import fault
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.limits import Limits
+from tests.analysis.connected import over
 from tests.analysis.folds import made
 
 
@@ -133,3 +134,26 @@ def test_a_hole_is_a_silence_where_bytes_are_missing() -> None:
 
 def test_where_not_all_is_kept_no_pause_is_told() -> None:
     assert _coverage(0, 600, limits=Limits(timeline_events=2)).context().silences == ()
+
+
+def _halted(*times_s: tuple[float, ...], alive_s: tuple[int, ...] = (0, 90)) -> Coverage:
+    """Connections, each with the times that passed for neither of its ends."""
+    out = _coverage(*alive_s)
+    for number, times in enumerate(times_s):
+        halts = [round(each * SECOND) for each in times]
+        out.feed(over(number)._replace(end_ns=90 * SECOND, tcp={"clock_halts": halts}))
+    return out
+
+
+def test_halts_of_clocks_are_what_those_of_all_connections_have_in_common() -> None:
+    whole = _halted((20, 24.5, 0.5), (20.4, 24, 0, 50, 55, 1))
+    halts = ((round(20.4 * SECOND), 24 * SECOND), (50 * SECOND, 55 * SECOND))
+    assert whole.context().halts == halts
+    apart = _halted((20.4, 24, 0, 50, 55, 1))
+    apart.merge(_halted((20, 24.5, 0.5)))
+    assert apart.context().halts == halts
+
+
+def test_a_time_is_no_halt_if_anything_happened_in_it() -> None:
+    assert _halted((20, 26, 0), alive_s=(0, 90)).context().halts
+    assert not _halted((20, 26, 0), alive_s=(0, 23, 90)).context().halts

@@ -144,6 +144,15 @@ def test_where_nobody_asked_any_more_the_capture_stood_still(asked_last_s: float
     assert STOOD._replace(silences=()).with_halts([stall(asked_last_s)], [stay()]).halts == ()
 
 
+def test_what_clocks_of_both_ends_show_needs_no_member() -> None:
+    known = STOOD._replace(halts=((22 * SECOND, 40 * SECOND),))
+    assert known.with_halts([], []).halts == known.with_halts([stall(21)], [stay()]).halts == known.halts
+    short = STOOD._replace(halts=((60 * SECOND, 62 * SECOND),))
+    assert short.pauses == short.halts, "no silence is needed"
+    both = short.with_halts([stall(21)], [stay()])
+    assert both.halts == ((22 * SECOND, 40 * SECOND), (60 * SECOND, 62 * SECOND))
+
+
 @pytest.mark.parametrize("member", [stay(None), stay(18), stay(first_s=23), stay(last_s=39)])
 def test_where_nobody_was_due_to_send_the_broker_may_have_stood_still(member: Row) -> None:
     assert STOOD.with_halts([stall(21)], [member]).halts == ()

@@ -30,6 +30,8 @@ SHORT = (
     ("unknown-topic", "an hour back"),
     ("rolling-restart-static", "half a minute back"),
     ("controlled-shutdown", "an hour on"),
+    ("healthy-cluster-idle", "5 s on"),
+    ("healthy-cluster-idle", "2 s on"),
 )
 KEPT = {("plaintext-client-on-tls-port", "2 % lost, 1"): "tls-on-plaintext-port"}
 """What has to be found all the same."""

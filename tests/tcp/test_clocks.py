@@ -1,0 +1,134 @@
+"""How long a pause was by the clocks of both ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.model import Endpoint
+from kdissect.tcp.clocks import MOST_HALTS
+from kdissect.tcp.duplex import Duplex
+from kdissect.tcp.facts import tcp_facts
+from tests.tcp.segments import BROKER, CLIENT, Wire
+
+MS = 1_000_000
+S = 1_000 * MS
+
+
+class Ends:
+    """A connection whose two ends have clocks.
+
+    :param tick_ms: what these count.
+    """
+
+    def __init__(self, tick_ms: float = 1, first: int = 0xFFFF_F000) -> None:
+        self._wire, self._tick_ms, self._first = Wire(), tick_ms, first
+        self._duplex: Duplex | None = None
+        self._said = {CLIENT: 0, BROKER: 0}
+
+    def say(self, who: Endpoint, at_s: float, true_s: float | None, reads: bool = False) -> None:
+        """A byte.
+
+        :param at_s: by the clock of the capture.
+        :param true_s: by the clock of the end; None if it has no timestamps.
+        :param reads: whether the connection is to take it in the quick way, as far as it can.
+        """
+        other = BROKER if who == CLIENT else CLIENT
+        made = self._wire.segment(who, self._said[who], b"x", ack=self._said[other], at_ns=int(at_s * S))
+        if true_s is not None:
+            clock = (self._first + int(true_s * 1000 / self._tick_ms)) & 0xFFFFFFFF
+            made = made._replace(clock=clock)
+        made = made._replace(window=100)
+        self._duplex = self._duplex or Duplex(made)
+        numbers = made.seq, made.ack, made.window, made.identity, made.payload, 0, 1, False
+        side = 0 if who == self._duplex.endpoints[0] else 1
+        if not reads or not self._duplex.take(made.packet, made.timestamp_ns, side, *numbers):  # type: ignore[arg-type]
+            self._duplex.feed(made)
+        self._said[who] += 1
+
+    def talk(self, at_s: float, true_s: float | None, reads: bool = False) -> None:
+        """Both, one after the other."""
+        for who in (CLIENT, BROKER):
+            self.say(who, at_s, true_s, reads)
+
+    @property
+    def halts(self) -> list[int]:
+        assert self._duplex is not None
+        found: list[int] = tcp_facts(self._duplex, 0)["clock_halts"]
+        return found
+
+
+def paused(true_s: float, tick_ms: float = 1, before_s: int = 8) -> list[int]:
+    """After a pause of 4 s by the clock of the capture."""
+    ends = Ends(tick_ms)
+    for at in range(2 * before_s + 1):
+        ends.talk(at / 2, at / 2)
+    ends.talk(before_s + 4, before_s + true_s)
+    return ends.halts
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_pause_that_took_the_ends_no_time_is_a_halt(reads: bool) -> None:
+    ends = Ends()
+    for at in range(9):
+        ends.talk(at / 2, at / 2, reads)
+    for at in range(9, 20):
+        ends.talk(at / 2 + 4, at / 2, reads)
+    assert ends.halts == [4 * S, 8 * S + S // 2, S // 2]
+
+
+def test_at_most_half_of_it_may_have_passed_for_them() -> None:
+    assert paused(0) == [8 * S, 12 * S, 0]
+    assert paused(2) == [8 * S, 12 * S, 2 * S]
+    assert not paused(2.001)
+    assert not paused(4)
+
+
+def test_both_ends_must_say_so() -> None:
+    """A machine that stands still has a clock that does, too."""
+    ends = Ends()
+    for at in range(9):
+        ends.talk(at / 2, at / 2)
+    ends.say(CLIENT, 8, 8)
+    ends.say(BROKER, 8, 4)
+    assert not ends.halts
+
+
+@pytest.mark.parametrize("tick_ms", [4, 10, 500])
+def test_a_clock_that_counts_longer_steps_tells_nothing(tick_ms: float) -> None:
+    for before_s in (1, 2, 3, 8, 40):
+        assert not paused(4, tick_ms, before_s)
+        assert not paused(0, tick_ms, before_s)
+
+
+def test_too_short_a_time_before_the_pause_tells_nothing() -> None:
+    assert not paused(0, before_s=1)
+    assert paused(0, before_s=2)
+
+
+def test_without_timestamps_nothing_is_known() -> None:
+    ends = Ends()
+    for at in range(9):
+        ends.talk(at / 2, None)
+    ends.talk(30, None)
+    assert not ends.halts
+
+
+def test_clocks_may_drift_and_are_read_again_where_they_were_set() -> None:
+    ends = Ends()
+    for at in range(0, 4_000):
+        ends.talk(at / 2, at / 2 * 1.0001)
+    ends.talk(2_003.5, 1_999.5 * 1.0001)
+    assert ends.halts[:2] == [1999 * S + S // 2, 2003 * S + S // 2]
+    ends.talk(2_004, 5_000)  # set
+    for at in (8, 20, 28, 33):
+        ends.talk(2_000 + at, 4_996 + at)
+    assert len(ends.halts) == 3
+    ends.talk(2_040, 5_029.1)
+    assert ends.halts[3:5] == [2_033 * S, 2_040 * S]
+
+
+def test_only_some_are_kept() -> None:
+    ends = Ends()
+    for at in range(40):
+        ends.talk(10 * at, 5 * at)
+    assert len(ends.halts) <= 3 * MOST_HALTS
