@@ -8,14 +8,22 @@ from typing import Any, Self
 
 from kdissect.analysis.cluster_history import Spell, list_text
 from kdissect.analysis.cluster_model import ClusterModel, History
-from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
+from kdissect.analysis.declared import (
+    EXCHANGE,
+    ID,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    Declared,
+    column,
+    time_column,
+)
 from kdissect.analysis.fold import Row, View
 
 CLUSTER_COLUMN = column("cluster_id", "text", "id of the cluster; null if the capture does not show it")
 HELD: tuple[Declared, ...] = (
     time_column("from_ns", "when the capture first shows this state; it may be older"),
     time_column("to_ns", "when the capture first shows another state; null if this one lasts to the end"),
-    column("source_exchange", "int64", "number of the exchange that shows it", unit=ID),
+    column("source_exchange", "int64", "number of the exchange that shows it", unit=EXCHANGE),
     column("told_by", "text", "API of that exchange, or class of the record of __cluster_metadata"),
     time_column("last_told_ns", "when the capture last shows this state"),
 )
@@ -258,7 +266,7 @@ class ClusterChanges(_ClusterTable):
             "the broker: for leaders the previous one, for in-sync replicas the one that changed",
             unit=ID,
         ),
-        column("exchange", "int64", "number of the exchange that shows it", unit=ID),
+        column("exchange", "int64", "number of the exchange that shows it", unit=EXCHANGE),
         column("told_by", "text", "API of that exchange, or class of the record of __cluster_metadata"),
         CLUSTER_COLUMN,
     )

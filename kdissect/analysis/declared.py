@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TIME, DURATION, BYTES, BANDS, ID, PLAIN = "time", "duration", "bytes", "bands", "id", ""
+TIME, DURATION, BYTES, BANDS, ID, EXCHANGE, PLAIN = "time", "duration", "bytes", "bands", "id", "exchange", ""
 """What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), a name (of a node, a
-port), or none of these."""
+port), numbers of exchanges, or none of these."""
 
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"

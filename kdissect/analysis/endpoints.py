@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kdissect.analysis.answers import KnownAnswers
-from kdissect.analysis.declared import column, time_column
+from kdissect.analysis.declared import EXCHANGE, column, time_column
 from kdissect.analysis.fold import OneTable, Row, address, least, most
 from kdissect.analysis.offers_seen import Ranges, ranges_in
 from kdissect.analysis.packed import packed
@@ -120,7 +120,7 @@ class Endpoints(OneTable[str, _Endpoint]):
         time_column("failed_first_ns", "time of the first connection that failed in one of these ways"),
         time_column("failed_last_ns", "time of the last one"),
         column("failed", "int64s", "the first connections that failed"),
-        column("exchanges", "int64s", "the first exchanges that contain the address"),
+        column("exchanges", "int64s", "the first exchanges that contain the address", unit=EXCHANGE),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -11,6 +11,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
@@ -82,9 +83,9 @@ class Errors(OneTable[_Key, _ErrorTimes]):
         TOPIC_COLUMN,
         PARTITION_COLUMN,
         column("count", "int64", "how often it occurred; one response may contain it many times"),
-        column("first_exchange", "int64", "number of the first exchange with the error"),
+        column("first_exchange", "int64", "number of the first exchange with the error", unit=EXCHANGE),
         time_column("first_ns", "time of that exchange"),
-        column("last_exchange", "int64", "number of the last exchange with the error"),
+        column("last_exchange", "int64", "number of the last exchange with the error", unit=EXCHANGE),
         time_column("last_ns", "time of that exchange"),
     )
     groupings = GROUPINGS

@@ -21,6 +21,7 @@ from kdissect.analysis.declared import (
     BYTES,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     column,
     first_and_last,
     time_column,
@@ -179,12 +180,12 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
             "settings of brokers, topics and groups that look like secrets and whose values are in a "
             "response",
         ),
-        column("readable_exchanges", "int64s", "the first exchanges with such a response"),
+        column("readable_exchanges", "int64s", "the first exchanges with such a response", unit=EXCHANGE),
         column("data", "text", "clear or encrypted; null if no record was seen"),
         column("topics", "texts", f"topics whose records were sent in clear, at most {_MOST_TOPICS}"),
         column("bytes", "int64", "bytes of both directions"),
         column("record_bytes", "int64", "bytes of records that were seen", unit=BYTES),
-        column("exchanges", "int64s", "exchanges of the login"),
+        column("exchanges", "int64s", "exchanges of the login", unit=EXCHANGE),
         column("end", "text", "fin, rst, open, reused or evicted"),
         *first_and_last("packet"),
     )

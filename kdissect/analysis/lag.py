@@ -19,7 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
+from kdissect.analysis.declared import (
+    EXCHANGE,
+    GROUP_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    time_column,
+)
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.lag_course import COMMIT, PENDING, TOLD, CommittedOffset, LagCourse, LagKey, whole_row
@@ -69,10 +76,16 @@ class Lag(Statistic):
         column("rewound_from", "int64", "in the last such commit: the offset before it", rare=True),
         column("rewound_to", "int64", "in the last such commit: the offset that it committed", rare=True),
         column("rewound_by", "text", "client id of the last such commit", rare=True),
-        column("rewind_exchange", "int64", "number of the exchange of the last such commit", rare=True),
+        column(
+            "rewind_exchange",
+            "int64",
+            "number of the exchange of the last such commit",
+            unit=EXCHANGE,
+            rare=True,
+        ),
         time_column("first_ns", "time of the first commit, or of the first response with a committed offset"),
         time_column("last_ns", "time of the last one"),
-        column("exchanges", "int64s", "the first and last commits"),
+        column("exchanges", "int64s", "the first and last commits", unit=EXCHANGE),
     )
     takes_interval = True
 

@@ -6,7 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.counters import Span
-from kdissect.analysis.declared import CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column, first_and_last
+from kdissect.analysis.declared import (
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    EXCHANGE,
+    column,
+    first_and_last,
+)
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.pace import is_of_brokers
 from kdissect.analysis.packed import packed
@@ -49,7 +55,7 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
         column("all_topics", "int64", "Metadata requests for every topic"),
         column("all_bytes", "int64", "bytes of the responses to requests for every topic"),
         column("all_bytes_max", "int64", "the largest of these responses", unit="bytes"),
-        column("exchanges", "int64s", "the first and the last request for every topic"),
+        column("exchanges", "int64s", "the first and the last request for every topic", unit=EXCHANGE),
         *first_and_last("request"),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kdissect.analysis.counters import Span
-from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
+from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.offers_seen import ranges_in
 from kdissect.analysis.packed import packed
@@ -37,7 +37,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
     columns = (
         BROKER_COLUMN,
         column("offered", "json", "the lowest and the highest version of each API"),
-        column("exchanges", "int64s", "the first and the last response with these versions"),
+        column("exchanges", "int64s", "the first and the last response with these versions", unit=EXCHANGE),
         *first_and_last("such response"),
     )
 

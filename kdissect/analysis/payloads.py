@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.counters import Span
-from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
+from kdissect.analysis.declared import EXCHANGE, TOPIC_COLUMN, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row, Rows, address
 from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
@@ -148,7 +148,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
             "text",
             "source of the schemas: given, registry, capture (all of _schemas), or null",
         ),
-        column("exchanges", "int64s", "the first and the last exchange with such records"),
+        column("exchanges", "int64s", "the first and the last exchange with such records", unit=EXCHANGE),
         *first_and_last("such record"),
     )
 

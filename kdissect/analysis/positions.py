@@ -35,6 +35,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     GROUP_COLUMN,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
@@ -122,7 +123,12 @@ class Positions(Statistic):
             rare=True,
             kept=True,
         ),
-        column("beyond_stable_exchanges", "int64s", "the first and the last exchange with such a response"),
+        column(
+            "beyond_stable_exchanges",
+            "int64s",
+            "the first and the last exchange with such a response",
+            unit=EXCHANGE,
+        ),
         column(
             "aborted_unnamed",
             "int64",
@@ -131,7 +137,12 @@ class Positions(Statistic):
             rare=True,
             kept=True,
         ),
-        column("aborted_unnamed_exchanges", "int64s", "the first and the last exchange with such a response"),
+        column(
+            "aborted_unnamed_exchanges",
+            "int64s",
+            "the first and the last exchange with such a response",
+            unit=EXCHANGE,
+        ),
         column(
             "reading",
             "int64s",
@@ -167,7 +178,13 @@ class Positions(Statistic):
             rare=True,
         ),
         column("reset_to", "int64", "at the last such error: the offset of the next request", rare=True),
-        column("reset_exchange", "int64", "at the last such error: the number of the exchange", rare=True),
+        column(
+            "reset_exchange",
+            "int64",
+            "at the last such error: the number of the exchange",
+            unit=EXCHANGE,
+            rare=True,
+        ),
         time_column("reset_ns", "time of the last such error"),
         column("begun_at", "int64", "the offset of the first request", rare=True),
         column(

@@ -17,6 +17,7 @@ from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
     DURATION,
+    EXCHANGE,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
@@ -169,6 +170,7 @@ class Producers(OneTable[_Key, Production]):
             "exchanges",
             "int64s",
             "exchanges that show batches sent again; otherwise the first and the last exchange",
+            unit=EXCHANGE,
         ),
         *first_and_last("request"),
     )

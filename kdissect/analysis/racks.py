@@ -10,6 +10,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -55,7 +56,7 @@ class Racks(Statistic):
         BROKER_COLUMN,
         column("fetches", "int64", "Fetches that brought records"),
         column("bytes", "int64", "bytes of the records"),
-        column("exchanges", "int64s", "the first of these Fetches"),
+        column("exchanges", "int64s", "the first of these Fetches", unit=EXCHANGE),
         *first_and_last("Fetch"),
     )
 

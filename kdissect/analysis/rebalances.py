@@ -16,6 +16,7 @@ from kdissect.analysis.classic_rebalances import classic_rebalances
 from kdissect.analysis.declared import (
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     GROUP_COLUMN,
     GROUP_TYPES_COLUMN,
     PARTITION_COLUMN,
@@ -122,7 +123,12 @@ class Rebalances(_RebalanceTable):
         ),
         column("trigger_client", "text", "address:port of that client"),
         column("trigger_reason", "text", "reason in the request (KIP-800)"),
-        column("trigger_exchange", "int64", "number of the exchange that began it, or that first shows it"),
+        column(
+            "trigger_exchange",
+            "int64",
+            "number of the exchange that began it, or that first shows it",
+            unit=EXCHANGE,
+        ),
         time_column("begin_ns", "when it began, or when the capture first shows it"),
         time_column("notified_ns", "when a response first told a member to join again"),
         time_column("last_join_ns", "time of the last JoinGroup request"),
@@ -158,7 +164,7 @@ class Rebalances(_RebalanceTable):
             "came first; null if unknown",
         ),
         column("errors", "int32", "errors in its responses that are not routine", rare=True),
-        column("exchanges", "int64s", "exchanges that show it best"),
+        column("exchanges", "int64s", "exchanges that show it best", unit=EXCHANGE),
     )
 
     def _rows(self, each: Rebalance) -> Iterator[Row]:
@@ -230,7 +236,7 @@ class RebalanceSteps(_RebalanceTable):
             "problem)",
         ),
         time_column("ns", "time of the step"),
-        column("exchange", "int64", "number of the exchange"),
+        column("exchange", "int64", "number of the exchange", unit=EXCHANGE),
         column(
             "after_ns",
             "int64",

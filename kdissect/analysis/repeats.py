@@ -15,6 +15,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
@@ -222,7 +223,9 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
         column("soon", "int64", "longest series of requests that each begin within 1 s of the one before"),
         column("soon_ns", "int64", "time from the first request of that series to the last"),
         *first_and_last("such request"),
-        column("exchanges", "int64s", "the first of these requests, and the first of the series"),
+        column(
+            "exchanges", "int64s", "the first of these requests, and the first of the series", unit=EXCHANGE
+        ),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.counters import Span
-from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
+from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, ID, column, first_and_last, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
@@ -110,7 +110,7 @@ class Replication(Statistic):
             rare=True,
         ),
         column("held_ns", "int64", "the longest of these writes", rare=True),
-        column("exchanges", "int64s", "exchanges that show the longest gap and those writes"),
+        column("exchanges", "int64s", "exchanges that show the longest gap and those writes", unit=EXCHANGE),
         *first_and_last("Fetch"),
     )
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Self
 
-from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.declared import (
+    BROKER_COLUMN,
+    CLIENT_COLUMN,
+    CLIENT_ID_COLUMN,
+    EXCHANGE,
+    column,
+    time_column,
+)
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.slow import taken_ns
 from kdissect.analysis.waits import split
@@ -24,7 +31,7 @@ class Slowest(Statistic):
     name = "slowest"
     about = "the 20 exchanges that took longest (without requested waits), and the parts of their times"
     columns = (
-        column("number", "int64", "number of the exchange", unit="id"),
+        column("number", "int64", "number of the exchange", unit=EXCHANGE),
         time_column("request_time_ns", "when its request was complete"),
         column("api", "text", "its API"),
         column("api_version", "int16", "version of the API"),

@@ -15,6 +15,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
@@ -70,7 +71,7 @@ class StaleLeaders(Statistic):
         column("api", "text", "API of the request"),
         column("error", "text", ", ".join(NOT_LEADER)),
         column("refusals", "int64", "number of refused requests"),
-        column("exchanges", "int64s", "the first of these exchanges"),
+        column("exchanges", "int64s", "the first of these exchanges", unit=EXCHANGE),
         *first_and_last("refusal"),
     )
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kdissect.analysis.declared import BROKER_COLUMN, column, time_column
+from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.pace import is_of_brokers
@@ -105,7 +105,7 @@ class Stalls(OneTable[str, _Broker]):
         column("stalled_ns", "int64", "duration of the stall"),
         column("connections", "int64s", "connections that waited"),
         column("clients", "texts", "clients that waited, by client id or address"),
-        column("exchanges", "int64s", "exchanges that waited, the longest wait first"),
+        column("exchanges", "int64s", "exchanges that waited, the longest wait first", unit=EXCHANGE),
         column("waiting", "int64", "number of exchanges that waited"),
         column("alone", "int64", "number of these that the broker needs no other broker for"),
     )
@@ -207,7 +207,7 @@ class Spikes(OneTable[str, _Api]):
         column("p99_ns", "int64", "99th percentile of the broker's work in the slowest of these seconds"),
         column("brokers", "texts", "brokers of the slow exchanges"),
         column("clients", "texts", "clients of the slow exchanges, by client id, else by address"),
-        column("exchanges", "int64s", "the slowest of these exchanges"),
+        column("exchanges", "int64s", "the slowest of these exchanges", unit=EXCHANGE),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -11,7 +11,7 @@ from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
-    ID,
+    EXCHANGE,
     Declared,
     column,
     first_and_last,
@@ -230,6 +230,7 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
             "waiting_exchanges",
             "int64s",
             "requests that waited when one end closed the connection, at most 8",
+            unit=EXCHANGE,
         ),
         column("waiting_apis", "texts", "APIs of the requests that waited"),
         column(
@@ -248,7 +249,7 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
             "closed_ns", "int64", "when the first end closed the connection, ns since the epoch", unit="time"
         ),
         column("left_ns", "int64", "when its client last left a group, ns since the epoch", unit="time"),
-        column("last_exchange", "int64", "the exchange of the last message", unit=ID),
+        column("last_exchange", "int64", "the exchange of the last message", unit=EXCHANGE),
         column("last_api", "text", "API of the last exchange"),
         column("last_missing", "text", "why the last exchange lacks a side; null if it has both"),
         column("idle_ns", "int64", "from the last message until one end closed the connection"),
@@ -266,11 +267,14 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
             unit="bytes",
             rare=True,
         ),
-        column("slow_large_exchanges", "int64s", "exchanges of the 8 slowest of these messages"),
+        column(
+            "slow_large_exchanges", "int64s", "exchanges of the 8 slowest of these messages", unit=EXCHANGE
+        ),
         column(
             "hit_exchanges",
             "int64s",
             "exchanges with bytes that were sent again after 200 ms or more; at most 8",
+            unit=EXCHANGE,
         ),
         column("exchanges", "int64", "exchanges"),
         column("packets", "int64", "packets of both directions"),

@@ -15,6 +15,7 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     BYTES,
+    EXCHANGE,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
     column,
@@ -104,7 +105,12 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             "batches whose checksum is wrong, and sets whose rest cannot be read",
             rare=True,
         ),
-        column("corrupt_exchanges", "int64s", "the first and the last exchange with corrupt batches"),
+        column(
+            "corrupt_exchanges",
+            "int64s",
+            "the first and the last exchange with corrupt batches",
+            unit=EXCHANGE,
+        ),
         column(
             "uncounted_batches", "int64", "batches that do not say how many records they contain", rare=True
         ),

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, EXCHANGE, column, time_column
 from kdissect.analysis.fold import SECOND, Row, View
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import ABORTED, COMMITTED, OPEN, TIMED_OUT, UNKNOWN, Transaction, doubt
@@ -100,7 +100,9 @@ class Transactions(View[Transactional]):
         column("timeout_ms", "int32", "transaction.timeout.ms of its producer"),
         column("state", "text", "its state in the coordinator's last response about it"),
         column("errors", "texts", "error codes in the responses to its requests"),
-        column("exchanges", "int64s", "exchanges: the first, the most important ones, the last"),
+        column(
+            "exchanges", "int64s", "exchanges: the first, the most important ones, the last", unit=EXCHANGE
+        ),
         time_column("last_ns", "time of its last request"),
     )
 

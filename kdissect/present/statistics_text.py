@@ -7,12 +7,12 @@ what is rare are left out where they are all 0.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
+from kdissect.analysis.declared import BANDS, BYTES, DURATION, EXCHANGE, ID, TIME
 from kdissect.limits import Limits
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, plural, size
@@ -192,12 +192,27 @@ def _way_to_show(column: Column, clock: Clock) -> Callable[[Any], str]:
     return _UNITS.get(column.unit or "") or _FORMS.get(column.type) or "{:,}".format
 
 
-_UNITS: dict[str, Callable[[Any], str]] = {DURATION: duration, BYTES: size, BANDS: bars, ID: str}
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _exchanges(numbers: int | Sequence[int]) -> str:
+    """One number or several."""
+    return str(numbers) if isinstance(numbers, int) else _listed(numbers)
+
+
+_UNITS: dict[str, Callable[[Any], str]] = {
+    DURATION: duration,
+    BYTES: size,
+    BANDS: bars,
+    ID: str,
+    EXCHANGE: _exchanges,
+}
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {
     "text": lambda value: sanitise(valid_text(value)),
-    "int64s": lambda values: ", ".join(map(str, values)),
+    "int64s": _listed,
     "texts": lambda values: ", ".join(sanitise(valid_text(each)) for each in values),
     "bool": lambda value: "yes" if value else "no",
     "float64": lambda value: f"{value:,.1f}",

@@ -16,13 +16,13 @@ from kdissect.analysis.declared import (
     BANDS,
     BROKER_COLUMN,
     CLIENT_ID_COLUMN,
+    EXCHANGE,
     GROUP_COLUMN,
     ID,
     PARTITION_COLUMN,
     PLAIN,
     TIME,
     TOPIC_COLUMN,
-    Declared,
 )
 from kdissect.analysis.fold import Row
 from kdissect.feed.counting import Asked
@@ -63,6 +63,8 @@ _NAMES = (
 """Columns with names, which differ at the end as often as at the beginning."""
 _ADDRESSES = ("broker", "client", "coordinator")
 """Those of them with an address, of which nothing may be missing."""
+_API, _API_CELLS = "api", 28
+"""The column with names of APIs, and the cells that these keep. Only one name is longer."""
 
 
 def list_of(names: Iterable[str]) -> Figures:
@@ -115,10 +117,17 @@ def _column(at: int, column: Written, title: str, clock: Clock) -> FigureColumn:
         _order(column),
         _rank(at, column),
         is_right,
-        is_most_first=is_right and column.unit not in (TIME, ID),
-        is_name=column.name in _NAMES,
-        least=ADDRESS if column.name in _ADDRESSES else LEAST_TEXT,
+        is_most_first=is_right and column.unit not in (TIME, ID, EXCHANGE),
+        is_name=column.name in (*_NAMES, _API),
+        least=_least(column.name),
     )
+
+
+def _least(name: str) -> int:
+    """Cells that the texts of a column keep."""
+    if name == _API:
+        return _API_CELLS
+    return ADDRESS if name in _ADDRESSES else LEAST_TEXT
 
 
 def _rank(at: int, column: Written) -> int:
@@ -168,17 +177,10 @@ def filter_of(name: str, row: Row) -> str | None:
     return " and ".join(parts) or None
 
 
-def _names_exchanges(column: Declared) -> bool:
-    """Whether a column has numbers of exchanges, not how many there are."""
-    if column.type == "int64s":
-        return column.name.endswith("exchanges")
-    return column.name == "number" or column.name.endswith("exchange")
-
-
 def exchange_of(name: str, row: Row) -> int | None:
     """The number of the first exchange that a row names; None if it names none."""
-    for column in filter(_names_exchanges, STATISTICS[name].columns):
-        value = row[column.name]
+    for column in STATISTICS[name].columns:
+        value = row[column.name] if column.unit == EXCHANGE else None
         found: int | None = (value[0] if value else None) if column.type == "int64s" else value
         if found is not None:
             return found
@@ -289,7 +291,7 @@ class FactsPage(StatisticsPage):
 
     @property
     def has_story(self) -> bool:
-        return super().has_story and any(map(_names_exchanges, STATISTICS[self.chosen].columns))
+        return super().has_story and any(each.unit == EXCHANGE for each in STATISTICS[self.chosen].columns)
 
     def exchange_of(self, row: Row) -> int | None:
         return exchange_of(self.chosen, row)

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect.analysis.catalogue import STATISTICS
-from kdissect.analysis.declared import BANDS, Declared
+from kdissect.analysis.declared import BANDS, EXCHANGE, Declared
 from kdissect.analysis.fold import Row
 from kdissect.present.form import Clock
 from kdissect.tui.app import Kdissect
@@ -81,6 +81,17 @@ def test_columns_without_room_are_counted_and_a_key_leads_to_them() -> None:
     while figures.turn_columns(-1, 80):
         pass
     assert [each.title for each in figures.headings(80)] == first
+
+
+@pytest.mark.parametrize("name", ["slowest", "repeats", "versions", "traffic"])
+def test_names_of_apis_are_whole_in_80_columns(name: str) -> None:
+    names = ["ApiVersions", "AlterPartitionReassignments", "DescribeUserScramCredentials"]
+    figures = shown(name, *(row_of(name, api=each, client_id="client-1") for each in names))
+    while "api" not in (titles := [each.title for each in figures.headings(80)]):
+        assert figures.turn_columns(1, 80)
+    at = titles.index("api")
+    assert figures.headings(80)[at].width >= len(names[-1])
+    assert [figures.cells(row, 80)[at] for row in range(len(names))] == names
 
 
 def test_no_table_has_two_columns_with_one_title() -> None:
@@ -252,3 +263,13 @@ def test_a_count_of_exchanges_is_the_number_of_none() -> None:
     assert exchange_of("tcp", {**empty["tcp"], "exchanges": 7, "hit_exchanges": []}) is None
     assert exchange_of("tcp", {**empty["tcp"], "hit_exchanges": [], "last_exchange": 9}) == 9
     assert exchange_of("tcp", {**empty["tcp"], "hit_exchanges": [5, 6]}) == 5
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_columns_of_exchanges_say_so(name: str) -> None:
+    """A name in the plural of a list, or in the singular of a number, is one of them."""
+    for column in STATISTICS[name].columns:
+        word = "exchanges" if column.type == "int64s" else "exchange"
+        named = column.type.startswith("int64") and f"_{column.name}".endswith(f"_{word}")
+        assert not named or column.unit == EXCHANGE, column.name
+        assert column.unit != EXCHANGE or column.type in ("int64", "int64s"), column.name
