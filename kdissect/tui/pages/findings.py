@@ -325,6 +325,7 @@ class FindingsPage(StatisticsPage):
             return
         had_focus = self.focused in (None, self.list_pane, self.text_pane)
         self.set_class(not has_rows, "-none")
+        self.refresh_bindings()
         if had_focus:
             (self.list_pane if has_rows else self.text_pane).focus()
 
@@ -361,7 +362,8 @@ class FindingsPage(StatisticsPage):
             damaged = [kind for kind in KINDS if kind not in OF_FILES]  # which stands above
             notes[1:1] = [f"not all was read: {each}" for each in self.kdissect.unread(damaged)]
         if looked_at is not None and len(self.rows):
-            is_wide = cell_len("   ".join([*notes, looked_at["judged"]])) < self.app.size.width
+            # A blank before it and one behind it: a line up to the edge looks as if it were cut.
+            is_wide = cell_len("   ".join([*notes, looked_at["judged"]])) + 2 <= self.app.size.width
             notes.append(looked_at["judged"] if is_wide else looked_at["short"])
         return notes
 
@@ -383,6 +385,11 @@ class FindingsPage(StatisticsPage):
         return {"all that is said of it": text, **super().copies(row)}
 
     # -- keys -----------------------------------------------------------------------------------------
+
+    @property
+    def words(self) -> dict[str, str]:
+        has_more = bool(len(self.rows)) or self.has_class("-whole")
+        return super().words | ({} if has_more else {"explain": ""})
 
     @property
     def way_out(self) -> str:

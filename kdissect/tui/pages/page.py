@@ -93,14 +93,20 @@ class Page(Screen[None]):
         found = super().active_bindings
         if not self.is_mounted:
             return found
-        story = STORY if self.has_story else ""
-        words = {"open": self.opens, "out-or-end": self.way_out, "story": story}
+        words = self.words
         for key, active in found.items():
             word, binding = words.get(active.binding.id or ""), active.binding
             if word is not None and word != binding.description and self._is_said_by(active):
                 binding = replace(binding, description=word or binding.description, show=bool(word))
                 found[key] = active._replace(binding=binding)
         return found
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What keys do here, in words of the footer, by the names of their actions. The footer has no key
+        whose word is empty."""
+        story = STORY if self.has_story else ""
+        return {"open": self.opens, "out-or-end": self.way_out, "story": story}
 
     def _is_said_by(self, active: ActiveBinding) -> bool:
         """Whether a key is one of a list or of the page, for which the page has words."""

@@ -363,6 +363,25 @@ def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
     with_home(step, width=80, height=24)
 
 
+@pytest.mark.parametrize("width", [117, 118, 119, 120, 121])
+def test_what_was_judged_ends_before_the_edge(width: int) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        line = (await shown_after(pilot, "9")).splitlines()[-2]
+        assert len(line) < width
+        assert line.endswith(("(needs 60 s)", "rules judged, 2 not"))
+
+    with_app(step, width=width)
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("healthy", False), ("member-killed", True)])
+def test_the_footer_has_the_key_for_all_of_a_finding_where_there_is_one(name: str, is_told: bool) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        shown = await shown_after(pilot, "9")
+        assert ("x All of it" in shown.splitlines()[-1]) is is_told
+
+    with_app(step, INCIDENTS / f"{name}.pcapng.gz")
+
+
 def test_the_mouse_chooses_a_range() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = await on_first(pilot)
