@@ -36,7 +36,7 @@ WORDS: Mapping[str, str] = {
         "under-replicated offline topology"
     ),
     "save": "export write download dump store subset csv parquet ndjson pcap",
-    "copy": "command clipboard kcat tshark send yank curl",
+    "copy": "command clipboard kcat tshark send yank curl export json",
     "sort": "order largest slowest column",
     "order": "sort column slowest largest by",
     "turn": "reverse descending ascending",
@@ -48,7 +48,7 @@ WORDS: Mapping[str, str] = {
     "of-offset": "consumed read fetched produced who lost record",
     "next-story": "other related",
     "ladder": "sequence diagram flow arrows",
-    "filter": "where only query find",
+    "filter": "where only query find search",
     "filter-off": "disable all unfiltered",
     "search": "find grep text bytes regex",
     "next-match": "find again search",

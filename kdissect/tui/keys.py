@@ -92,7 +92,7 @@ class _Command(NamedTuple):
     """An action of the table as the palette lists it."""
 
     name: str
-
+    label: str
     text: str
     help: str
     run: Callable[[], Awaitable[bool]]
@@ -102,10 +102,10 @@ _ENDINGS = ("ing", "ed", "es", "s", "e")
 """Of words, which people type or leave out."""
 
 
-def is_called(name: str, typed: str) -> bool:
-    """Whether people may mean an action by what they typed. Each word begins one of its :data:`WORDS`, or
-    differs from one only at its end: ``rebalancing``."""
-    words = WORDS.get(name, "").split()
+def is_called(name: str, typed: str, label: str = "") -> bool:
+    """Whether people may mean an action by what they typed. Each word begins one of its label or of its
+    :data:`WORDS`, or differs from one only at its end: ``rebalancing``."""
+    words = [*label.lower().split(), *WORDS.get(name, "").split()]
     stems = {_stem(word) for word in words}
     return all(
         any(word.startswith(each) for word in words) or _stem(each) in stems for each in typed.lower().split()
@@ -134,9 +134,9 @@ class Commands(Provider):
         for at, (label, help_text, keys) in found.items():
             text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
             run = partial(self.app.run_action, at[0], nodes[at])
-            yield _Command(names[at], text[:1].upper() + text[1:], " ".join(keys), run)
+            yield _Command(names[at], label, text[:1].upper() + text[1:], " ".join(keys), run)
         change = partial(self.app.run_action, "change_theme")
-        yield _Command("theme", "Theme: other colours (colors), dark or light", "", change)
+        yield _Command("theme", "Theme", "Theme: other colours (colors), dark or light", "", change)
 
     async def discover(self) -> Hits:
         for command in sorted(self._commands(), key=lambda each: _LAST.get(each.name, 0)):
@@ -150,7 +150,7 @@ class Commands(Provider):
         matcher = self.matcher(query)
         for command in self._commands():
             score = matcher.match(command.text)
-            if query.strip() and is_called(command.name, query):
+            if query.strip() and is_called(command.name, query, command.label):
                 yield Hit(_CALLED + score, command.text, command.run, help=command.help)
             elif score > 0:
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)

@@ -174,6 +174,30 @@ async def command(pilot: Pilot[None], text: str) -> None:
     await settle(pilot)
 
 
+async def found(pilot: Pilot[None], text: str) -> list[str]:
+    """What the palette lists for a text, the best first."""
+    hits = [hit async for hit in Commands(pilot.app.screen).search(text)]
+    return [str(hit.prompt) for hit in sorted(hits, key=lambda hit: -hit.score)]
+
+
+def test_a_word_of_its_own_label_finds_an_action_first() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            assert (await found(pilot, "search"))[0].startswith("Search")
+
+    asyncio.run(run())
+
+
+def test_on_records_too_people_find_how_to_export_and_to_search() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            await press(pilot, "7")
+            assert (await found(pilot, "export"))[0].startswith("Copy")
+            assert "ilter" in (await found(pilot, "search"))[0]
+
+    asyncio.run(run())
+
+
 def test_the_palette_goes_to_an_exchange_by_its_number() -> None:
     async def run() -> None:
         async with running(app_of(ERRORS)) as pilot:
