@@ -253,6 +253,19 @@ class Delta:
         if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
             return
         schema = deltalake.Schema.from_arrow(arrow_of(frame))
+        replaces = run is None and overwrite
+        if table is not None and not replaces:
+            # Columns that the table has and these rows lack are kept, and null.
+            known = {field.name: field for field in table.schema().fields}
+            for field in schema.fields:
+                if field.name in known and _kind(field.type) != _kind(known[field.name].type):
+                    raise TargetError(
+                        f"{path}: the column {field.name} is {_kind(known[field.name].type)} there, and "
+                        f"{_kind(field.type)} in this version of kdissect; write to another place"
+                    )
+            if new := [field for field in schema.fields if field.name not in known]:
+                table.alter.add_columns(new)
+                table.update_incremental()
         if run is None:
             origins.forget(path)
         # Spark reads folders of several runs as one table if their names are a partition's.
@@ -273,15 +286,10 @@ class Delta:
             )
             origins.keep(path, origin)
             return
-        known = {field.name for field in table.schema().fields}
-        if new := [field for field in schema.fields if field.name not in known]:
-            table.alter.add_columns(new)
-            table.update_incremental()
-        # Those that this run has not are kept, and null.
         table.create_write_transaction(
             actions,
-            "overwrite" if run is None and overwrite else "append",
-            table.schema(),
+            "overwrite" if replaces else "append",
+            schema if replaces else table.schema(),
             partition_by=list(parts),
             commit_properties=properties,
         )
@@ -307,6 +315,11 @@ class Delta:
         except (DeltaError, OSError) as error:
             why = str(error).partition("\n")[0]
             raise TargetError(f"{self._folder(name)}: cannot be read as a Delta table: {why}") from None
+
+
+def _kind(kind: Any) -> str:
+    """What Delta calls a type, but for what is inside: types of lists also say whether items may be null."""
+    return str(getattr(kind, "type", type(kind).__name__.removesuffix("Type").lower()))
 
 
 class Iceberg:
@@ -367,6 +380,8 @@ class Iceberg:
         overwrite: bool,
         origin: str | None = None,
     ) -> None:
+        from pyiceberg.exceptions import ValidationError
+
         schema = arrow_of(frame)
         catalog = self._known
         if not self.has(name):
@@ -382,8 +397,11 @@ class Iceberg:
             for snapshot in table.snapshots()
         ):
             return
-        with table.update_schema() as update:
-            update.union_by_name(schema)
+        try:
+            with table.update_schema() as update:
+                update.union_by_name(schema)
+        except ValidationError as error:
+            raise TargetError(f"{self._name(name)}: {error}; write to another namespace") from None
         # The files keep what they are partitioned by; their folders say it a second time.
         for part in parts:
             assert not isinstance(frame, Staged)

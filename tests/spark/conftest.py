@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kdissect.cli import main
 from kdissect.spark.launch import NoSparkError, check, session
+from kdissect.spark.targets import target_of
 from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
@@ -51,6 +52,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         made = session("local[2]", conf, str(folder / "spark.log"))
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Any]]:
+    """The catalog ``lake`` of Iceberg, in a file. pyiceberg reads its configuration once in a process."""
+    pytest.importorskip("pyiceberg")
+    folder = tmp_path_factory.mktemp("iceberg")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
+        environment.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
+        environment.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}")
+        yield lambda: target_of("iceberg:lake.kafka")._known  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

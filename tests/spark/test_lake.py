@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,18 +44,6 @@ def plain(rows: list[dict[str, Any]], name: str) -> list[str]:
     """Rows without what a layout adds, as :func:`read_rows` gives them."""
     names = [column.name for column in full_table(name, False, False).columns]
     return in_order({column: row[column] for column in names} for row in rows)
-
-
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Any]]:
-    """A catalog of Iceberg in a file. pyiceberg reads its configuration once."""
-    pytest.importorskip("pyiceberg")
-    folder = tmp_path_factory.mktemp("iceberg")
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
-        environment.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
-        environment.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}")
-        yield lambda: target_of("iceberg:lake.kafka")._known  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("spark")
