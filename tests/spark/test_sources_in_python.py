@@ -1,6 +1,12 @@
 """What Spark does not tell a source in Python, and what it keeps: ``help spark`` says so.
 
-If a test fails with a new Spark, the source may do more.
+If a test fails with a new Spark, the source may do more. Spark 4.3 leaves no other way:
+
+- A plan shows of a source the name that its class was registered with. What its scan is called is always
+  ``(Python)``. Spark shows nothing of an instance, its partitions or the metadata of columns.
+- A table function in Python (UDTF) shows its arguments, and so its paths. But it is not told which of its
+  columns a query needs, and without a table as argument it is a single task.
+- ``mapInArrow`` is not told columns, and shows only the function.
 """
 
 from __future__ import annotations
