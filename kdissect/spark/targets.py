@@ -178,7 +178,15 @@ class Catalog:
         return False
 
     def origins(self, spark: SparkSession) -> dict[str, TableOrigin | None]:
-        """The tables that are there, and what they keep of their captures."""
+        """The tables that are there, and what they keep of their captures.
+
+        :raises TargetError: the catalog has no such namespace.
+        """
+        if not spark.catalog.databaseExists(self.where):
+            raise TargetError(
+                f"table:{self.where}: the catalog has no namespace {self.where}; "
+                f"Spark's SQL makes it: CREATE NAMESPACE {self.where}"
+            )
         found: dict[str, TableOrigin | None] = {}
         for name in origins.KNOWN:
             full = f"{self.where}.{name}"

@@ -148,6 +148,9 @@ def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path:
 
 
 def test_a_catalog_of_spark_takes_tables(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    assert batch(ERRORS, "--to", "table:nowhere", *of(("exchanges",))) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kdissect: table:nowhere: the catalog has no namespace nowhere; ")
     spark.sql("create database if not exists kafka")
     assert batch(ERRORS, "--to", "table:kafka", *of(("exchanges", "connections")), "-q") == 0
     assert batch(ERRORS, "--to", "table:kafka", *of(("connections",)), "-q") == 2
