@@ -149,6 +149,9 @@ def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> No
             for word in "bcdefghijk":
                 time.sleep(0.02)
                 yield batch_of(f"{word} {word}")
+            while "sleep" not in first and not several.done:  # meanwhile, however slow the other process is
+                time.sleep(0.001)
+                several.workers.attend()
 
         several.workers.submit(batch_of(first))
         several.workers.do_here(slowly(), lambda events: counted.append(len(events)))
