@@ -35,14 +35,17 @@ cdef class Message:
     cpdef _candidates(self, struct)
     cpdef _decode(self)
 
+@cython.final
 @cython.no_gc
 cdef class Request(Message):
     cdef public object client_id
 
+@cython.final
 @cython.no_gc
 cdef class Response(Message):
     pass
 
+@cython.final
 @cython.no_gc
 cdef class Token(Message):
     cdef public object client_id

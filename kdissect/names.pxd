@@ -14,6 +14,7 @@ cdef class TopicNames:
     @cython.locals(known=KnownNames)
     cpdef KnownNames up_to(self, int64_t packet, Py_ssize_t count=*)
 
+@cython.final
 @cython.freelist(64)
 @cython.no_gc
 cdef class KnownNames:

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.record.batch cimport Batch
 from kdissect.record.sets cimport RecordSet, read_record_set
 
+@cython.final
 cdef class Batches:
     cdef public int64_t batches
     cdef public int64_t records

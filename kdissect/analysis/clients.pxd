@@ -6,6 +6,7 @@ from kdissect.message cimport Message
 
 cdef int _API_VERSIONS
 
+@cython.final
 cdef class _ClientTalk:
     cdef public int64_t connections
     cdef public int64_t exchanges

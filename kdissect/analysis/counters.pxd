@@ -4,6 +4,7 @@ from kdissect.exchange cimport Exchange
 
 cdef object _DEEPEST
 
+@cython.final
 cdef class Grades:
     cdef public int64_t errors
     cdef public int64_t fatal
@@ -14,6 +15,7 @@ cdef class Grades:
     cpdef add_codes(self, Exchange exchange)
     cpdef merge(self, Grades later)
 
+@cython.final
 cdef class Span:
     cdef int64_t _begin
     cdef int64_t _end
@@ -26,6 +28,7 @@ cdef class Span:
     cpdef cover(self, Exchange exchange)
     cpdef merge(self, Span later)
 
+@cython.final
 cdef class Depth:
     cdef public int64_t count
     cdef public int64_t total

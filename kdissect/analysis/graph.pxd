@@ -4,6 +4,7 @@ from kdissect.analysis.batches cimport Batches
 from kdissect.analysis.counters cimport Span
 from kdissect.exchange cimport Exchange
 
+@cython.final
 cdef class _EdgeFlow:
     cdef public int64_t exchanges
     cdef public object records

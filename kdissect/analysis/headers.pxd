@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 cdef int _HEADER_BYTES, _MAGIC_AT
 
+@cython.final
 cdef class Header:
     cdef public int64_t attributes
     cdef public int64_t base_offset

@@ -10,6 +10,7 @@ cdef Py_ssize_t _MOST_FRESH
 cdef class _Bucket:
     cdef public int64_t count
 
+@cython.final
 cdef class Histogram:
     cdef dict _buckets
     cdef int64_t[8] _fresh

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+@cython.final
 cdef class Labels:
     cdef object _latest
     cdef int64_t _most

@@ -11,6 +11,7 @@ from kdissect.session.throttling cimport told_ms
 
 cdef int64_t _LARGE_BYTES
 
+@cython.final
 cdef class _Worst:
     cdef public int64_t count
     cdef public object total_ns

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.analysis.batches cimport Batches
 from kdissect.analysis.counters cimport Grades, Span
 
+@cython.final
 cdef class Position:
     cdef public int64_t fetches
     cdef public bint counts

@@ -7,6 +7,7 @@ from kdissect.exchange cimport Exchange
 
 cdef int64_t _SAMPLED_BYTES
 
+@cython.final
 cdef class Sampled:
     cdef public int64_t bytes
     cdef public int64_t before

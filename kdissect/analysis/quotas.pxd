@@ -6,6 +6,7 @@ from kdissect.session.briefs cimport Brief
 
 cdef int _EMPTY_BYTES, _FETCH, _PRODUCE
 
+@cython.final
 cdef class Quota:
     cdef public object first_ns
     cdef public object last_ns

@@ -4,6 +4,7 @@ from kdissect.analysis.counters cimport Span
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
+@cython.final
 cdef class _Stretch:
     cdef public int64_t requests
     cdef public object first_ns
@@ -13,6 +14,7 @@ cdef class _Stretch:
 
     cpdef joined(self, _Stretch later)
 
+@cython.final
 cdef class _LongestStretches:
     cdef public _Stretch head
     cdef public _Stretch best

@@ -1,10 +1,12 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+@cython.final
 cdef class _Common:
     cdef public int64_t left
     cdef public bint is_used_up
 
+@cython.final
 cdef class Room:
     cdef _Common _common
     cdef int64_t _held

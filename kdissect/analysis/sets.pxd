@@ -8,6 +8,7 @@ cdef int _MAGIC_AT
 cdef Batches _NO_BATCHES
 cdef list _NO_HEADERS
 
+@cython.final
 cdef class SharedSet:
     cdef public object place
     cdef public object limits
@@ -15,6 +16,7 @@ cdef class SharedSet:
     cdef list _headers
     cdef list _merged
 
+@cython.final
 cdef class SharedParts:
     cdef public object limits
     cdef public list sets

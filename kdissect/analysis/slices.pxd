@@ -5,6 +5,7 @@ from kdissect.analysis.histogram cimport Histogram
 cdef int64_t _ONE
 cdef int _MOST_SLICES
 
+@cython.final
 cdef class Sums:
     cdef public int64_t count
     cdef public int64_t total
@@ -31,6 +32,7 @@ cdef class Sliced:
     @cython.locals(shift=cython.int, number=int64_t)
     cdef _add(self, Sliced later, new)
 
+@cython.final
 cdef class SlicedSums(Sliced):
     @cython.locals(number=int64_t, now=Sums)
     cpdef add(self, int64_t ns, int64_t total, int64_t count=*)
@@ -39,6 +41,7 @@ cdef class SlicedSums(Sliced):
 @cython.locals(sums=SlicedSums, durations=SlicedTimes)
 cpdef count_each(list requests, list errors, list times, int64_t ns, bint has_errors, broker_ns)
 
+@cython.final
 cdef class _AlikeSlice:
     cdef public Histogram broker
     cdef public int64_t count
@@ -47,11 +50,13 @@ cdef class _AlikeSlice:
 
     cpdef merge(self, _AlikeSlice other)
 
+@cython.final
 cdef class SlicedAlike(Sliced):
     @cython.locals(number=int64_t, now=_AlikeSlice)
     cpdef add(self, int64_t ns, bint has_errors, broker_ns, network_ns)
     cdef _with_span(self, Sliced made)
 
+@cython.final
 cdef class SlicedTimes(Sliced):
     @cython.locals(number=int64_t, now=Histogram)
     cpdef add(self, int64_t ns, duration_ns)

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
+@cython.final
 cdef class _SpokenVersions:
     cdef public dict spoken
     cdef public int64_t left_out

@@ -1,3 +1,5 @@
+cimport cython
+@cython.final
 cdef class Login:
     cdef public object expires_ms
     cdef public object mechanism

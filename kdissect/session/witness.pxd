@@ -1,9 +1,11 @@
+cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Request
 from kdissect.session.pending cimport Pending
 
 cdef int64_t _SEARCH_EFFORT
 
+@cython.final
 cdef class FrameWitness:
     cdef public object _client_id
     cdef public object _client_text
