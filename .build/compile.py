@@ -32,9 +32,15 @@ except ImportError:  # run by hand
     BuildHookInterface = object
 
 TOP = Path(__file__).resolve().parents[1]
-DIRECTIVES = {"language_level": 3, "annotation_typing": False, "emit_code_comments": False}
-"""Annotations are for people and mypy; C types stand in the ``.pxd`` files. Nobody reads the C: without the
-lines of the sources in it, it is a sixth shorter."""
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,
+    "binding": False,
+    "emit_code_comments": False,
+}
+"""Annotations are for people and mypy; C types stand in the ``.pxd`` files. Nobody asks a compiled function
+for its signature or its code: without them less sets a module up. Nobody reads the C: without the lines of
+the sources in it, it is a sixth shorter."""
 _BUSY = runpy.run_path(str(TOP / "kdissect" / "leaves.py"))["BUSY"]
 
 
