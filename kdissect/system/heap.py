@@ -53,6 +53,8 @@ class _KeptObjects:
 
     objects: int = 0
     """How many there were when all were looked at last; 0 if that was just now."""
+    since: int = 0
+    """How many came since then, about. To count them all takes longer than some frames."""
 
 
 _KEPT = _KeptObjects()
@@ -61,9 +63,13 @@ _KEPT = _KeptObjects()
 def keep_what_there_is() -> None:
     """Do not look for cycles among the objects that there are now: modules and screens, which stay. It takes
     a tenth of a second to go through them. Those that come later are looked at less often, too."""
+    is_first = not _KEPT.objects
+    if not is_first:
+        _KEPT.since += len(gc.get_objects())
     gc.freeze()
     gc.set_threshold(*_LOOK_AFTER)
-    _KEPT.objects = _KEPT.objects or gc.get_freeze_count()
+    if is_first:
+        _KEPT.objects, _KEPT.since = gc.get_freeze_count(), 0
 
 
 def look_at_all() -> bool:
@@ -73,7 +79,7 @@ def look_at_all() -> bool:
     live capture some of them go."""
     if gc.get_count()[2] < _WORTH_A_LOOK:
         return False
-    if gc.get_freeze_count() > 2 * _KEPT.objects:
+    if _KEPT.since > _KEPT.objects:
         gc.unfreeze()
         _KEPT.objects = 0
     gc.collect()
@@ -93,7 +99,9 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_count()[0] > MANY:
+        new = gc.get_count()[0]
+        if new > MANY:
             gc.freeze()
+            _KEPT.since += new
         if was_enabled:
             gc.enable()
