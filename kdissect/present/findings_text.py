@@ -193,7 +193,7 @@ def judged_text(judged: Judged) -> str:
     if judged.context.not_selected:
         text += f" for {_selected(judged.context)}"
     if judged.not_judged:
-        text += f", {plural(len(judged.not_judged), 'rule')} not: {_reasons(judged.not_judged)}"
+        text += f"; {len(judged.not_judged):,} not: {_reasons(judged.not_judged)}"
     if judged.incomplete:
         text += f"; a limit cut {', '.join(judged.incomplete)}, so findings may be missing"
     return text

@@ -111,7 +111,7 @@ def test_the_last_lines_say_what_was_judged() -> None:
         "2 more findings: --all shows them",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka, 3.0 KiB missing, 1 exchange without one "
         "side",
-        "judged 118 rules, 5 rules not: 4 rules (needs 60 s), far (one side only)",
+        "judged 118 rules; 5 not: 4 rules (needs 60 s), far (one side only)",
     ]
     assert next(iter(closing_lines(judged, 0, 0))).startswith("nothing found: 118 rules looked at 3.37 s")
     assert judged_text(Judged([], [], 1, context)) == "judged 1 rule"
