@@ -19,6 +19,8 @@ _SLACK_NS = 50_000_000
 """Between the time that a segment bears and that at which it was captured."""
 _DRIFT = 5_000
 """One clock may go ahead of the other by this part of the time."""
+LONG_NS = PAUSE_NS * _DRIFT // 2
+"""After so long a clock is read again: one may be ahead by as much as half of a pause."""
 
 
 class ClockHalt(NamedTuple):
@@ -45,10 +47,28 @@ def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int
     if 2 * before_ns < pause_ns:
         return None  # a clock that counts 4 ms or 10 ms would seem to stand still
     passed_ns = (ticks & 0xFFFFFFFF) * _TICK_NS - before_ns - max(0, after_ns)
-    slack_ns = _SLACK_NS + before_ns // _DRIFT
+    slack_ns = _slack_ns(before_ns)
     if not -slack_ns <= passed_ns <= pause_ns + slack_ns:
         return -1
     return max(0, passed_ns)
+
+
+def _slack_ns(before_ns: int) -> int:
+    return _SLACK_NS + before_ns // _DRIFT
+
+
+def passed_for_both(passed_ns: int, pause_ns: int, before_ns: int) -> bool:
+    """Whether a pause took as long by the clock of an end as by that of the capture."""
+    return abs(passed_ns - pause_ns) <= _slack_ns(before_ns)
+
+
+def is_halt(passed_ns: int, pause_ns: int, before_ns: int, unmeasured_ns: int) -> bool:
+    """Whether at most half of a pause passed by the clock of an end.
+
+    :param unmeasured_ns: the pauses before it, since the clock was read. If it lacks time, that may lack
+        there. It may also be what one clock went ahead of the other since then.
+    """
+    return 2 * (passed_ns + unmeasured_ns + before_ns // _DRIFT) <= pause_ns
 
 
 def halted_on_both_sides(halts: list[ClockHalt] | None) -> list[int]:

@@ -39,7 +39,7 @@ cdef class Duplex:
         flags=cython.int, side=cython.int, window=cython.int, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)
-    @cython.locals(side=cython.int, ours=Reassembler, from_ns=int64_t, to_ns=int64_t)
+    @cython.locals(side=cython.int, ours=Reassembler, from_ns=int64_t, to_ns=int64_t, before_ns=int64_t, pause_ns=int64_t)
     cdef _read_clock(self, Segment segment)
     cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)
     @cython.locals(first=Reassembler, second=Reassembler)

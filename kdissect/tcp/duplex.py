@@ -16,7 +16,15 @@ from collections.abc import Sequence, Set
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
-from kdissect.tcp.clocks import MOST_HALTS, PAUSE_NS, ClockHalt, own_time_ns
+from kdissect.tcp.clocks import (
+    LONG_NS,
+    MOST_HALTS,
+    PAUSE_NS,
+    ClockHalt,
+    is_halt,
+    own_time_ns,
+    passed_for_both,
+)
 from kdissect.tcp.copies import COPY_NS
 from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
@@ -307,21 +315,22 @@ class Duplex:
             return
         if ours.clock_ns >= 0 and self._pause is not None and self._pause[1] > ours.clock_ns:
             from_ns, to_ns = self._pause
+            before_ns, pause_ns = from_ns - ours.clock_ns, to_ns - from_ns
             passed_ns = own_time_ns(
-                segment.clock - ours.clock,
-                from_ns - ours.clock_ns,
-                to_ns - from_ns,
-                segment.timestamp_ns - to_ns,
+                segment.clock - ours.clock, before_ns, pause_ns, segment.timestamp_ns - to_ns
             )
             if passed_ns is None:
+                ours.unmeasured_ns += pause_ns
                 return
             if passed_ns >= 0:
-                if 2 * passed_ns > to_ns - from_ns:
+                if passed_for_both(passed_ns, pause_ns, before_ns) and before_ns < LONG_NS:
+                    ours.unmeasured_ns = 0
                     return
-                self.clock_halts = self.clock_halts or []
-                if len(self.clock_halts) < MOST_HALTS:
-                    self.clock_halts.append(ClockHalt(side, from_ns, to_ns, passed_ns))
-        ours.clock, ours.clock_ns = segment.clock, segment.timestamp_ns
+                if is_halt(passed_ns, pause_ns, before_ns, ours.unmeasured_ns):
+                    self.clock_halts = self.clock_halts or []
+                    if len(self.clock_halts) < MOST_HALTS:
+                        self.clock_halts.append(ClockHalt(side, from_ns, to_ns, passed_ns))
+        ours.clock, ours.clock_ns, ours.unmeasured_ns = segment.clock, segment.timestamp_ns, 0
 
     def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
         if flags & RST:

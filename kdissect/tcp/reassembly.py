@@ -154,6 +154,7 @@ class Reassembler:
         "syn_ns",
         "syn_options",
         "troubles",
+        "unmeasured_ns",
         "window",
     )
 
@@ -226,6 +227,8 @@ class Reassembler:
         """What the sender's own clock showed at ``clock_ns``."""
         self.clock_ns = -1
         """-1 as long as that is not known."""
+        self.unmeasured_ns = 0
+        """Pauses since then of which nobody knows how long they were by that clock."""
 
     @property
     def done(self) -> bool:

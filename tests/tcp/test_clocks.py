@@ -78,7 +78,7 @@ def test_a_pause_that_took_the_ends_no_time_is_a_halt(reads: bool) -> None:
 
 def test_at_most_half_of_it_may_have_passed_for_them() -> None:
     assert paused(0) == [8 * S, 12 * S, 0]
-    assert paused(2) == [8 * S, 12 * S, 2 * S]
+    assert paused(1.9) == [8 * S, 12 * S, 1_900 * MS]
     assert not paused(2.001)
     assert not paused(4)
 
@@ -105,6 +105,41 @@ def test_too_short_a_time_before_the_pause_tells_nothing() -> None:
     assert paused(0, before_s=2)
 
 
+def test_time_that_may_lack_before_a_pause_does_not_make_it_a_halt() -> None:
+    """The capture's clock is set where nothing can be measured, and an end stands still soon after."""
+    ends = Ends()
+    ends.talk(0, 0)
+    ends.talk(0.5, 0.5)
+    for at in (4, 4.5, 5):
+        ends.talk(at, at - 3)  # 3 s of the 3.5 did not pass
+    ends.talk(9, 6)
+    assert not ends.halts
+    for at in (10, 11, 12, 13, 17.5):
+        ends.talk(at, at - 3 if at < 14 else 10.5)
+    assert ends.halts == [13 * S, 17 * S + S // 2, S // 2]
+
+
+@pytest.mark.parametrize("set_s", [1.5, 2.5])
+def test_time_that_lacks_in_one_pause_does_not_lack_in_the_next(set_s: float) -> None:
+    ends = Ends()
+    for at in range(9):
+        ends.talk(at, at)
+    ends.talk(14, 14 - set_s)
+    for at in (15, 16, 17, 18, 21):
+        ends.talk(at, at - set_s)
+    assert not [each for each in ends.halts if each >= 15 * S]
+
+
+@pytest.mark.parametrize("fast", [0.9999, 1.0001])
+def test_what_drifts_for_long_is_no_halt(fast: float) -> None:
+    """Of a broker that stands still the clock goes on."""
+    ends = Ends()
+    for at in range(0, 80_000):
+        ends.talk(at / 2, at / 2 * fast)
+    ends.talk(40_003, 40_003 * fast)
+    assert not ends.halts
+
+
 def test_without_timestamps_nothing_is_known() -> None:
     ends = Ends()
     for at in range(9):
@@ -120,11 +155,11 @@ def test_clocks_may_drift_and_are_read_again_where_they_were_set() -> None:
     ends.talk(2_003.5, 1_999.5 * 1.0001)
     assert ends.halts[:2] == [1999 * S + S // 2, 2003 * S + S // 2]
     ends.talk(2_004, 5_000)  # set
-    for at in (8, 20, 28, 33):
+    for at in (8, 20, 28, 33, 36):
         ends.talk(2_000 + at, 4_996 + at)
     assert len(ends.halts) == 3
-    ends.talk(2_040, 5_029.1)
-    assert ends.halts[3:5] == [2_033 * S, 2_040 * S]
+    ends.talk(2_043, 5_032.1)
+    assert ends.halts[3:5] == [2_036 * S, 2_043 * S]
 
 
 def test_only_some_are_kept() -> None:
