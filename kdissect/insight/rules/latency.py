@@ -86,18 +86,22 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
     for (api,), rows in _merged(facts.rows(Pace), "api").items():
         if may_wait(api):
             continue
-        found = {}
-        for (broker,), some in _merged(rows, "broker").items():
-            best = max(some, key=lambda row: row["broker_count"])
-            if sum(row["broker_count"] for row in some) >= facts.limit("exchanges"):
-                found[broker] = (best["broker_p50_ns"], best)
-        for broker, (p50, row) in found.items():
-            others = [each for other, each in found.items() if other != broker]
-            usual = _much_quicker(facts, p50, (ns for ns, _ in others))
+        found = {
+            broker: some
+            for (broker,), some in _merged(rows, "broker").items()
+            if sum(row["broker_count"] for row in some) >= facts.limit("exchanges")
+        }
+        for broker, own in found.items():
+            others = [some for other, some in found.items() if other != broker]
+            row = _most_asked(own)
+            p50 = row["broker_p50_ns"]
+            usual = _much_quicker(facts, p50, (_most_asked(some)["broker_p50_ns"] for some in others))
             if usual is None:
                 continue
+            # Clients come and go: another one may have asked most, but at another time.
+            at_once = ([each for each in some if _were_asked_together(facts, row, each)] for some in others)
             usual = _much_quicker(
-                facts, p50, (ns for ns, one in others if _were_asked_together(facts, row, one))
+                facts, p50, (_most_asked(some)["broker_p50_ns"] for some in at_once if some)
             )
             if usual is None:
                 facts.cannot_judge("no other broker was asked the same during the same time")
@@ -117,6 +121,11 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
             last_ns=row["last_ns"],
             filter=f"broker == {broker} and api == {api} and broker_ns > {int(usual)}",
         )
+
+
+def _most_asked(rows: list[Row]) -> Row:
+    """Of a broker's rows, that of the client that asked it most often."""
+    return max(rows, key=lambda row: row["broker_count"])
 
 
 def _much_quicker(facts: Facts, p50: float, others: Iterable[float]) -> float | None:

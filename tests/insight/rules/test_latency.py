@@ -77,6 +77,21 @@ def test_a_broker_is_compared_with_those_that_were_asked_at_the_same_time() -> N
     assert not unjudged("slow-broker", asked(2, 2, 29), *others)
 
 
+def test_a_broker_is_compared_by_what_clients_asked_at_the_same_time() -> None:
+    """Of one broker the client that asked most came early, of the other late. Both asked both brokers."""
+
+    def asked(node: int, ms: int, client_id: str, count: int) -> Pair:
+        late = 40 * S * (client_id == "late")
+        times = {"first_ns": T0 + late, "last_ns": T0 + late + 20 * S}
+        counted = {"broker_count": count, "broker_p50_ns": ms * MS, "client_id": client_id, **times}
+        return pace(broker=f"b:{node}", api="Produce", **counted)
+
+    slow = asked(1, 70, "early", 60), asked(1, 70, "late", 50)
+    assert said("slow-broker", *slow, asked(2, 2, "early", 50), asked(2, 2, "late", 60))
+    assert not said("slow-broker", *slow, asked(2, 70, "early", 50), asked(2, 2, "late", 60))
+    assert not said("slow-broker", *slow, asked(2, 2, "late", 60))
+
+
 def test_one_broker_alone_is_not_compared() -> None:
     assert not said_by(("slow-broker",), pace(broker_count=99, broker_p50_ns=S))
 
