@@ -17,7 +17,7 @@ OUTAGE = "network-outage"
 
 
 class CutLink(NamedTuple):
-    """Connections that one broken link cut off."""
+    """Connections that one broken link cut off at one time."""
 
     subject: FindingSubject
     """The client that is cut off. Where several are: the broker whose machine they cannot reach, or the host
@@ -34,6 +34,11 @@ class CutLink(NamedTuple):
     def to_ns(self) -> int:
         """When the last got through again."""
         return max(_end_ns(row) for row in self.rows)
+
+    @property
+    def longest_ns(self) -> int:
+        """How long the one was cut off that was it longest."""
+        return max(int(row["outage_ns"]) for row in self.rows)
 
     @property
     def client_ids(self) -> tuple[str, ...]:
@@ -53,18 +58,16 @@ class CutLink(NamedTuple):
 
 
 def cut_links(facts: Facts) -> list[CutLink]:
-    """The broken links, each with the connections that it cut off. A host is the broken end if connections
-    to several others were cut off at the same time. The rule needs
+    """The broken links, one for each time, with the connections that it cut off. A host is the broken end if
+    connections to several others were cut off at the same time. The rule needs
     :class:`~kdissect.analysis.tcp.Tcp` and :class:`~kdissect.analysis.cluster.ClusterBrokers`."""
     least_ns = facts.limit_of(OUTAGE, "outage_s") * SECOND
     cut = [row for row in facts.rows(Tcp) if row["outage_from_ns"] is not None and row["exchanges"]]
     cut = sorted((row for row in cut if row["outage_ns"] >= least_ns), key=_order)
     nodes = facts.rows(ClusterBrokers)
-    found: dict[FindingSubject, list[Row]] = defaultdict(list)
-    for some in _at_once(cut):
-        for host, rows in _by_host(some):
-            found[_subject(host, rows, nodes)].extend(rows)
-    return [CutLink(subject, sorted(rows, key=_order)) for subject, rows in found.items()]
+    return [
+        CutLink(_subject(host, rows, nodes), rows) for some in _at_once(cut) for host, rows in _by_host(some)
+    ]
 
 
 def _order(row: Row) -> tuple[int, str, int]:

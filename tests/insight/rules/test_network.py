@@ -418,6 +418,24 @@ def test_outages_at_other_times_or_of_other_hosts_are_others() -> None:
     assert len(outages(first, link("10.0.0.8", "10.0.0.1", "app"))) == 2
 
 
+def test_a_link_that_breaks_again_is_one_finding_with_the_time_of_the_worst() -> None:
+    early = link("10.0.0.7", "10.0.0.2", "web", from_s=5, for_s=4)
+    late = link("10.0.0.7", "10.0.0.2", "web", from_s=20, for_s=6)
+    (found,) = said("network-outage", ELSEWHERE, early, late)
+    assert (found.count, found.measure) == (2, 6.0)
+    assert (found.first_ns, found.last_ns) == (T0 + 20 * S, T0 + 26 * S)
+    assert "That happened 2 times." in found.message
+
+
+def test_only_outages_count_during_which_others_went_on() -> None:
+    """``early`` may have been the capture: the other connection began later."""
+    early = link("10.0.0.7", "10.0.0.2", "web", from_s=5, for_s=9)
+    late = link("10.0.0.7", "10.0.0.2", "web", from_s=20, for_s=6)
+    later = tcp(outage_ns=0, outage_from_ns=None, client_id="other", first_ns=T0 + 19 * S)
+    (found,) = said("network-outage", later, early, late)
+    assert (found.count, found.measure) == (1, 6.0)
+
+
 def test_on_one_host_clients_are_told_apart() -> None:
     """There is no link between them."""
     one_host = link("127.0.0.1", "127.0.0.1", "web"), link("127.0.0.1", "127.0.0.1", "app")
