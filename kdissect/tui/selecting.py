@@ -162,10 +162,11 @@ def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) ->
     if name is None or (name in ("key", "value") and is_redacted(record, name)):
         return None
     field, value = f"record.{name}", record[name]
-    if name == "headers":  # the list has their number
-        return field if value else None  # other records of the exchange may have some
-    if value is None:
-        return f"not {field}"
+    if name == "headers" and value:  # the list has their number
+        return field
+    if value is None or name == "headers":
+        none = f"not {field}"  # which asks for exchanges where no record has one
+        return none if compile_filter(none).matches(exchange) else None
     if name in ("direction", "codec"):
         return f"{field} == {value}"
     text = _asked(field, value, name in ("key", "value"))

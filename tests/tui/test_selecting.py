@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 
@@ -101,12 +101,31 @@ def test_the_filter_of_a_column_of_records_matches_the_exchange(capture: str, ha
         for row in islice(record_rows(exchange, OPTIONS), MOST_RECORDS):
             for column in ("No.", "Client id", *OF_RECORDS, "Offset"):
                 text = filter_of_record(column, row, exchange)
-                if text is None or row[OF_RECORDS.get(column, "offset")] is None:
-                    continue  # there is none, but other records of the exchange may have one
+                if text is None:
+                    continue
                 assert compile_filter(text).matches(exchange), text
                 found.add(text)
     assert ("record.headers" in found) == has_headers
     assert len(found) > 20
+
+
+def test_what_a_record_lacks_has_a_filter_where_no_record_beside_it_has_one() -> None:
+    told: dict[str, set[bool]] = {"Key": set(), "Value": set()}
+    for exchange in chain(*(read(CAPTURES / f"{name}.pcapng") for name in ("basic-kafka43", "sasl-scram"))):
+        rows = list(record_rows(exchange, OPTIONS))
+        for column, has_filter in told.items():
+            name = OF_RECORDS[column]
+            for row in islice((row for row in rows if row[name] is None), MOST_RECORDS):
+                alone = all(each[name] is None for each in rows)
+                assert filter_of_record(column, row, exchange) == (f"not record.{name}" if alone else None)
+                has_filter.add(alone)
+    assert told == {"Key": {True, False}, "Value": {False}}
+
+
+def test_no_headers_have_a_filter_too() -> None:
+    exchange = next(each for each in read(CAPTURES / "incidents/poison-pill.pcapng.gz") if each.number == 7)
+    row = next(record_rows(exchange, OPTIONS))
+    assert filter_of_record("Hdr", row, exchange) == "not record.headers"
 
 
 def test_operations() -> None:
