@@ -53,28 +53,44 @@ _TO_TIME = {
     "column-before": "to the time line, a moment earlier",
     "column-after": "to the time line, a moment later",
 }
-"""What its arrow keys do, by the names of their actions."""
+"""What the arrow keys to the left and right do, by the names of their actions."""
 
 
-class FindingsTable(VirtualTable, inherit_bindings=False):
-    """The list. The arrow keys to the left and right lead from it to the time line."""
-
-    class Beside(Message):
-        """A key that goes to the left (-1) or to the right (1)."""
-
-        def __init__(self, step: int) -> None:
-            self.step = step
-            super().__init__()
-
-    BINDINGS: ClassVar[list[BindingType]] = [
+def _bindings() -> list[BindingType]:
+    return [
         replace(each, tooltip=_TO_TIME[each.id])
         if isinstance(each, Binding) and each.id in _TO_TIME
         else each
         for each in bindings_of("list")
     ]
 
+
+class Beside(Message):
+    """A key that goes from what is below the time line to the left (-1) or to the right (1)."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        super().__init__()
+
+
+class FindingsTable(VirtualTable, inherit_bindings=False):
+    """The list. The arrow keys to the left and right lead from it to the time line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _bindings()
+
     def action_column(self, step: int) -> None:
-        self.post_message(self.Beside(step))
+        self.post_message(Beside(step))
+
+
+class FindingText(TextPane):
+    """The text. The same keys lead from it to the time line: without a finding it has the list's place."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        each for each in _bindings() if isinstance(each, Binding) and each.id in _TO_TIME
+    ]
+
+    def action_column(self, step: int) -> None:
+        self.post_message(Beside(step))
 
 
 class FindingsPage(StatisticsPage):
@@ -95,7 +111,6 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-highest.-none #time { height: 2fr; max-height: 30; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("findings")
-    OF_WHAT = "from all exchanges, without the filter"
 
     def __init__(self) -> None:
         self._of: object = None
@@ -114,7 +129,7 @@ class FindingsPage(StatisticsPage):
     def body(self) -> ComposeResult:
         yield TimeLine(id="time")
         yield FindingsTable(self.rows, id="list")
-        yield TextPane(id="finding")
+        yield FindingText(id="finding")
 
     def on_mount(self) -> None:
         self.query_one(FilterLine).apply = self._filter_written
@@ -227,8 +242,10 @@ class FindingsPage(StatisticsPage):
                 chosen = finding.first_ns, finding.last_ns or finding.first_ns
         self.time_line.point_at(self.kdissect.shown.span, chosen)
 
-    @on(FindingsTable.Beside)
-    def _to_time(self, event: FindingsTable.Beside) -> None:
+    @on(Beside)
+    def _to_time(self, event: Beside) -> None:
+        if self.has_class("-whole"):  # which leaves no room for it
+            return
         self.time_line.focus()
         self.time_line.cursor += event.step
 
@@ -244,6 +261,8 @@ class FindingsPage(StatisticsPage):
         if over is not None:
             self.kdissect.shown.narrow_to(*over.span(event.first, event.last))
             words = self.time_line.words((event.first, event.last))
+            if len(self.rows):  # then Enter is about a finding again, not about one moment of the range
+                self.list_pane.focus()
             self.say(f"all screens show only this time, Esc shows all: {words}")
 
     # -- the findings ---------------------------------------------------------------------------------
@@ -354,6 +373,15 @@ class FindingsPage(StatisticsPage):
         if not found:
             return "nothing found" if self._is_whole else "nothing found so far"
         return plural(len(self.rows), "finding")
+
+    @property
+    def of_what(self) -> str:
+        """Findings are judged from all that was captured. A range of time only takes some from the list."""
+        shown = self.kdissect.shown
+        if shown.span is None:
+            return "from all exchanges, without the filter"
+        rest = "without the rest of the filter" if shown.written else "judged from all exchanges"
+        return f"of this range of time, {rest}"
 
     def notes(self) -> list[str]:
         looked_at = self._looked_at()

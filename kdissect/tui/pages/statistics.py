@@ -36,7 +36,7 @@ class StatisticsPage(Page, OrderedScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("statistics")
     OF_WHAT = "figures of what the filter shows"
-    """Said at the top where there is a filter."""
+    """What it counts, where there is a filter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -211,10 +211,15 @@ class StatisticsPage(Page, OrderedScreen):
             )
         return parts
 
+    @property
+    def of_what(self) -> str:
+        """Said at the top where there is a filter."""
+        return self.OF_WHAT
+
     def status(self) -> list[Item]:
         out = super().status()
         if self.kdissect.shown.is_filtered:
-            out.append(Item(self.OF_WHAT, status.ORDER, "bold"))
+            out.append(Item(self.of_what, status.ORDER, "bold"))
         return out
 
     @property

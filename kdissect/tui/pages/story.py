@@ -300,7 +300,7 @@ class StoryPage(StatisticsPage):
             return
         found = next((each for each in subjects_of(exchange) if each.kind == kind), None)
         if found is None:
-            self.say(f"#{exchange.number} {exchange.api} does not name a {kind}")
+            self.say(f"#{exchange.number} {exchange.api} names no {kind}")
         else:
             self.about(exchange, found)
 

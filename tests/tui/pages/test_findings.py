@@ -219,6 +219,19 @@ def test_a_filter_takes_no_finding_away() -> None:
     with_app(step)
 
 
+def test_a_filter_within_a_range_of_time_takes_no_finding_away_either() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        await press(pilot, "9", "right", "G", "r", "home", "enter")
+        app.shown.write("api == Metadata")
+        await filtered(pilot)
+        text = screen_text(app)
+        assert "of this range of time, without the rest of the filter" in text
+
+    with_app(step)
+
+
 def test_with_nothing_found_it_says_what_was_looked_at() -> None:
     async def step(pilot: Pilot[None]) -> None:
         text = await shown_after(pilot, "9")
@@ -228,6 +241,27 @@ def test_with_nothing_found_it_says_what_was_looked_at() -> None:
         assert "there is nothing to save" in await shown_after(pilot, "enter", "w")
 
     with_app(step, INCIDENTS / "healthy.pcapng.gz")
+
+
+def test_with_nothing_found_the_same_keys_lead_to_the_time_line() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        assert page.text_pane.has_focus
+        await press(pilot, "right")
+        assert page.time_line.has_focus
+        await press(pilot, "r", *("right",) * 5, "enter")
+        assert page.kdissect.shown.span is not None
+
+    with_home(step, INCIDENTS / "healthy.pcapng.gz")
+
+
+def test_all_of_a_finding_has_no_time_line_to_go_to() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        page = await on_first(pilot)
+        await press(pilot, "x", "right")
+        assert page.text_pane.has_focus
+
+    with_home(step)
 
 
 def test_the_table_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
@@ -298,7 +332,11 @@ def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> 
         assert len(app.shown.places) == wanted
         await press(pilot, "2")
         assert app.shown.span == span
-        await press(pilot, "9", "tab", "enter")  # the exchanges of a finding
+        text = await shown_after(pilot, "9")
+        assert "of this range of time, judged from all exchanges" in text
+        assert "without the filter" not in text
+        assert page.list_pane.has_focus
+        await press(pilot, "enter")  # the exchanges of a finding
         assert app.screen is app.pages["exchanges"]
         assert app.shown.span == span
         assert len(app.shown.places) <= wanted
@@ -392,5 +430,6 @@ def test_the_mouse_chooses_a_range() -> None:
         over = page.time_line.over_time
         assert over is not None
         assert page.kdissect.shown.span == over.span(5, 9)
+        assert not page.time_line.has_focus
 
     with_home(step)

@@ -201,7 +201,7 @@ def test_the_footer_has_only_keys_that_lead_somewhere_from_the_line() -> None:
             assert {kind for kind, word in words.items() if word in foot} == led & set(words)
             assert "? Help" in foot
         assert len(feet) > 1
-        assert "does not name a group" in await shown_after(pilot, "g")  # the key still says why
+        assert "names no group" in await shown_after(pilot, "g")  # the key still says why
 
     with_app(step, width=160)
 
