@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
     "findings": "happened wrong why trouble problem incident cause alerts start overview timeline explain",
-    "exchanges": "requests responses list packets all produce fetch api calls",
+    "exchanges": "requests responses list packets all produce fetch api calls bookmarks wireshark",
     "connections": (
         "clients tcp hosts who sockets software disconnect reset retransmit network ip port tls "
         "ssl certificate churn"
@@ -49,7 +49,7 @@ WORDS: Mapping[str, str] = {
     "next-story": "other related",
     "ladder": "sequence diagram flow arrows",
     "filter": "where only query find search",
-    "filter-off": "disable all unfiltered",
+    "filter-off": "clear disable remove reset all unfiltered",
     "search": "find grep text bytes regex",
     "next-match": "find again search",
     "match-before": "find again search previous",
@@ -64,7 +64,7 @@ WORDS: Mapping[str, str] = {
     "or-this": "widen also",
     "follow": "tail live last",
     "pause": "freeze stop hold",
-    "times": "clock utc timezone relative",
+    "times": "clock utc timezone time zone relative",
     "columns": "fields show hide",
     "mark": "bookmark star flag",
     "mark-shown": "bookmark star flag select everything",
@@ -109,7 +109,7 @@ WORDS: Mapping[str, str] = {
     "diff-groups": "consumers rebalances lag",
     "before": "old first side exchanges",
     "after": "new second side exchanges",
-    "help": "keys shortcuts manual documentation",
+    "help": "keys shortcuts manual docs documentation",
     "quit": "exit leave end",
     "suspend": "shell background",
 }

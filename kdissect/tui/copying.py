@@ -98,12 +98,20 @@ _LONGEST_BODY = 4_000
 def body_to_send(exchange: Exchange, options: Options) -> str | None:
     """The body of the request as ``kdissect client send --json`` takes it. None where the JSON form does not
     hold all of it: records, or values that are secret."""
-    request = exchange.request
-    if request is None:
+    text = _body_text(exchange, options)
+    return None if text is None or _is_partly_left_out(text) else text
+
+
+def _body_text(exchange: Exchange, options: Options) -> str | None:
+    """The body of the request in the JSON form; None if there is none, or it cannot be decoded."""
+    if exchange.request is None:
         return None
-    body = message_object(request, options._replace(embedded=False)).get("body")
-    text = None if body is None else dumps(body)
-    return None if text is None or SIZE_SUFFIX in text or REDACTED in text else text
+    body = message_object(exchange.request, options._replace(embedded=False)).get("body")
+    return None if body is None else dumps(body)
+
+
+def _is_partly_left_out(text: str) -> bool:
+    return SIZE_SUFFIX in text or REDACTED in text
 
 
 def send_command(exchange: Exchange, options: Options, paths: Sequence[str]) -> str | None:
@@ -124,8 +132,13 @@ def send_command(exchange: Exchange, options: Options, paths: Sequence[str]) -> 
 
 
 def read_command(exchange: Exchange, paths: Sequence[str]) -> str | None:
-    """The command that prints the exchange with all of its fields."""
-    return shlex.join(["kdissect", "read", *_in_capture(exchange, paths), "-V"]) if len(paths) == 1 else None
+    """The command that prints the exchange with all of its fields. None without a file.
+
+    :param paths: the files of the capture. All are read again, because exchanges have their numbers over all.
+    """
+    if not paths:
+        return None
+    return shlex.join(["kdissect", "read", *_in_capture(exchange, paths), "-V"])
 
 
 def shown_command(text: str, paths: Sequence[str]) -> str:
@@ -134,7 +147,7 @@ def shown_command(text: str, paths: Sequence[str]) -> str:
 
 
 def _in_capture(exchange: Exchange, paths: Sequence[str]) -> list[str]:
-    return [os.path.abspath(paths[0]), "-Y", f"number == {exchange.number}"]
+    return [*map(os.path.abspath, paths), "-Y", f"number == {exchange.number}"]
 
 
 def copied(
@@ -168,6 +181,19 @@ def copied(
             return REDACTED
         return spot.data[spot.start : spot.end].hex()
     return value_of(spot)
+
+
+def why_not_copied(form: str, detail: Detail, options: Options, paths: Sequence[str]) -> str:
+    """What is said of a form that a line does not have."""
+    exchange = detail.exchange
+    if form == "tshark command" and paths[1:]:
+        return "tshark reads one file: open the file of this exchange alone"
+    if form == "kdissect client send" and paths[1:] and exchange.api is not None:
+        return "client send takes a request from one file: open the file of this exchange alone"
+    text = _body_text(exchange, options) if form == "body for client send --json" else None
+    if text is not None and _is_partly_left_out(text):
+        return "JSON leaves out records and secrets of this body: copy kdissect client send instead"
+    return f"there is no {form} for this line"
 
 
 def told(form: str, text: str) -> str:

@@ -296,6 +296,10 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
         ("packet", "exchanges"),
         ("subset", "save"),
         ("incident cause", "findings"),
+        ("clear", "filter-off"),
+        ("time zone", "times"),
+        ("docs", "help"),
+        ("wireshark", "exchanges"),
     ],
 )
 def test_actions_are_found_by_the_words_people_type(typed: str, action: str) -> None:

@@ -90,3 +90,16 @@ def test_the_commands_that_read_print_the_exchange(capsysbinary: Capsys) -> None
             shlex.split(tshark_command(exchange, PATHS)), capture_output=True, text=True, check=True
         ).stdout
         assert "End Txn" in shown or "EndTxn" in shown
+
+
+def test_a_command_that_reads_several_files_finds_the_exchange_again(capsysbinary: Capsys) -> None:
+    paths = [str(CAPTURES / "errors.pcapng"), str(CAPTURE)]
+    exchanges = list(read(paths))
+    for exchange in (exchanges[0], exchanges[-1]):
+        command = read_command(exchange, paths)
+        assert command is not None
+        ran = run(capsysbinary, *shlex.split(command)[1:])
+        said = ran.out.decode()
+        assert f"Exchange {exchange.number}: {exchange.api} v{exchange.api_version}" in said
+        assert said.count("Exchange ") == 1
+    assert read_command(exchanges[0], []) is None

@@ -28,7 +28,7 @@ from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
 from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied, told, wireshark_command
+from kdissect.tui.copying import copied, told, why_not_copied, wireshark_command
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.dialogs import Ask, Choose
@@ -152,9 +152,10 @@ class ChosenPage(Page):
         if form is None or chosen is None:
             return
         source = self.kdissect.feed.source
-        text = copied(form, *chosen, self.kdissect.options, () if source.is_live else source.paths)
+        paths = () if source.is_live else source.paths
+        text = copied(form, *chosen, self.kdissect.options, paths)
         if text is None:
-            self.say(f"there is no {form} for this line")
+            self.say(why_not_copied(form, chosen[0], self.kdissect.options, paths))
         else:
             self.app.copy_to_clipboard(text)
             self.say(told(form, text))

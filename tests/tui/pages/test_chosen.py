@@ -265,6 +265,26 @@ def test_what_a_line_does_not_have_is_said() -> None:
     with_app(step)
 
 
+@pytest.mark.parametrize(
+    ("form", "paths", "said"),
+    [
+        ("body for client send --json", (ERRORS,), "copy kdissect client send instead"),
+        ("kdissect client send", (ERRORS, BASIC), "open the file of this exchange alone"),
+        ("tshark command", (ERRORS, BASIC), "open the file of this exchange alone"),
+    ],
+)
+def test_why_a_produce_request_has_no_such_form_is_said(
+    form: str, paths: tuple[Path, ...], said: str
+) -> None:
+    async def run() -> None:
+        async with running(app_of(*paths, settings=Settings(filter="api == Produce"))) as pilot:
+            text = await shown_after(pilot, "y", *["down"] * COPY_FORMS.index(form), "enter")
+            assert said in text
+            assert pilot.app.clipboard == ""
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("is_there", [False, True])
 def test_wireshark_is_opened_or_its_command_told(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
