@@ -32,7 +32,6 @@ STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
 _NOTHING_LINE = 2
 """From where on it is said that there is no row."""
-_UNDER_CURSOR = Style(reverse=True)
 
 
 class Heading(NamedTuple):
@@ -306,7 +305,9 @@ class VirtualTable(Steady, Legible, can_focus=True):
 
     def _style(self, row: int, is_cursor: bool) -> Style:
         if is_cursor:
-            return self.get_component_rich_style("table--cursor")
+            cursor = self.get_component_rich_style("table--cursor")
+            # Its background would be one grey among others, and bold is what an error is.
+            return cursor + Style(reverse=True) if self.app.no_color else cursor
         style = self.get_component_rich_style("table--odd" if row & 1 else "table--even")
         tone = self.rows.tone(row)
         if tone is None:
@@ -343,7 +344,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
             )
         before = "".join(text + " " for text in texts[:column])
         after = " " + " ".join(texts[column + 1 :])
-        parts = (before, style), (texts[column], style + _UNDER_CURSOR), (after, style)
+        parts = (before, style), (texts[column], style + Style(reverse=not style.reverse)), (after, style)
         return Strip([Segment(*part) for part in parts]).adjust_cell_length(width, style)
 
     def _inked(self, text: str, style: Style, inks: Mapping[str, str]) -> Iterator[Segment]:

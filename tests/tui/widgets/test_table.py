@@ -1,11 +1,15 @@
-"""Cells of a table that are cut."""
+"""Cells of a table that are cut, and the row under the cursor."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 from rich.cells import cell_len
 
-from kdissect.tui.widgets.table import cut_name, cut_text
+from kdissect.tui.widgets.table import VirtualTable, cut_name, cut_text
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running
 
 NAMES = ("127.0.0.1:25001", "raft-client-1", "消費者グループ-orders-12")
 
@@ -34,3 +38,23 @@ def test_names_that_differ_at_the_end_differ_where_they_are_cut() -> None:
     assert cut_name("raft-client-1", 12) == "raft-c…ent-1"
     assert cut_name("raft-client-1", 12) != cut_name("raft-client-2", 12)
     assert cut_text("it was cut", 7) == "it was…"
+
+
+@pytest.mark.parametrize("has_focus", [True, False])
+def test_without_colours_only_the_row_under_the_cursor_is_reversed(
+    has_focus: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        monkeypatch.setenv("NO_COLOR", "1")
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            await press(pilot, "down", *([] if has_focus else ["tab"]))
+            table = pilot.app.screen.query(VirtualTable).first()
+            assert table.has_focus is has_focus
+            marked = [
+                row
+                for row in range(8)
+                if any(each.style is not None and each.style.reverse for each in table.render_line(row + 1))
+            ]
+            assert marked == [1]
+
+    asyncio.run(run())
