@@ -77,7 +77,8 @@ def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
         return MomentOption(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
     if re.fullmatch(r"@[0-9]{1,18}", text):
         return MomentOption(text, int(text[1:]) * MILLISECOND)
-    if re.fullmatch(r"[0-9]{1,17}", text):  # before 1973: it counts seconds, milliseconds or microseconds
+    # Before 1973: it counts seconds, milliseconds or microseconds.
+    if re.fullmatch(r"[0-9]{1,17}(\.[0-9]*)?", text):
         raise Wrong(f"{option} {text}: this number is not a time in nanoseconds since 1970; give {form}")
     try:
         found = moment(Word(text, text, False, 0, len(text)), "ns", option)

@@ -36,7 +36,7 @@ def test_a_time_of_day_is_of_the_day_of_the_first_packet() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["5", "0", str(FIRST // SECOND), str(FIRST // 1_000_000), str(FIRST // 1_000)]
+    "text", ["5", "0", "14.55", str(FIRST // SECOND), str(FIRST // 1_000_000), str(FIRST // 1_000)]
 )
 def test_a_number_in_another_unit_is_no_time_in_nanoseconds(text: str) -> None:
     with pytest.raises(

@@ -138,7 +138,7 @@ def groups(sheet: Sheet) -> str:
                 ("assign_phase_ns", "assign"),
                 ("sync_phase_ns", "sync"),
                 ("waited_for", "waited for"),
-                ("missing", "never came"),
+                ("missing", "did not come"),
                 ("members", "members"),
                 ("moved", "partitions moved"),
                 ("trigger_reason", "reason given"),

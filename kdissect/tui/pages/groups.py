@@ -167,7 +167,7 @@ def _phases(row: Row) -> str:
 
 def _people(row: Row) -> str:
     parts = []
-    for name, word in (("waited_for", "waited for"), ("missing", "never came")):
+    for name, word in (("waited_for", "waited for"), ("missing", "did not come")):
         if row[name]:
             parts.append(f"{word} {', '.join(row[name][:3])}" + (" …" if len(row[name]) > 3 else ""))
     if row["members"] is not None:
