@@ -65,8 +65,8 @@ def passed_for_both(passed_ns: int, pause_ns: int, before_ns: int) -> bool:
 def is_halt(passed_ns: int, pause_ns: int, before_ns: int, unmeasured_ns: int) -> bool:
     """Whether at most half of a pause passed by the clock of an end.
 
-    :param unmeasured_ns: the pauses before it, since the clock was read. If it lacks time, that may lack
-        there. It may also be what one clock went ahead of the other since then.
+    :param unmeasured_ns: earlier pauses since the clock was read. The missing time may belong to them. It may
+        also be the drift of the clocks since then.
     """
     return 2 * (passed_ns + unmeasured_ns + before_ns // _DRIFT) <= pause_ns
 
