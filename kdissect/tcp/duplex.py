@@ -32,6 +32,9 @@ from kdissect.tcp.waiting import PIECE_BYTES
 _NOWHERE = NOWHERE
 """Compiled, a number of C."""
 _PAUSE_NS = PAUSE_NS
+_MILLISECOND = 1_000_000
+_MOST_MS = 0xFFFFFFFF
+"""That a connection keeps: 49 days."""
 
 Side = int
 """0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
@@ -320,17 +323,17 @@ class Duplex:
                 segment.clock - ours.clock, before_ns, pause_ns, segment.timestamp_ns - to_ns
             )
             if passed_ns is None:
-                ours.unmeasured_ns += pause_ns
+                ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
                 return
             if passed_ns >= 0:
                 if passed_for_both(passed_ns, pause_ns, before_ns) and before_ns < LONG_NS:
-                    ours.unmeasured_ns = 0
+                    ours.unmeasured_ms = 0
                     return
-                if is_halt(passed_ns, pause_ns, before_ns, ours.unmeasured_ns):
+                if is_halt(passed_ns, pause_ns, before_ns, ours.unmeasured_ms * _MILLISECOND):
                     self.clock_halts = self.clock_halts or []
                     if len(self.clock_halts) < MOST_HALTS:
                         self.clock_halts.append(ClockHalt(side, from_ns, to_ns, passed_ns))
-        ours.clock, ours.clock_ns, ours.unmeasured_ns = segment.clock, segment.timestamp_ns, 0
+        ours.clock, ours.clock_ns, ours.unmeasured_ms = segment.clock, segment.timestamp_ns, 0
 
     def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
         if flags & RST:

@@ -53,10 +53,10 @@ cdef class Reassembler:
     cdef public int64_t syn_acknowledged_ns
     cdef public bytes syn_options
     cdef public int window
+    cdef public uint32_t unmeasured_ms
     cdef public int64_t _zero_since_ns
     cdef public object troubles
     cdef public int64_t clock_ns
-    cdef public int64_t unmeasured_ns
 
     @cython.locals(
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,

@@ -154,7 +154,7 @@ class Reassembler:
         "syn_ns",
         "syn_options",
         "troubles",
-        "unmeasured_ns",
+        "unmeasured_ms",
         "window",
     )
 
@@ -227,7 +227,7 @@ class Reassembler:
         """What the sender's own clock showed at ``clock_ns``."""
         self.clock_ns = -1
         """-1 as long as that is not known."""
-        self.unmeasured_ns = 0
+        self.unmeasured_ms = 0
         """Pauses since then of which nobody knows how long they were by that clock."""
 
     @property

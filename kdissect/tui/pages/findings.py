@@ -65,7 +65,7 @@ def _bindings() -> list[BindingType]:
     ]
 
 
-class Beside(Message):
+class ToTimeLine(Message):
     """A key that goes from what is below the time line to the left (-1) or to the right (1)."""
 
     def __init__(self, step: int) -> None:
@@ -79,7 +79,7 @@ class FindingsTable(VirtualTable, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
 
     def action_column(self, step: int) -> None:
-        self.post_message(Beside(step))
+        self.post_message(ToTimeLine(step))
 
 
 class FindingText(TextPane):
@@ -90,7 +90,7 @@ class FindingText(TextPane):
     ]
 
     def action_column(self, step: int) -> None:
-        self.post_message(Beside(step))
+        self.post_message(ToTimeLine(step))
 
 
 class FindingsPage(StatisticsPage):
@@ -242,8 +242,8 @@ class FindingsPage(StatisticsPage):
                 chosen = finding.first_ns, finding.last_ns or finding.first_ns
         self.time_line.point_at(self.kdissect.shown.span, chosen)
 
-    @on(Beside)
-    def _to_time(self, event: Beside) -> None:
+    @on(ToTimeLine)
+    def _to_time(self, event: ToTimeLine) -> None:
         if self.has_class("-whole"):  # which leaves no room for it
             return
         self.time_line.focus()
