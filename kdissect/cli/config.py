@@ -14,6 +14,9 @@ An example, with the flag and the variable of each key:
     "lVhqmGaYRoKUVMnTbJRSXA" = "orders"
     [filters]                                    # display filters by name, for the screens
     slow = "latency > 100ms and not api == Fetch"
+    [coloring.billing]                           # rows in a colour, for the screens; the first rule wins
+    filter = 'client_id == "billing"'
+    color = "green"                              # green, cyan, blue, magenta, grey
     [keymap]                                     # keys of actions (kdissect fields actions)
     next-error = "n"
     save = "ctrl+s f2"
@@ -40,7 +43,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,14 +55,15 @@ from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
+from kdissect.settings.coloring import COLORS, ColoringRule
 from kdissect.settings.places import PAGES
 from kdissect.settings.rules import UnknownRuleError, refuse_unknown
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
-    *("limits", "secrets", "findings", "schemas", "decode_as", "registry"),
+    *("coloring", "limits", "secrets", "findings", "schemas", "decode_as", "registry"),
 )
-_OF_SCREENS = ("theme", "page", "filters", "keymap")
+_OF_SCREENS = ("theme", "page", "filters", "coloring", "keymap")
 """What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme", "page")
 REGISTRY_VARIABLES = ("KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN")
@@ -107,6 +111,8 @@ class Config(NamedTuple):
     """By the names of :class:`kdissect.registry.credentials.Configured`."""
     page: str | None = None
     """The screen to begin with; None for the usual one."""
+    coloring: tuple[ColoringRule, ...] = ()
+    """Rules that colour rows on the screen, in the order in which they are tried."""
 
 
 def is_public(variable: str) -> bool:
@@ -228,6 +234,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
         return config._replace(topics=_texts(key, value, "names are needed, as text"))
     if key == "filters":
         return config._replace(filters=_texts(key, value, "filters are needed, as text"))
+    if key == "coloring":
+        return config._replace(coloring=tuple(_coloring_rules(value)))
     if key == "keymap":
         return config._replace(keymap=_keymap(value))
     if key == "secrets":
@@ -331,6 +339,25 @@ def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
         if not isinstance(value, str):
             raise _WrongKeyError(name, f"{key}: {needed}")
     return table
+
+
+def _coloring_rules(table: dict[str, Any]) -> Iterator[ColoringRule]:
+    for name, rule in table.items():
+        if not isinstance(rule, dict):
+            raise _WrongKeyError(name, f"coloring: {name}: a table with filter and color is needed")
+        for key in rule:
+            if key not in _OF_COLORING:
+                hint = nearest(key, _OF_COLORING)
+                raise _WrongKeyError(key, f"there is no key {key!r} of a coloring rule{hint}")
+        filter, color = (rule.get(key) for key in _OF_COLORING)
+        if not isinstance(filter, str) or not filter.strip():
+            raise _WrongKeyError(name, f"coloring: {name}: filter is needed, a display filter as text")
+        if color not in COLORS:
+            raise _WrongKeyError(name, f"coloring: {name}: color is needed, one of {', '.join(COLORS)}")
+        yield ColoringRule(name, filter, color)
+
+
+_OF_COLORING = ("filter", "color")
 
 
 def _keymap(table: dict[str, Any]) -> dict[str, str]:

@@ -84,7 +84,8 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
 
         if own := next((name for name in names if name in OWN), None):
             several = ",".join(OWN[own].columns)
-            raise Wrong(f"-e: {own} is a column of the screens only; use -e {several}") from None
+            instead = f"; use -e {several}" if several else ""
+            raise Wrong(f"-e: {own} is a column of the screens only{instead}") from None
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 

@@ -54,6 +54,7 @@ def _require_filters(given: str | None, config: Config, options: Options) -> Non
     from kdissect.filter.errors import FilterError
 
     named = {f"{config_path()}: filters: {name}": text for name, text in config.filters.items()}
+    named |= {f"{config_path()}: coloring: {each.name}": each.filter for each in config.coloring}
     for where, text in (named if given is None else {**named, "-Y": given}).items():
         try:
             compile_filter(text, options, Slowness())

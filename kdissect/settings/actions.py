@@ -115,6 +115,14 @@ ACTIONS: tuple[Action, ...] = (
         "mark all exchanges that are shown; again: remove their marks",
         "mark_shown",
     ),
+    _A(
+        "color",
+        "exchanges",
+        "H",
+        "Colour",
+        "colour all rows with the value of this field or column",
+        "color",
+    ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
     _A(

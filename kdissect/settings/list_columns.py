@@ -25,6 +25,7 @@ OWN: Mapping[str, ListedColumn] = {
     "who": ListedColumn(("client_id", "client"), "the client's id, or its address if it has none"),
     "what": ListedColumn(("api", "api_version"), "API and version"),
     "sizes": ListedColumn(("request_size", "response_size"), "sizes of request → response"),
+    "coloring_rule": ListedColumn((), "name of the coloring rule that the row matches"),
     "info": ListedColumn(("error", "missing", "faults", "topics"), "error, missing side, faults, topics"),
 }
 """By their names, as the list of columns on the screen has them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from kdissect.settings.coloring import ColoringRule
 from kdissect.settings.session import LastSession
 
 WENT_BACK = 64
@@ -43,5 +44,7 @@ class Settings(NamedTuple):
     """How the screens were left the last time; what is set here otherwise wins."""
     is_first: bool = False
     """Whether the screens were never used before."""
+    coloring: tuple[ColoringRule, ...] = ()
+    """Rules that colour rows of the list of exchanges."""
     compared_as: str = ""
     """What the screen of differences calls the capture, if that one opened these: ``BEFORE old.pcapng``."""

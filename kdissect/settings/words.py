@@ -71,6 +71,7 @@ WORDS: Mapping[str, str] = {
     "reference": "time zero relative since set",
     "only-marked": "bookmarks starred flagged",
     "next-mark": "bookmark starred flagged",
+    "color": "colorize coloring rules highlight paint",
     "comment": "note annotate",
     "bytes": "hex dump raw",
     "other-bytes": "decompressed unpacked raw",

@@ -20,6 +20,7 @@ from textual.screen import Screen
 from kdissect.exchange import Exchange
 from kdissect.faults import KINDS, fault, is_unread
 from kdissect.feed.batches import CountedFault, Ended, Feed, FeedBatch
+from kdissect.feed.coloring import Coloring
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
@@ -141,6 +142,8 @@ class Host(QuietApp):
     feed: Feed
     shown: Shown
     """The display filter."""
+    coloring: Coloring
+    """The rules that colour rows."""
     statistics: Statistics
     """Statistics of the shown exchanges."""
     judging: Statistics
@@ -180,9 +183,19 @@ class Host(QuietApp):
         """Show what a feed gives."""
         self.feed = feed
         self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
+        self.coloring = Coloring(self.index, self._read, self.shown.compiled, self.settings.coloring)
         self.statistics = Statistics(self.index, feed, self.shown)
         self.judging = Statistics(self.index, feed, None, self.settings.rules)
         self.is_open = True
+
+    def _read(self, place: int) -> Exchange | None:
+        """The exchange at a place of the index; None where it cannot be read."""
+        try:
+            exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
+        except OSError:
+            return None
+        exchange.topic_names = self.index.all_names()
+        return exchange
 
     def _filter_changed(self) -> None:
         """Other exchanges are shown."""

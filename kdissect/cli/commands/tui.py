@@ -137,6 +137,7 @@ def command(
                 "exchanges" if compared_as else config.page,
                 session.LastSession() if fresh else session.load(left),
                 is_first,
+                config.coloring,
                 compared_as,
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),

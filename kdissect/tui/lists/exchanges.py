@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
+from kdissect.feed.coloring import Coloring
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import (
     FIRST,
@@ -22,7 +23,9 @@ from kdissect.feed.rows import (
     grade_of,
 )
 from kdissect.present.form import Clock, duration, plural, seconds, size
+from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
+from kdissect.settings.coloring import ColoringRule
 from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken, turned
 from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
@@ -76,6 +79,7 @@ class Exchanges:
     """The exchanges of a view.
 
     :param chosen: names of columns; none for as many as there is room for.
+    :param coloring: colours rows by rules of the user.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Exchanges:
         index: Index,
         marks: Marks | None = None,
         chosen: Sequence[str] = (),
+        coloring: Coloring | None = None,
     ) -> None:
         self.index = index
         self.view: Places = index.view()
@@ -102,6 +107,7 @@ class Exchanges:
         self._hint = ""
         """What is said of columns without room."""
         self._marks = marks if marks is not None else Marks()
+        self._coloring = coloring
         self.slow = np.zeros(0, np.int64)
         """By the number of an API's name: what an exchange takes no longer unless it is slow
         (:func:`kdissect.feed.columns.limits_of`)."""
@@ -244,10 +250,14 @@ class Exchanges:
     def key(self, row: int) -> Hashable:
         place = self.place(row)
         before = self.view[row - 1] if row and self.clock.letter == "d" else 0
-        return place, int(before), self._sign(place), self._is_slow(place), self._layouts
+        looks = self._sign(place), self._is_slow(place), self._rule(place)
+        return place, int(before), looks, self._layouts
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
+        rule = self._rule(place)
+        if rule is not None:
+            return f"table--{rule.color}"
         flags = index.value("flags", place)
         grade = grade_of(flags)
         if grade == FATAL or index.value("faults", place):
@@ -255,6 +265,10 @@ class Exchanges:
         if grade == RETRIABLE or flags & IS_CUT or self._is_slow(place):
             return "table--warning"
         return None if flags & HAS_REQUEST and flags & HAS_RESPONSE else "table--dim"
+
+    def _rule(self, place: int) -> ColoringRule | None:
+        """The coloring rule that an exchange matches."""
+        return None if self._coloring is None else self._coloring.rule_of(place)
 
     def _is_slow(self, place: int) -> bool:
         """Whether it took longer than nearly all others of its API."""
@@ -323,6 +337,10 @@ class Exchanges:
         behind = self.index.value("behind_ns", place)
         return duration(behind) if behind > 0 else ""
 
+    def _rule_name(self, place: int, flags: int) -> str:
+        rule = self._rule(place)
+        return "" if rule is None else sanitise(rule.name)
+
     def _sizes(self, place: int, flags: int) -> str:
         sides = (self.index.value(name, place) for name in ("request_size", "response_size"))
         return " → ".join("·" if count < 0 else size(count) for count in sides)
@@ -371,6 +389,7 @@ def _size(title: str, name: str) -> ListColumn:
 _NAMES = ("client_id", "client", "broker")
 _MOST_DIGITS, _MOST_SIZE, _MOST_TIME = 11, 10, 27
 _MOST_ID, _MOST_ADDRESS, _MOST_API = 28, 47, 34
+_MOST_RULE = 16
 
 COLUMNS: Mapping[str, ListColumn] = {
     "mark": ListColumn(Heading("", 2), Exchanges._mark, is_fixed=True),
@@ -396,6 +415,7 @@ COLUMNS: Mapping[str, ListColumn] = {
     "error": _text("Error", "error", 40),
     "topics": _text("Topics", "topics", 60),
     "faults": _number("Faults", "faults", 1),
+    "coloring_rule": ListColumn(Heading("Rule", _MOST_RULE), Exchanges._rule_name, is_fixed=True),
     "info": ListColumn(Heading("Info", 0), Exchanges._info, "error", is_text=True),
 }
 """Columns of an exchange that the list can show, by their names; ``mark``, ``who``, ``what``, ``sizes`` and

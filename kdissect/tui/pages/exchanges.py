@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
+from kdissect.feed.coloring import FRAME_SECONDS
 from kdissect.feed.columns import limits_of, slowness_of
 from kdissect.feed.index import Places
 from kdissect.feed.summary import NOTHING, Summary, summarise, where_bad
@@ -21,7 +22,9 @@ from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
+from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
+from kdissect.settings.coloring import COLORS, ColoringRule
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
@@ -68,7 +71,7 @@ class ExchangesPage(SplitPage):
     def body(self) -> ComposeResult:
         app = self.kdissect
         app.columns = tuple(name for name in app.columns if name in COLUMNS)
-        self.rows = Exchanges(app.index, app.marks, app.columns)
+        self.rows = Exchanges(app.index, app.marks, app.columns, app.coloring)
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
         before = app.settings.before.sort
@@ -82,6 +85,7 @@ class ExchangesPage(SplitPage):
         self.bad_marks = BadMarks(lambda: self.list_pane.get_component_rich_style("table--error").color)
         bar: Any = self.list_pane.vertical_scrollbar
         bar.renderer = self.bad_marks
+        self.kdissect.coloring.when_behind = self._color_the_rest_later
         self.index_grew()
 
     def on_unmount(self) -> None:
@@ -387,26 +391,57 @@ class ExchangesPage(SplitPage):
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
-        if self.list_pane.has_focus:
-            # The panes may still show another row: their exchange is decoded beside the screen.
-            place = self.chosen_place()
-            exchange = None if place is None else self.kdissect.exchange_at(place)
-            if exchange is None:
-                return
-            text = filter_of_column(self._column() or "what", exchange)
-        else:
-            detail = self.panes.detail
-            if detail is None or not self._shows_chosen:
-                return
-            text = filter_of_line(detail, self.panes.chosen())
-        shown = self.kdissect.shown
+        text, shown = self._filter_of_this("what"), self.kdissect.shown
         if text is None:
-            self.say("there is no filter for this")
             return
         try:
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
+
+    def _filter_of_this(self, usual: str) -> str | None:
+        """The filter for the field under the cursor of the tree, or else for the column under that of the
+        list. None where there is none, which is said.
+
+        :param usual: the column that is meant where none was chosen.
+        """
+        if self.list_pane.has_focus:
+            # The panes may still show another row: their exchange is decoded beside the screen.
+            place = self.chosen_place()
+            exchange = None if place is None else self.kdissect.exchange_at(place)
+            if exchange is None:
+                return None
+            text = filter_of_column(self._column() or usual, exchange)
+        else:
+            detail = self.panes.detail
+            if detail is None or not self._shows_chosen:
+                return None
+            text = filter_of_line(detail, self.panes.chosen())
+        if text is None:
+            self.say("there is no filter for this")
+        return text
+
+    def action_color(self) -> None:
+        """Choose a colour for all rows with the value under the cursor."""
+        filter, coloring = self._filter_of_this("who"), self.kdissect.coloring
+        if filter is None:
+            return
+        none = "no colour"
+
+        def chosen(color: str | None) -> None:
+            if color == none:
+                had_one = coloring.remove(filter)
+                self.say(f"no colour for {filter}" if had_one else "these rows have no colour from this key")
+            elif color is not None:
+                coloring.add(ColoringRule(filter, filter, color))
+                self.say(f"{color}: {filter}   [coloring] in config.toml keeps a rule")
+            self.list_pane.rows_changed()
+
+        self.app.push_screen(Choose(f"Colour rows with {sanitise(filter, 40)}", (*COLORS, none)), chosen)
+
+    def _color_the_rest_later(self) -> None:
+        """Colour the rows that had to wait for their exchanges."""
+        self.set_timer(FRAME_SECONDS, self.list_pane.rows_changed)
 
     def action_follow(self) -> None:
         self.follow = not self.follow

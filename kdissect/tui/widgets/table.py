@@ -23,6 +23,7 @@ from textual.strip import Strip
 
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import CUT
+from kdissect.settings.coloring import COLORS
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
@@ -131,6 +132,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         "table--error",
         "table--warning",
         "table--dim",
+        *(f"table--{color}" for color in COLORS),
     }
     DEFAULT_CSS = """
     VirtualTable { height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll;
@@ -144,6 +146,11 @@ class VirtualTable(Steady, Legible, can_focus=True):
     VirtualTable .table--error { color: $text-error; }
     VirtualTable .table--warning { color: $text-warning; }
     VirtualTable .table--dim { color: $text-muted; }
+    VirtualTable .table--green { color: #30a030; }
+    VirtualTable .table--cyan { color: #20a0b0; }
+    VirtualTable .table--blue { color: #5080ff; }
+    VirtualTable .table--magenta { color: #d060d0; }
+    VirtualTable .table--grey { color: $text-disabled; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("list")
     BINDING_GROUP_TITLE = PLACES["list"]
@@ -313,7 +320,9 @@ class VirtualTable(Steady, Legible, can_focus=True):
         if tone is None:
             return style
         if self.app.no_color:  # every colour would be a grey, that of an error a dark one
-            return style + Style(bold=tone in ("table--error", "table--warning"), dim=tone == "table--dim")
+            is_bad = tone in ("table--error", "table--warning")
+            by_rule = not is_bad and tone != "table--dim"
+            return style + Style(bold=is_bad, dim=tone == "table--dim", underline=by_rule)
         return legible(style + Style(color=self.get_component_rich_style(tone).color))
 
     def _line(

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from rich.color import Color
+from rich.style import Style
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -16,11 +18,14 @@ from kdissect.feed.batches import Ended
 from kdissect.present.detail import Detail, error_of
 from kdissect.present.options import Options
 from kdissect.protocol.errors import error_name
+from kdissect.settings.coloring import COLORS, ColoringRule
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
+from kdissect.tui.colors import legible
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
+from kdissect.tui.widgets.table import VirtualTable
 from tests.cli.run import CAPTURES
 from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
@@ -302,6 +307,53 @@ def test_the_choice_of_columns_names_each_once() -> None:
         names = [line[3:16].strip() for line in lines if line[3:16].strip(" ▔▁")]
         assert {"API", "API alone", "Asked in", "Answered in", "Client", "Client id"} <= set(names)
         assert len(set(names)) == len(names)
+
+    with_page(step)
+
+
+def color_of(page: ExchangesPage, number: int) -> str:
+    """In which colour the row of an exchange is drawn while the cursor is elsewhere."""
+    table = page.list_pane
+    drawn = table._style(listed(page).index(number), False).color
+    return next((name for name in (*COLORS, "error") if drawn == _drawn(table, name)), "none")
+
+
+def _drawn(table: VirtualTable, name: str) -> Color | None:
+    even = table.get_component_rich_style("table--even")
+    return legible(even + Style(color=table.get_component_rich_style(f"table--{name}").color)).color
+
+
+def test_rows_have_the_colour_of_the_first_rule_that_they_match() -> None:
+    rules = (
+        ColoringRule("topics", "createTopics.request.topics", "cyan"),
+        ColoringRule("all of it", "number > 0", "grey"),
+    )
+
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        rows = [number for number in listed(page) if not listed(page).index(number) & 1]
+        assert {number for number in rows if color_of(page, number) == "cyan"} == {
+            number for number in rows if number in numbers(api="CreateTopics")
+        }
+        assert {color_of(page, number) for number in rows} == {"cyan", "grey"}
+        assert "topics" in screen_text(app)
+        assert "all of it" in screen_text(app)
+
+    columns = ("number", "coloring_rule", "what", "info")
+    with_page(step, settings=Settings(columns=columns, coloring=rules))
+
+
+def test_a_key_colours_the_rows_with_the_value_under_the_cursor() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "j", "j", "j", "enter", "H")  # the API in the tree
+        assert "Colour rows with api == CreateTopics" in screen_text(app)
+        await press(pilot, "2")
+        assert [rule.filter for rule in app.coloring.rules] == ["api == CreateTopics"]
+        assert "cyan: api == CreateTopics" in screen_text(app)
+        some = next(number for number in numbers(api="CreateTopics") if not listed(page).index(number) & 1)
+        assert color_of(page, some) == "cyan"
+        await press(pilot, "H", "6")
+        assert app.coloring.rules == ()
+        assert color_of(page, some) != "cyan"
 
     with_page(step)
 

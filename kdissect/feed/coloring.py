@@ -1,0 +1,150 @@
+"""Coloring rules → the rule of each exchange that is drawn.
+
+Columns of the index answer first, for a block of rows at once. What they cannot tell, the exchange itself
+answers when its row is drawn. That takes time, so only some of it is spent on each frame. Rows that had to
+wait have their colour in one of the next frames.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kdissect.exchange import Exchange
+from kdissect.feed.columns import FilterColumns
+from kdissect.feed.index import Index
+from kdissect.filter.compiled import Filter
+from kdissect.filter.computed import SLOW
+from kdissect.filter.errors import FilterError
+from kdissect.settings.coloring import ColoringRule
+
+BLOCK = 1024
+"""Rows that are answered at once."""
+FRAME_SECONDS, SPENT_SECONDS = 0.1, 0.01
+"""In each of these spans so much time is spent on exchanges."""
+MORE = 1.25
+"""How many times as many exchanges there must be before it is seen anew what is slow among them."""
+_UNSEEN, _OPEN, _NONE = -3, -2, -1
+"""Stand for a row that was not looked at, one that its exchange must answer for, and one without a rule."""
+
+
+class _Compiled(NamedTuple):
+    rule: ColoringRule
+    filter: Filter
+
+
+class Coloring:
+    """Which coloring rule each exchange matches.
+
+    :param exchange_at: reads the exchange at a place of the index; None if it cannot be read.
+    :param compiled: makes a filter of its text, as it is meant now.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        exchange_at: Callable[[int], Exchange | None],
+        compiled: Callable[[str], Filter | None],
+        rules: Sequence[ColoringRule] = (),
+    ) -> None:
+        self._index, self._exchange_at, self._compile = index, exchange_at, compiled
+        self._given = tuple(rules)
+        self._added: list[ColoringRule] = []
+        self._frame_began = self._spent = 0.0
+        self._is_behind = False
+        """Whether rows wait for the next frame."""
+        self.when_behind: Callable[[], None] = lambda: None
+        """Called when rows have to wait: they are to be drawn again after :data:`FRAME_SECONDS`."""
+        self._begin()
+
+    @property
+    def rules(self) -> tuple[ColoringRule, ...]:
+        """All rules, in the order in which they are tried."""
+        return (*self._added, *self._given)
+
+    def add(self, rule: ColoringRule) -> None:
+        """Try this rule before all others, in the place of one that was added with the same filter.
+
+        :raises FilterError: its text is no filter.
+        """
+        self._compile(rule.filter)
+        self.remove(rule.filter)
+        self._added.insert(0, rule)
+        self._begin()
+
+    def remove(self, filter: str) -> bool:
+        """Take away the rule that was added with a filter; gives whether there was one."""
+        left = [each for each in self._added if each.filter != filter]
+        is_less = len(left) < len(self._added)
+        self._added = left
+        self._begin()
+        return is_less
+
+    def rule_of(self, place: int) -> ColoringRule | None:
+        """The rule that the exchange at a place of the index matches; None for none, or as long as it is not
+        known."""
+        if not self._rules:
+            return None
+        if self._asks_what_is_slow and len(self._index) > self._looked_at * MORE:
+            self._begin()
+        if place >= len(self._known) or self._known[place] == _UNSEEN:
+            self._look_at_block(place)
+        found = int(self._known[place])
+        if found == _OPEN:
+            found = self._ask(place)
+        return self._rules[found].rule if found >= 0 else None
+
+    def _begin(self) -> None:
+        """Look at every row anew."""
+        self._rules = [
+            _Compiled(rule, chosen)
+            for rule in self.rules
+            for chosen in (self._filter_of(rule),)
+            if chosen is not None
+        ]
+        self._asks_what_is_slow = any(SLOW in each.filter.fields for each in self._rules)
+        self._looked_at = len(self._index)
+        self._known = np.full(0, _UNSEEN, np.int16)
+
+    def _filter_of(self, rule: ColoringRule) -> Filter | None:
+        try:
+            return self._compile(rule.filter)
+        except FilterError:  # what is configured was tried when the screens began
+            return None
+
+    def _look_at_block(self, place: int) -> None:
+        """What the columns tell of the rows around a place."""
+        start = place - place % BLOCK
+        end = min(start + BLOCK, len(self._index))
+        if len(self._known) < end:
+            more = np.full(max(end, 2 * len(self._known)) - len(self._known), _UNSEEN, np.int16)
+            self._known = np.concatenate([self._known, more])
+        known = np.full(end - start, _UNSEEN, np.int16)
+        for at, (_, chosen) in enumerate(self._rules):
+            found = FilterColumns(self._index, start, end, chosen.slowness).masks(chosen)
+            is_left = known == _UNSEEN
+            known[is_left & found.certain] = at
+            known[is_left & found.possible & ~found.certain] = _OPEN
+        known[known == _UNSEEN] = _NONE
+        is_new = self._known[start:end] == _UNSEEN
+        self._known[start:end][is_new] = known[is_new]
+
+    def _ask(self, place: int) -> int:
+        """What the exchange itself says, unless the time of this frame is spent."""
+        now = time.monotonic()
+        if now - self._frame_began > FRAME_SECONDS:
+            self._frame_began, self._spent, self._is_behind = now, 0.0, False
+        if self._spent > SPENT_SECONDS:
+            if not self._is_behind:
+                self._is_behind = True
+                self.when_behind()
+            return _OPEN
+        exchange = self._exchange_at(place)
+        rules = () if exchange is None else enumerate(self._rules)
+        matching = (at for at, (_, chosen) in rules if exchange is not None and chosen.matches(exchange))
+        self._known[place] = found = next(matching, _NONE)
+        self._spent += time.monotonic() - now
+        return found
