@@ -31,7 +31,7 @@ _UNSEEN, _OPEN, _NONE = -3, -2, -1
 """Stand for a row that was not looked at, one that its exchange must answer for, and one without a rule."""
 
 
-class _Compiled(NamedTuple):
+class _CompiledRule(NamedTuple):
     rule: ColoringRule
     filter: Filter
 
@@ -100,7 +100,7 @@ class Coloring:
     def _begin(self) -> None:
         """Look at every row anew."""
         self._rules = [
-            _Compiled(rule, chosen)
+            _CompiledRule(rule, chosen)
             for rule in self.rules
             for chosen in (self._filter_of(rule),)
             if chosen is not None

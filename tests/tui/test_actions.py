@@ -131,7 +131,7 @@ def test_a_key_map_holds_for_keys_footer_and_help() -> None:
         "next-error": "n ctrl-n",
         "next-match": "N",
         "match-before": "ctrl-b",
-        "help": "H",
+        "help": "K",
     }
 
     assert clash(keys) is None
@@ -151,7 +151,7 @@ def test_a_key_map_holds_for_keys_footer_and_help() -> None:
             assert page.list_pane.cursor == 10
             rows = [row for _, rows in help_of(app.screen) for row in rows]
             assert ("n ctrl+n", "go to the next exchange with an error or fault") in rows
-            assert "next row" in await shown_after(pilot, "H")
+            assert "next row" in await shown_after(pilot, "K")
 
     asyncio.run(run())
 
