@@ -26,12 +26,27 @@ def keys_of(exchange: Exchange) -> Iterator[Key]:
     body = exchange.request.body()
     groups = exchange.groups
     if groups:
-        member = body.get("memberId")
+        members = list(_members_of(exchange)) or [exchange.client]
         for group in groups:
-            yield "member of", (group, member) if member else (group, exchange.client)
+            for member in members:
+                yield "member of", (group, member)
     producer = body.get("producerId", -1)
     if isinstance(producer, int) and producer >= 0:
         yield "producer", producer
+
+
+def _members_of(exchange: Exchange) -> Iterator[str]:
+    """The ids of the members that an exchange is about. A member that joins for the first time has none: the
+    answer gives it (KIP-394). Who leaves (KIP-345), or asks for offsets (KIP-848), stands in a list."""
+    for message in (exchange.request, exchange.response):
+        body = {} if message is None else message.body()
+        if body.get("memberId"):
+            yield body["memberId"]
+            return
+    body = {} if exchange.request is None else exchange.request.body()
+    for each in (*(body.get("members") or ()), *(body.get("groups") or ())):
+        if isinstance(each, dict) and each.get("memberId"):
+            yield each["memberId"]
 
 
 class Beside:

@@ -253,3 +253,15 @@ def test_the_screen_shows_what_followed_too() -> None:
             assert line.split()[1] == str(number)
 
     with_app(step, CAPTURES / "incidents" / "leader-killed.pcapng.gz", 160, 30)
+
+
+def test_the_story_of_a_member_has_how_it_got_its_id_and_how_it_left() -> None:
+    exchanges = list(read(CAPTURES / "basic-kafka43.pcapng"))
+    asked = next(each for each in exchanges if each.error == "MEMBER_ID_REQUIRED")
+    telling = Telling(next(iter(subjects_of(asked))).asked, DEFAULTS)
+    for each in exchanges:
+        telling.feed(each)
+    numbers = {row["line"].exchange for row in telling.rows()}
+    apis = [each.api for each in sorted(exchanges, key=lambda each: each.number) if each.number in numbers]
+    assert apis[:2] == ["JoinGroup", "JoinGroup"]
+    assert {"SyncGroup", "LeaveGroup"} <= set(apis)
