@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from textual.events import Event, InputEvent, Key, MouseDown, Paste
 from textual.screen import Screen
 from textual.timer import Timer
 
+from kdissect.analysis.catalogue import STATISTICS
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Feed
 from kdissect.feed.stories import Subject
@@ -53,7 +54,7 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
-from kdissect.tui.widgets.dialogs import Help
+from kdissect.tui.widgets.dialogs import Help, HelpPage
 
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
@@ -491,6 +492,22 @@ class Kdissect(Host):
             self.show_exchange(place)
         elif isinstance(self.screen, Page):
             self.screen.say(nothing_at(target))
+
+    @property
+    def tables(self) -> Sequence[str]:
+        return tuple(STATISTICS) if self.pages else ()
+
+    def show_table(self, name: str) -> None:
+        """Where another screen than that of facts shows it, that screen."""
+        pages = ((key, each) for key, each in self.pages.items() if isinstance(each, StatisticsPage))
+        facts = self.pages["facts"]
+        page = next((key for key, each in pages if each is not facts and name in each.names), "facts")
+        self.action_page(page)
+        if page == "facts" and isinstance(facts, FactsPage):
+            facts.show_table(name)
+
+    def show_help(self, topic: str) -> None:
+        self.push_screen(HelpPage(topic))
 
     def action_help(self) -> None:
         self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

@@ -360,6 +360,19 @@ class Host(QuietApp):
         """The exchange at a place of the index; None where it cannot be read, which is said."""
         raise NotImplementedError
 
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of the statistics that a screen shows."""
+        raise NotImplementedError
+
+    def show_table(self, name: str) -> None:
+        """Show the rows of one of :attr:`tables`."""
+        raise NotImplementedError
+
+    def show_help(self, topic: str) -> None:
+        """Show a page of the help."""
+        raise NotImplementedError
+
     def tell_story(self, subject: Subject) -> None:
         """Show the story of a subject."""
         raise NotImplementedError

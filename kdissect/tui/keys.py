@@ -22,6 +22,7 @@ from kdissect.settings.key_names import key_names
 from kdissect.settings.places import PLACES
 from kdissect.settings.words import WORDS
 from kdissect.tui.host import Host
+from kdissect.tui.named import leads_to, named_places
 
 
 def bindings_of(where: str) -> list[BindingType]:
@@ -85,6 +86,8 @@ _LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
 """What the palette lists after all else, in which order."""
 _CALLED = 1_000.0
 """More than for any text in which only the letters occur in that order."""
+_NAMED = 450.0
+"""A table, filter or page of this name comes after actions that are called so, and before all else."""
 _NOT_LISTED = ("palette",)
 
 
@@ -147,10 +150,22 @@ class Commands(Provider):
         if isinstance(app, Host):
             for at, target in enumerate(targets(query)):
                 yield Hit(1 - at / 10, f"Go to {target.words}", partial(app.go_to, target))
-        matcher = self.matcher(query)
+        matcher, is_called_so = self.matcher(query), False
+        others = []
         for command in self._commands():
             score = matcher.match(command.text)
             if query.strip() and is_called(command.name, query, command.label):
+                is_called_so = True
                 yield Hit(_CALLED + score, command.text, command.run, help=command.help)
             elif score > 0:
+                others.append((score, command))
+        if isinstance(app, Host) and app.is_open:
+            for place in named_places(app):
+                score = leads_to(place, query)
+                if score:
+                    is_called_so = True
+                    yield Hit(_NAMED * score, place.text, place.run)
+        for score, command in others:
+            # Letters far from each other are a guess, of use only where nothing is called so.
+            if not is_called_so or query.strip().lower() in command.text.lower():
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)

@@ -16,10 +16,13 @@ from kdissect.analysis.fold import SECOND
 from kdissect.settings.actions import ACTIONS, IDS, actions_of
 from kdissect.settings.key_names import clash, key_names
 from kdissect.settings.places import PAGE_KEYS, PAGES, PLACES
+from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.keys import Commands, help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.facts import FactsPage
+from kdissect.tui.widgets.dialogs import HelpPage
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
@@ -318,5 +321,45 @@ def test_the_palette_finds_them_so() -> None:
             first = max(found, key=lambda hit: hit.score)
             assert str(first.text).startswith(("Show Topics", "Show Groups"))
             assert len(found) > 2  # others have the letters
+
+    asyncio.run(run())
+
+
+async def hits(app: Kdissect, typed: str) -> list[str]:
+    """What the palette finds, the best first."""
+    found = [hit async for hit in Commands(app.screen).search(typed)]
+    return [str(hit.text) for hit in sorted(found, key=lambda hit: -hit.score)]
+
+
+def test_the_palette_leads_to_tables_filters_and_pages_of_the_help_by_their_names() -> None:
+    async def run() -> None:
+        app = app_of(ERRORS, remembered=Remembered(named={"mymeta": "api == Metadata"}))
+        async with running(app) as pilot:
+            assert (await hits(app, "mymeta"))[0] == "Filter mymeta: api == Metadata"
+            assert (await hits(app, "help filter"))[0].startswith("Help filter")
+            assert "Help spark" in (await hits(app, "spark"))[0]
+            await command(pilot, "exposure")
+            facts = app.pages["facts"]
+            assert isinstance(facts, FactsPage)
+            assert (app.screen, facts.chosen) == (facts, "exposure")
+            assert facts.tables.row(facts.tables_pane.cursor)["name"] == "exposure"
+            await command(pilot, "table versions")
+            assert facts.chosen == "versions"
+            await command(pilot, "table srt")
+            assert app.screen is app.pages["latency"]  # which shows this table
+            await command(pilot, "mymeta")
+            assert (app.screen, app.shown.text) == (app.pages["exchanges"], "api == Metadata")
+            await command(pilot, "help spark")
+            assert isinstance(app.screen, HelpPage)
+
+    asyncio.run(run())
+
+
+def test_letters_that_only_occur_find_nothing_where_a_word_does() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            assert all("expo" in text.lower() for text in await hits(app, "expos"))
 
     asyncio.run(run())

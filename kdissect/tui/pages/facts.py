@@ -242,6 +242,16 @@ class FactsPage(StatisticsPage):
     def first_pane(self) -> VirtualTable:
         return self.tables_pane
 
+    def on_mount(self) -> None:
+        self.tables_pane.cursor = self._names.index(self.chosen)
+
+    def show_table(self, name: str) -> None:
+        """Show the rows of a statistic, now or when this screen is made."""
+        if self.is_mounted:
+            self.tables_pane.go_to(self._names.index(name))
+        else:
+            self.chosen = name
+
     def asked(self) -> Asked:
         return (self.chosen,)
 
