@@ -174,6 +174,15 @@ ACTIONS: tuple[Action, ...] = (
         "go to the previous exchange of this connection",
         "next_of_connection(-1)",
     ),
+    _A(
+        "jump-back",
+        "exchanges",
+        "alt+left ctrl+o",
+        "Jump back",
+        "back to where the last jump led away from",
+        "jump(-1)",
+    ),
+    _A("jump-forward", "exchanges", "alt+right", "Jump forward", "forward again after that", "jump(1)"),
     _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
     _A(
         "times",

@@ -58,6 +58,8 @@ WORDS: Mapping[str, str] = {
     "connection": "stream tcp follow this",
     "next-of-connection": "stream tcp conversation same following",
     "before-of-connection": "stream tcp conversation same previous",
+    "jump-back": "history return previous position undo",
+    "jump-forward": "history next position redo",
     "only-this": "equals filter value",
     "not-this": "exclude without",
     "and-this": "narrow more",

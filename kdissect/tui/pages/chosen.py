@@ -308,6 +308,10 @@ class SplitPage(ChosenPage):
     def list_pane(self) -> VirtualTable:
         return self.query_one("#list", VirtualTable)
 
+    def leap_to(self, row: int) -> None:
+        """Go to a row of the list that may be far from the cursor."""
+        self.list_pane.go_to(row)
+
     @property
     def panes(self) -> DetailPanes:
         return self.query_one(DetailPanes)

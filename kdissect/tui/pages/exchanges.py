@@ -34,6 +34,7 @@ from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from kdissect.tui.trail import Trail
 from kdissect.tui.widgets import bad_marks, status
 from kdissect.tui.widgets.bad_marks import BadMarks
 from kdissect.tui.widgets.dialogs import Choose, Pick
@@ -65,6 +66,8 @@ class ExchangesPage(SplitPage):
         """The filter with which it is sought: with another one it is not sought any more."""
         self._reference: int | None = None
         """The exchange that times count from, by its number; None for the start."""
+        self._trail = Trail()
+        """Where jumps led away from."""
         self._going_on: Mapping[int, Connection] = {}
         """By what it was said why there is nothing."""
 
@@ -235,7 +238,14 @@ class ExchangesPage(SplitPage):
         self.uncover(place)
         row = self.rows.row_of(place)
         if row is not None:
-            self.list_pane.go_to(row)
+            self.leap_to(row)
+
+    def leap_to(self, row: int) -> None:
+        """The same; a key leads back."""
+        here = self.chosen_place()
+        if here is not None and row != self.list_pane.cursor:
+            self._trail.leave(here)
+        self.list_pane.go_to(row)
 
     @property
     def order_of_list(self) -> tuple[str, bool]:
@@ -325,15 +335,29 @@ class ExchangesPage(SplitPage):
             self.say("no exchange with an error or fault " + ("after this" if step > 0 else "before this"))
         else:
             self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
-            self.list_pane.go_to(row)
+            self.leap_to(row)
 
     def action_next_of_connection(self, step: int) -> None:
         row = self.rows.next_of_connection(self.list_pane.cursor, step)
         if row is not None:
-            self.list_pane.cursor = row
+            self.leap_to(row)
         elif len(self.rows):
             where = "after" if step > 0 else "before"
             self.say(f"no exchange of this connection {where} this one is in the list")
+
+    def action_jump(self, step: int) -> None:
+        """Go back to where the last jump led away from (-1), or forward again (1)."""
+        here = self.chosen_place()
+        if here is None:
+            return
+        place = self._trail.back(here) if step < 0 else self._trail.forward(here)
+        if place is None:
+            self.say(f"there is no jump to go {'back' if step < 0 else 'forward'} to")
+            return
+        self.uncover(place)
+        row = self.rows.row_of(place)
+        if row is not None:
+            self.list_pane.go_to(row)
 
     def action_sort(self) -> None:
         column = self._column()

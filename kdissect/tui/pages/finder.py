@@ -80,7 +80,7 @@ class Finder:
         if row is not None:
             if row == page.list_pane.cursor and page.panes.detail is not None:
                 self.show_match(page.panes.detail)
-            page.list_pane.go_to(row)
+            page.leap_to(row)
             page.tell_status()
         elif search.reason is not None:
             page.say(search.reason)

@@ -472,3 +472,37 @@ def test_where_there_is_no_error_but_a_fault_it_leads_there() -> None:
         path = Detail(each, Options()).path_to_error()
         assert path
         assert path[-1].fault is not None
+
+
+def test_keys_lead_back_to_where_jumps_led_away_from_and_forward_again() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "j")
+        start = page.list_pane.cursor
+        await press(pilot, "e")
+        first = page.list_pane.cursor
+        await press(pilot, "e")
+        second = page.list_pane.cursor
+        assert start < first < second
+        await press(pilot, "alt+left")
+        assert page.list_pane.cursor == first
+        await press(pilot, "ctrl+o")
+        assert page.list_pane.cursor == start
+        assert "no jump to go back to" in await shown_after(pilot, "alt+left")
+        await press(pilot, "alt+right", "alt+right")
+        assert page.list_pane.cursor == second
+        await press(pilot, "alt+left", "j", "e", "alt+left")  # from another row, somewhere else
+        assert page.list_pane.cursor == first + 1
+        assert "no jump to go forward to" not in await shown_after(pilot, "alt+right")
+
+    with_page(step)
+
+
+def test_the_way_back_leads_to_a_row_that_the_filter_hides() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "e")
+        app.shown.write("api == ApiVersions")
+        await settle(pilot)
+        await press(pilot, "alt+left")
+        assert page.list_pane.cursor == 0
+
+    with_page(step)
