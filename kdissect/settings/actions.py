@@ -123,6 +123,22 @@ ACTIONS: tuple[Action, ...] = (
         "colour all rows with the value of this field or column",
         "color",
     ),
+    _A(
+        "mark-below",
+        "exchanges",
+        "shift+down",
+        "Mark down",
+        "mark this exchange and the one below",
+        "mark_on(1)",
+    ),
+    _A(
+        "mark-above",
+        "exchanges",
+        "shift+up",
+        "Mark up",
+        "mark this exchange and the one above",
+        "mark_on(-1)",
+    ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
     _A(

@@ -72,6 +72,8 @@ WORDS: Mapping[str, str] = {
     "mark-shown": "bookmark star flag select everything",
     "reference": "time zero relative since set",
     "only-marked": "bookmarks starred flagged",
+    "mark-below": "range several bookmark next",
+    "mark-above": "range several bookmark previous",
     "next-mark": "bookmark starred flagged",
     "color": "colorize coloring rules highlight paint",
     "comment": "note annotate",

@@ -11,6 +11,8 @@ class Marks:
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         """Of the marked exchanges."""
+        self._before_all: set[int] | None = None
+        """Those that were marked before :meth:`toggle_all` marked others."""
         self.comments: dict[int, str] = {}
         """What was written here; never empty."""
         self.unsaved: set[int] = set()
@@ -25,10 +27,15 @@ class Marks:
 
     def toggle_all(self, numbers: Collection[int]) -> bool:
         """Mark exchanges, or take their marks away if all of them have one; gives whether they are marked
-        now."""
+        now. Right after they were marked so, the marks are again those of before."""
+        before, self._before_all = self._before_all, None
         if self.numbers.issuperset(numbers):
-            self.numbers.difference_update(numbers)
+            if before is not None and before | set(numbers) == self.numbers:
+                self.numbers = before
+            else:
+                self.numbers.difference_update(numbers)
             return False
+        self._before_all = set(self.numbers)
         self.numbers.update(numbers)
         return True
 

@@ -47,6 +47,14 @@ def test_all_are_marked_and_only_if_all_are_they_lose_their_marks() -> None:
     assert marks.numbers == {3, 9}
 
 
+def test_marking_all_can_be_taken_back() -> None:
+    marks = Marks()
+    marks.toggle(3)
+    assert marks.toggle_all([2, 3, 4])
+    assert not marks.toggle_all([2, 3, 4])
+    assert marks.numbers == {3}  # which was marked before
+
+
 def test_their_filter_has_ranges() -> None:
     marks = Marks()
     assert marks.filter() == ""

@@ -37,6 +37,6 @@ def test_the_oldest_are_forgotten() -> None:
     for place in range(MOST + 10):
         trail.leave(place)
     found: list[int] = []
-    while (place := trail.back(found[-1] if found else -1)) is not None:
-        found.append(place)
+    while (left := trail.back(found[-1] if found else -1)) is not None:
+        found.append(left)
     assert found == list(range(MOST + 9, 9, -1))

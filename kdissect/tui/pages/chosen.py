@@ -308,6 +308,15 @@ class SplitPage(ChosenPage):
     def list_pane(self) -> VirtualTable:
         return self.query_one("#list", VirtualTable)
 
+    def action_mark_on(self, step: int) -> None:
+        """Mark the exchange, and the one below (1) or above (-1) it, to which the cursor goes."""
+        for moves in (0, step):
+            self.list_pane.action_move(moves)
+            number = self.chosen_number
+            if number is not None:
+                self.kdissect.marks.numbers.add(number)
+        self.marks_changed()
+
     def leap_to(self, row: int) -> None:
         """Go to a row of the list that may be far from the cursor."""
         self.list_pane.go_to(row)

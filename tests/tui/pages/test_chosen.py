@@ -87,6 +87,18 @@ def test_marks_are_shown_filtered_by_and_gone_to() -> None:
     with_app(step)
 
 
+def test_keys_mark_one_row_after_the_other() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app, page = app_and_page(pilot)
+        await press(pilot, "j", "shift+down", "shift+down")
+        assert page.list_pane.cursor == 3
+        assert app.marks.numbers == {2, 3, 4}
+        await press(pilot, "g", "shift+up")  # there is none above
+        assert app.marks.numbers == {1, 2, 3, 4}
+
+    with_app(step)
+
+
 def test_all_that_is_shown_is_marked_at_once() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app, page = app_and_page(pilot)
