@@ -140,6 +140,7 @@ ACTIONS: tuple[Action, ...] = (
         "mark_on(-1)",
     ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
+    _A("differences", "exchanges", "D", "Differences", "how the two marked exchanges differ", "differences"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
     _A(
         "copy",

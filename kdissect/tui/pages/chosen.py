@@ -23,15 +23,17 @@ from kdissect.feed.saving import (
     save,
 )
 from kdissect.filter.errors import FilterError
+from kdissect.present.compared import compared
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
+from kdissect.tui.colors import alarm_color
 from kdissect.tui.copying import FORMS as COPY_FORMS
 from kdissect.tui.copying import copied, told, why_not_copied, wireshark_command
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.dialogs import Ask, Choose
+from kdissect.tui.widgets.dialogs import Ask, Choose, ComparedExchanges
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
@@ -98,6 +100,21 @@ class ChosenPage(Page):
         self.marks_changed()
         are = "is" if len(numbers) == 1 else "are"
         self.say(f"{plural(len(numbers), 'exchange')} {are} {what}; {len(marks.numbers):,} marked")
+
+    def action_differences(self) -> None:
+        """Show how two exchanges differ: the marked ones, or the marked one and that under the cursor."""
+        numbers = sorted({*self.kdissect.marks.numbers})
+        if len(numbers) == 1 and self.chosen_number is not None:
+            numbers = [*numbers, self.chosen_number]
+        if len(numbers) != 2 or numbers[0] == numbers[1]:
+            self.say(f"mark two exchanges with m, or one and go to the other; {len(numbers):,} marked")
+            return
+        places = [self.kdissect.place_of(number) for number in numbers]
+        first, second = (None if place is None else self.kdissect.exchange_at(place) for place in places)
+        if first is not None and second is not None:
+            title = f"- only in No. {numbers[0]}   + only in No. {numbers[1]}"
+            lines = compared(first, second, self.kdissect.options)
+            self.app.push_screen(ComparedExchanges(title, lines, alarm_color(self.app)))
 
     def action_only_marked(self) -> None:
         wanted, shown = self.kdissect.marks.filter(), self.kdissect.shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kdissect.help import TOPICS, page, title
+from kdissect.present.compared import FIRST, LEFT_OUT, SAME, SECOND, ComparedLine
 from kdissect.present.help_tables import HELP_TABLES
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
@@ -173,6 +174,34 @@ class Help(Dialog[None]):
 
     def action_topics(self) -> None:
         self.app.push_screen(HelpTopics())
+
+
+class ComparedExchanges(Dialog[None]):
+    """Two exchanges line by line."""
+
+    DEFAULT_CSS = """
+    ComparedExchanges { align: center middle; }
+    ComparedExchanges VerticalScroll { width: 98%; height: 95%; background: $panel; border: round $primary;
+        border-title-color: $foreground; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = HelpPage.BINDINGS
+
+    def __init__(self, title: str, lines: Iterable[ComparedLine], alarm: str) -> None:
+        """:param alarm: the colour of lines of the first alone."""
+        super().__init__()
+        self._title, self._lines, self._alarm = title, tuple(lines), alarm
+
+    def compose(self) -> ComposeResult:
+        looks = {FIRST: self._alarm, SECOND: "bold", LEFT_OUT: "italic", SAME: ""}
+        with VerticalScroll() as scroll:
+            scroll.border_title = self._title
+            text = Text("\n").join(
+                Text(f"{sign} {line}", looks[sign], no_wrap=False) for sign, line in self._lines
+            )
+            yield LegibleText(text)
+
+    def action_scroll(self, where: str) -> None:
+        getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
 
 
 class Choose(Dialog[str | None]):

@@ -99,6 +99,25 @@ def test_keys_mark_one_row_after_the_other() -> None:
     with_app(step)
 
 
+def test_two_exchanges_are_compared_line_by_line() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        _, page = app_and_page(pilot)
+        assert "mark two exchanges with m" in await shown_after(pilot, "D")
+        await press(pilot, "m", "j")
+        text = await shown_after(pilot, "D")
+        assert "- only in No. 1   + only in No. 2" in text
+        assert "-   request: 42 bytes" in text
+        assert "- Exchange 1: " in text
+        assert "+ Exchange 2: " in text
+        await press(pilot, "escape", "m", "j")
+        assert "- only in No. 1   + only in No. 2" in await shown_after(pilot, "D")  # not the cursor's
+        await press(pilot, "q", "m")
+        assert "3 marked" in await shown_after(pilot, "D")
+        assert page.kdissect.marks.numbers == {1, 2, 3}
+
+    with_app(step)
+
+
 def test_all_that_is_shown_is_marked_at_once() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app, page = app_and_page(pilot)
