@@ -26,10 +26,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+import numpy as np
+
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, Feed, read_exchange
 from kdissect.feed.beside import Here, Process, Shared, Worker
 from kdissect.feed.decoder import Decoded
+from kdissect.feed.index import Places
 from kdissect.feed.rows import TextNumbers
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
@@ -61,6 +64,8 @@ value are not the bytes but words for them; a header tells the schema of key or 
 _LINE = Struct(f"<IIIIIIqqiiiHHBB{KEY_BYTES}s{VALUE_BYTES}s")
 LINE_BYTES = _LINE.size
 assert LINE_BYTES == 256
+_PLACE_BYTES = 4
+"""The first of a line."""
 
 _INT32 = (1 << 31) - 1
 
@@ -111,6 +116,16 @@ def read_lines(descriptor: int, start: int, count: int) -> list[RecordLine]:
         line._replace(key=line.key[: line.key_length], value=line.value[: line.value_length])
         for line in lines
     ]
+
+
+def read_places(descriptor: int, start: int, count: int) -> Places:
+    """The places of exchanges in the index that lines from a place on have.
+
+    :raises OSError: it cannot be read.
+    """
+    data = read_at(descriptor, count * LINE_BYTES, start * LINE_BYTES)
+    lines = np.frombuffer(data[: len(data) - len(data) % LINE_BYTES], np.uint8).reshape(-1, LINE_BYTES)
+    return lines[:, :_PLACE_BYTES].copy().view("<u4")[:, 0].astype(np.uint32)
 
 
 class RecordLines:
@@ -334,6 +349,13 @@ class ListedRecords:
         :raises OSError: they cannot be read.
         """
         return read_lines(self._file.fileno(), start, count)
+
+    def places(self, start: int, count: int) -> Places:
+        """The places of exchanges in the index that lines have, of those that were told to be there.
+
+        :raises OSError: they cannot be read.
+        """
+        return read_places(self._file.fileno(), start, count)
 
     def close(self) -> None:
         """Stop, and let go of everything."""

@@ -23,6 +23,7 @@ import numpy as np
 from kdissect.exchange import Exchange
 from kdissect.feed.asking import Asker
 from kdissect.feed.index import Index, Places
+from kdissect.feed.records import said
 from kdissect.feed.rows import TEXT_FIELDS
 from kdissect.filter.checks import as_bytes
 from kdissect.filter.masks import Mask
@@ -31,7 +32,7 @@ from kdissect.model import Node
 from kdissect.present.branch import holds_bytes, may_hide
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options
-from kdissect.present.records import record_rows
+from kdissect.present.records import Address, addressed_rows, record_rows
 from kdissect.protocol import apis
 from kdissect.protocol.definition import FieldDefinition
 from kdissect.protocol.errors import error_name
@@ -202,6 +203,23 @@ class Pattern:
         return isinstance(data, bytes) and self._compiled.search(data) is not None
 
 
+class RecordPattern(Pattern):
+    """The same in records: in the bytes of key, value and headers, and in what is shown instead of bytes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordPattern, (self.text, self._options)
+
+    def matches(self, exchange: Exchange) -> bool:
+        """Whether it occurs in a record of an exchange."""
+        return next(self.addresses(exchange), None) is not None
+
+    def addresses(self, exchange: Exchange) -> Iterator[Address]:
+        """Those records of an exchange in which it occurs."""
+        for address, row in addressed_rows(exchange, self._options):
+            if any(map(self._is_in_value, (*_values(row), said(row, "key"), said(row, "value")))):
+                yield address
+
+
 def _values(row: dict[str, Any]) -> Iterator[object]:
     yield row["key"]
     yield row["value"]
@@ -249,11 +267,14 @@ def _regex(pattern: str) -> _Compiled:
 
 
 class ListSearch:
-    """Which exchanges have it. Only those on the way to the next match are asked."""
+    """Which exchanges have it. Only those on the way to the next match are asked.
 
-    def __init__(self, pattern: Pattern, index: Index, asker: Asker) -> None:
+    :param has_texts: whether it may occur in the texts of the list too.
+    """
+
+    def __init__(self, pattern: Pattern, index: Index, asker: Asker, *, has_texts: bool = True) -> None:
         self.pattern = pattern
-        self._index, self._asker = index, asker
+        self._index, self._asker, self._has_texts = index, asker, has_texts
         self._hit: Mask = np.zeros(0, np.bool_)
         self._asked: Mask = np.zeros(0, np.bool_)
         self._texts: Mask = np.zeros(0, np.bool_)
@@ -262,7 +283,10 @@ class ListSearch:
 
     def next(self, view: Places, row: int, step: int) -> int | None:
         """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
-        is not known: then :attr:`is_going_on`."""
+        is not known: then :attr:`is_going_on`.
+
+        :param view: the place of each row; rows in succession may share one.
+        """
         self._look_at_texts()
         places = view[row + 1 :] if step > 0 else view[:row][::-1]
         hits, open_ = self._hit[places], ~self._asked[places]
@@ -272,7 +296,8 @@ class ListSearch:
             return row + 1 + first_hit if step > 0 else row - 1 - first_hit
         if first_open < len(places) and not self.is_going_on:
             self._asker.ask(self.pattern)
-            self._asker.add(places[first_open : first_hit + 1][open_[first_open : first_hit + 1]])
+            asked = places[first_open : first_hit + 1][open_[first_open : first_hit + 1]]
+            self._asker.add(asked[np.flatnonzero(np.diff(asked, prepend=-1))])
         return None
 
     @property
@@ -298,13 +323,13 @@ class ListSearch:
     def _look_at_texts(self) -> None:
         """Find the rows whose texts have it, and those of rows that are new."""
         texts, known = self._index.texts, len(self._texts)
-        if known < len(texts):
+        if self._has_texts and known < len(texts):
             found = np.fromiter(map(self.pattern.is_in, texts[known:]), np.bool_, len(texts) - known)
             self._texts = np.concatenate((self._texts, found))
         start, end = len(self._hit), len(self._index)
         if start < end:
             hit = np.zeros(end - start, np.bool_)
-            for name in TEXT_FIELDS:
+            for name in TEXT_FIELDS if self._has_texts else ():
                 hit |= self._texts[self._index.column(name, start, end)]
             self._hit = np.concatenate((self._hit, hit))
             self._asked = np.concatenate((self._asked, hit))

@@ -300,6 +300,16 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _A("copy", "records", "y", "Copy", "copy value, key, headers, record as JSON, hex", "copy", True),
     _A("times", "records", "t", "Times", "times: UTC, of day, since the epoch", "times"),
+    _A(
+        "search",
+        "records",
+        "ctrl+f",
+        "Search",
+        "search keys, values and headers: text, hex, /regex/",
+        "search",
+    ),
+    _A("next-match", "records", "n", "Next match", "next record with a match", "match(1)"),
+    _A("match-before", "records", "N", "Previous match", "previous record with a match", "match(-1)"),
     # -- the ladder
     _A(
         "ladder",
@@ -371,7 +381,7 @@ ACTIONS: tuple[Action, ...] = (
     _A("page-down", "text", "pagedown", "Page down", "a screen of lines down", "page_down"),
     _A("first", "text", "g home", "First", "first line", "scroll_home"),
     _A("last", "text", "G end", "Last", "last line", "scroll_end"),
-    _A("open", "text", "enter", "Into", "go to it in the exchange's tree, and its bytes", "choose"),
+    _A("open", "text", "enter", "Into", "show its exchanges; of a record, its bytes", "choose"),
     # -- the time line
     _A("earlier", "time", "left h", "Earlier", "a moment earlier", "move(-1)", True),
     _A("later", "time", "right l", "Later", "a moment later", "move(1)", True),

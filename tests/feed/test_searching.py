@@ -15,10 +15,10 @@ from kdissect import read
 from kdissect.exchange import Exchange
 from kdissect.feed.asking import Answers
 from kdissect.feed.index import Places
-from kdissect.feed.searching import ListSearch, Pattern, TreeWords
+from kdissect.feed.searching import ListSearch, Pattern, RecordPattern, TreeWords
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options
-from kdissect.present.records import record_rows
+from kdissect.present.records import addressed_rows, record_rows
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
 from tests.kafka import Talk, request
@@ -187,3 +187,31 @@ def test_what_is_no_word_may_be_anywhere() -> None:
     for text in ("/qqqq/", "qqqq: 1", '"qqqq"'):
         assert TreeWords(text, Pattern(text, Options()).is_in).may_be_in(exchange.request)
     assert not TreeWords("qqqq", Pattern("qqqq", Options()).is_in).may_be_in(exchange.request)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("key-3", 45), ("KEY-", 675), ("6b 65 79 2d 33", 45), ("/y-[45]$/", 90)]
+)
+def test_records_are_found_by_what_is_in_them(text: str, found: int) -> None:
+    pattern = pickle.loads(pickle.dumps(RecordPattern(text, OPTIONS)))
+    total = 0
+    for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+        rows = dict(addressed_rows(exchange, OPTIONS))
+        here = list(pattern.addresses(exchange))
+        assert pattern.matches(exchange) is bool(here)
+        assert here == [at for at, row in rows.items() if _has(row, pattern)]
+        total += len(here)
+    assert total == found
+
+
+def _has(row: dict[str, object], pattern: Pattern) -> bool:
+    headers = row["headers"]
+    assert isinstance(headers, tuple)
+    parts = [row["key"], row["value"], *(each for header in headers for each in header)]
+    texts = (each.decode("latin-1") if isinstance(each, bytes) else each for each in parts)
+    return any(isinstance(each, str) and pattern.is_in(each) for each in texts)
+
+
+def test_secrets_in_records_are_not_found(tmp_path: Path) -> None:
+    exchanges = list(read(write_capture(tmp_path / "c.pcapng", *secret_talks())))
+    assert not any(RecordPattern(SECRET, OPTIONS).matches(each) for each in exchanges)

@@ -100,6 +100,16 @@ class Listing(Protocol):
         :raises OSError: they cannot be read.
         """
 
+    def places(self, start: int, count: int) -> Places:
+        """The places of their exchanges in the index.
+
+        :raises OSError: they cannot be read.
+        """
+
+
+_PLACES_AT_ONCE = 1 << 14
+"""Lines whose places are read at a time."""
+
 
 class RecordRows:
     """The list, and what is still to be done for it."""
@@ -132,6 +142,8 @@ class RecordRows:
         self._seen = 0
         """Pages that were looked at for it, beside the last."""
         self._pages: dict[int, list[RecordLine]] = {}
+        self._places: Places = np.zeros(0, np.uint32)
+        """Of the exchanges of rows, as far as somebody asked."""
         self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
         """Which rows of the index were taken in."""
         self._waiting = np.zeros(0, np.uint32)
@@ -212,6 +224,18 @@ class RecordRows:
                 del self._pages[next(iter(self._pages))]
             self._pages[number] = page
         return page[at] if at < len(page) else None
+
+    def places(self) -> Places:
+        """The places of the exchanges of all rows; fewer where they cannot be read."""
+        parts = [self._places]
+        try:
+            for start in range(len(self._places), self._count, _PLACES_AT_ONCE):
+                parts.append(self._records.places(start, min(_PLACES_AT_ONCE, self._count - start)))
+        except OSError:
+            pass
+        if len(parts) > 1:
+            self._places = np.concatenate(parts)
+        return self._places
 
     def is_relative(self, row: int) -> bool:
         """Whether the offset of a row is counted from the first of its batch: what the broker made of it is

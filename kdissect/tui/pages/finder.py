@@ -12,6 +12,8 @@ from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.widgets.dialogs import Ask
 
 POLL_SECONDS = 0.05
+HINT = "text, hex as de ad be ef, or a regex as /or.ers/"
+"""What may be typed."""
 
 
 class Finder:
@@ -34,8 +36,7 @@ class Finder:
         if self._asker is None:
             self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
         self._asker.start()
-        hint = "text, hex as de ad be ef, or a regex as /or.ers/"
-        self._page.app.push_screen(Ask("Search", hint), self._begin)
+        self._page.app.push_screen(Ask("Search", HINT), self._begin)
 
     def _begin(self, text: str | None) -> None:
         if text is None or self._asker is None:

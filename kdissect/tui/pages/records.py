@@ -25,6 +25,7 @@ from kdissect.tui.copying import told
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import BACK, Page
+from kdissect.tui.pages.record_finder import RecordFinder
 from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
@@ -69,6 +70,7 @@ class RecordsPage(Page, PanesScreen):
         """What was listed by."""
         self._said = ""
         """About the list, last."""
+        self.finder = RecordFinder(self)
         self._steps: Timer | None = None
         self._rest: Timer | None = None
 
@@ -84,6 +86,7 @@ class RecordsPage(Page, PanesScreen):
         self.table.focus()
 
     def on_unmount(self) -> None:
+        self.finder.close()
         if self._records is not None:
             self._records.close()
 
@@ -113,6 +116,7 @@ class RecordsPage(Page, PanesScreen):
         wanted = (app.shown.chosen, app.shown.is_on)
         if wanted != self._filter:
             self._filter = wanted
+            self.finder.stop()
             rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
         rows.take(app.shown.places)
@@ -154,6 +158,11 @@ class RecordsPage(Page, PanesScreen):
             self._said = text
             self.say(text)
 
+    def tell_again(self) -> None:
+        """Say what is listed, in the place of what was said since."""
+        self._said = ""
+        self._say_count()
+
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
         self._rest_at(event.row)
@@ -178,7 +187,7 @@ class RecordsPage(Page, PanesScreen):
     def is_at_rest(self) -> bool:
         """Whether all is listed, and the record under the cursor is the one that is shown."""
         rows = self.rows
-        if rows is None or rows.is_busy:
+        if rows is None or rows.is_busy or self.finder.is_going_on:
             return rows is None
         return (self.record is not None) if len(rows) else self.record is None
 
@@ -212,6 +221,7 @@ class RecordsPage(Page, PanesScreen):
             return
         self.record = row
         self.pane.show(lines)
+        self.show_match()
         if form != self.rows.form:  # it was switched meanwhile
             self._lay_out(row, self.rows.form)
 
@@ -223,6 +233,15 @@ class RecordsPage(Page, PanesScreen):
     def _laid_out(self, row: dict[str, Any], lines: list[TextLine]) -> None:
         if row is self.record:
             self.pane.show(lines, stay=True)
+
+    def show_match(self) -> None:
+        """Show what was searched for in the record that is shown, if it is there."""
+        if self.finder.pattern is not None:
+            self.pane.seek(self.finder.pattern.is_in)
+
+    def say_next(self, text: str) -> None:
+        """Write it when the cursor has moved, which tells what is listed."""
+        self.call_after_refresh(self.say, text)
 
     # -- keys -----------------------------------------------------------------------------------------
 
@@ -283,6 +302,7 @@ class RecordsPage(Page, PanesScreen):
         """Filter by the column under the cursor; by default, the key."""
         rows, line = self.rows, self._shown_line
         if rows is None or line is None or self.record is None:
+            self.say("there is no record")
             return
         exchange = self.kdissect.exchange_at(line.place)
         if exchange is None:
@@ -298,6 +318,12 @@ class RecordsPage(Page, PanesScreen):
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
+
+    def action_search(self) -> None:
+        self.finder.ask()
+
+    def action_match(self, step: int) -> None:
+        self.finder.go(step)
 
     def action_tell(self, kind: str) -> None:
         """Tell who wrote the offset of this record, and who fetched it."""

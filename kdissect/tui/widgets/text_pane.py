@@ -62,6 +62,13 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
         if not stay:
             self.scroll_to(y=0, animate=False, immediate=True)
 
+    def seek(self, is_in: Callable[[str], bool]) -> None:
+        """Go to the first line with something, unless it can be seen."""
+        found = next((at for at, (_, text) in enumerate(self._broken) if is_in(text)), 0)
+        height = self.scrollable_content_region.height
+        if not self.scroll_offset.y <= found < self.scroll_offset.y + height:
+            self.scroll_to(y=max(0, found - height // 3), animate=False, immediate=True)
+
     @property
     def columns(self) -> int:
         """Cells of a line, beside the scroll bar."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kdissect.feed.batches import Ended
+from kdissect.feed.index import Places
 from kdissect.feed.records import (
     ASK_EXCHANGES,
     IS_RELATIVE,
@@ -40,6 +41,10 @@ class Answers:
     def lines(self, start: int, count: int) -> list[RecordLine]:
         self.reads.append((start, count))
         return [self.line._replace(record=start + at) for at in range(count)]
+
+    def places(self, start: int, count: int) -> Places:
+        self.reads.append((start, count))
+        return np.full(count, self.line.place, np.uint32)
 
     def close(self) -> None: ...
 
@@ -250,3 +255,16 @@ def test_of_json_that_is_cut_the_beginning_stands_without_quotes_too() -> None:
     rows._grow(1)
     titles = [heading.title for heading in rows.headings(120)]
     assert rows.cells(0, 120)[titles.index("Value")] == '{"a": "' + "x" * 50 + "…"
+
+
+def test_the_places_of_rows_are_read_once() -> None:
+    rows, answers = rows_of(8)
+    rows.take(all_places(8))
+    rows.step()
+    for count in (100, 100, 150):
+        answers.waiting = [FoundRecords(rows._generation, count, 0, [])]
+        rows.step()
+        assert len(rows.places()) == count
+    assert answers.reads == [(0, 100), (100, 50)]
+    rows.begin(None)
+    assert len(rows.places()) == 0
