@@ -13,7 +13,7 @@ from kdissect.cli.config import load_config
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.screen_settings import known_theme
 from kdissect.cli.sides import ComparedFile, kept_report
-from kdissect.cli.terminals import can_draw_screens
+from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colours
 from kdissect.insight.difference import Difference
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.screens import WENT_BACK
@@ -46,6 +46,7 @@ def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapp
 
     from kdissect.tui.comparison import WORDS, ComparedCapture, Comparison
 
+    heed_terminals_without_colours()
     paths = given["before"], given["after"]
     before, after = (
         ComparedCapture(

@@ -26,7 +26,7 @@ from kdissect.cli.exit_codes import DONE
 from kdissect.cli.inputs import MORE_FILES, PORTS, listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_options
 from kdissect.cli.screen_settings import settings_of
-from kdissect.cli.terminals import can_draw_screens
+from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colours
 from kdissect.cli.tls_keys import Keys, key_options, keys_of
 from kdissect.model import CaptureError
 
@@ -82,6 +82,7 @@ def command(
     if "-" in paths and len(paths) > 1:
         raise Wrong("the screens take standard input (-) alone, without other files")
     _require_screen(paths)
+    heed_terminals_without_colours()
     if not paths:
         live_in_own_home()
     options, config, chosen_theme = settings_of(theme, filter, show_secrets, capturing)
