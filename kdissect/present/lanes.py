@@ -112,17 +112,19 @@ class TimePart(NamedTuple):
     """Of the statistic ``latency``, without ``_sum_ns``."""
     sign: str
     words: str
+    brief: str
+    """The words of a legend."""
 
 
 PARTS = (
-    TimePart("request_transfer", "▸", "the request came"),
-    TimePart("behind", "▒", "waiting behind another request"),
-    TimePart("throttle", "▓", "held back for a quota"),
-    TimePart("network", "·", "network"),
-    TimePart("wait", "┄", "long poll, as asked"),
-    TimePart("broker", "█", "the broker worked"),
-    TimePart("unknown", "▤", "worked or waited as asked"),
-    TimePart("response_transfer", "◂", "the answer came"),
+    TimePart("request_transfer", "▸", "the request came", "request came"),
+    TimePart("behind", "▒", "waiting behind another request", "behind another"),
+    TimePart("throttle", "▓", "held back for a quota", "quota"),
+    TimePart("network", "·", "network", "network"),
+    TimePart("wait", "┄", "long poll, as asked", "long poll"),
+    TimePart("broker", "█", "the broker worked", "broker worked"),
+    TimePart("unknown", "▤", "worked or waited as asked", "worked or waited"),
+    TimePart("response_transfer", "◂", "the answer came", "answer came"),
 )
 """In the order of time. What lies between an answer and the next request is the client's and in no bar."""
 INKS = {"▒": "table--warning", "▓": "table--error", "┄": "table--dim", "·": "table--dim"}

@@ -259,6 +259,8 @@ def with_shares(rows: Sequence[Row], parts: Sequence[Row] = ()) -> list[Row]:
 
 
 _FIELDS = ("broker", "client_id", "topic")
+_WITH_STORY = ("client", "topic")
+"""Groupings whose rows have a story: an API or a broker has none."""
 
 
 class HeatTable(VirtualTable):
@@ -283,9 +285,15 @@ class LatencyPage(GroupedPage):
     LatencyPage.-tiny #heat { display: none; }
     """
     GROUPINGS = tuple(ASKED)
+    _drawn: frozenset[str] = frozenset()
+    """The signs of parts in the bars of all rows."""
 
     def figures(self) -> Figures:
         return figures()
+
+    def regroup(self) -> None:
+        super().regroup()
+        self.refresh_bindings()
 
     def asked_by(self, grouping: str) -> Asked:
         return tuple(f"{name}{ASKED[grouping]}" for name in ("srt", "latency"))
@@ -328,6 +336,7 @@ class LatencyPage(GroupedPage):
     def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))
         self.rows.show(rows, columns(self.grouping))
+        self._drawn = frozenset("".join(bar(row["parts"]) for row in rows))
         self._share_room()
 
     def listed(self) -> str:
@@ -339,15 +348,19 @@ class LatencyPage(GroupedPage):
     def notes(self) -> list[str]:
         width = self.list_pane.columns or self.app.size.width  # before it is laid out
         shown = {heading.title for heading in self.rows.headings(width)}
-        parts = "   ".join(f"{each.sign} {each.words}" for each in PARTS if each.sign in "▒┄█")
         legends = {
-            "Where it goes": parts,
-            "Spread": "spread: <100 µs … >3 s",
-            "Waited": "waited: sure/maybe",
+            "Where it goes": [f"{each.sign} {each.brief}" for each in PARTS if each.sign in self._drawn],
+            "Spread": ["spread: <100 µs … >3 s"],
+            "Waited": ["waited: sure/maybe"],
         }
         # Where there is no room for the heat map, that is said.
         hidden = [] if self.query_one("#heat").display else [f"over time: from {TINY} lines"]
-        return [*super().notes(), *hidden, *(text for title, text in legends.items() if title in shown)]
+        texts = (text for title, each in legends.items() if title in shown for text in each)
+        return [*super().notes(), *hidden, *texts]
+
+    @property
+    def has_story(self) -> bool:
+        return super().has_story and self.grouping in _WITH_STORY
 
     def subject_of(self, row: Row) -> Subject | None:
         for name, kind in (("client_id", CLIENT), ("topic", TOPIC)):

@@ -78,18 +78,21 @@ class OrderedScreen(PanesScreen):
         """Another row is under the cursor, or the rows are others."""
 
     def say_notes(self, notes: Sequence[str]) -> None:
-        """Say as many notes as there is room for, and the order of the list."""
-        told = list(notes)
+        """Say the first note, those of the others for which there is room, and the order of the list."""
+        wanted = list(notes)
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
-            told.append(f"by {self.rows.sorted_by}, {order} first")
+            wanted.append(f"by {self.rows.sorted_by}, {order} first")
         tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
         hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
         if hints:
-            told.insert(1, f"columns: {', '.join(dict.fromkeys(hints))}")
-        while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
-            told.pop()
-        self.say("   ".join(told))
+            wanted.insert(1, f"columns: {', '.join(dict.fromkeys(hints))}")
+        told = "   ".join(wanted[:1])
+        for note in wanted[1:]:
+            longer = f"{told}   {note}"
+            if cell_len(longer) < self.app.size.width:
+                told = longer
+        self.say(told)
 
     def chosen_row(self) -> Row | None:
         """The row under the cursor; None without rows."""

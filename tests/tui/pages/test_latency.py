@@ -122,3 +122,43 @@ def test_the_sign_of_a_part_stands_on_the_line_of_its_words(width: int) -> None:
             assert seen
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("width", [140, 200])
+def test_every_sign_that_is_drawn_is_in_the_legend(width: int) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "leader-killed.pcapng.gz"), width, 40) as pilot:
+            text = await shown_after(pilot, "5")
+            line = text.splitlines()[-2]
+            list_of = text.partition("   Latency ")[0]
+            bars = [each for each in list_of.splitlines() if re.search(r"[█┄▤▒▓▸◂]{24} *$", each)]
+            drawn = {part.sign for part in PARTS if any(part.sign in each[-26:] for each in bars)}
+            assert len(drawn) > 2
+            assert [
+                part for part in PARTS if part.sign in drawn and f"{part.sign} {part.brief}" not in line
+            ] == []
+
+    asyncio.run(run())
+
+
+def test_a_note_without_room_does_not_cost_those_after_it() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 100, 40) as pilot:
+            line = (await shown_after(pilot, "5")).splitlines()[-2]
+            assert "█ broker worked" in line
+            assert len(line) < 100
+
+    asyncio.run(run())
+
+
+def test_the_story_has_a_key_where_rows_are_of_clients_or_topics() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 120, 40) as pilot:
+            told = {}
+            await press(pilot, "5")
+            for grouping in ("api", "broker", "client", "topic"):
+                told[grouping] = "i Story" in (await shown_after(pilot, "j")).splitlines()[-1]
+                await press(pilot, "g")
+            assert told == {"api": False, "broker": False, "client": True, "topic": True}
+
+    asyncio.run(run())
