@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
-    "findings": "happened wrong why trouble problem incident cause alerts start overview timeline explain",
-    "exchanges": "requests responses list packets all produce fetch api calls bookmarks wireshark",
+    "findings": (
+        "happened wrong why trouble problem incident cause alerts start overview timeline explain "
+        "severity range window interval plot rca root"
+    ),
+    "exchanges": (
+        "requests responses list packets all produce fetch api calls bookmarks wireshark mark star note "
+        "comment ladder sequence diagram arrows columns follow tail live pause freeze hex bytes raw json "
+        "tree clock utc zone zoom detail kcat"
+    ),
     "connections": (
         "clients tcp hosts who sockets software disconnect reset retransmit network ip port tls "
         "ssl certificate churn"
@@ -19,25 +26,36 @@ WORDS: Mapping[str, str] = {
         "rebalance consumer members stuck generation assignment lag coordinator heartbeat session "
         "poll join left kicked"
     ),
-    "latency": "slow time quota throttle wait heatmap percentiles p99 response timeout delay performance",
-    "problems": (
-        "errors failed faults broken exceptions timeout denied refused acl authorization "
-        "authentication login sasl retry"
+    "latency": (
+        "slow time quota throttle wait heatmap percentiles p99 response timeout delay performance "
+        "histogram distribution chart graph plot"
     ),
-    "records": "messages key value payload headers events poison duplicate tombstone schema avro corrupt",
-    "capture": "interfaces dropped file info summary loss gaps damage snaplen",
+    "problems": (
+        "errors failed faults broken exceptions timeout denied refused acl authorization authentication "
+        "login sasl retry missing fatal"
+    ),
+    "records": (
+        "messages key value payload headers events poison duplicate tombstone schema avro corrupt "
+        "protobuf decode decompress gzip unpacked hex editor"
+    ),
+    "capture": ("interfaces dropped file info summary loss gaps damage snaplen missing decode load open"),
     "facts": (
         "statistics tables everything share producers delivery quorum compression batches versions "
-        "retries lost replication"
+        "retries lost replication sql query table reports charts size chart graph stats idempotent "
+        "histogram"
     ),
-    "transactions": "commit abort fenced hanging open exactly-once eos epoch zombie lso",
+    "transactions": (
+        "commit abort fenced hanging open exactly-once eos epoch zombie lso idempotent producer"
+    ),
     "cluster": (
         "brokers leader isr replicas controller metadata changes settings config election "
         "under-replicated offline topology"
     ),
-    "save": "export write download dump store subset csv parquet ndjson pcap",
+    "save": (
+        "export write download dump store subset csv parquet ndjson pcap sql duckdb pandas report html print"
+    ),
     "copy": "command clipboard kcat tshark send yank curl export json",
-    "sort": "order largest slowest column",
+    "sort": "order largest slowest column biggest size top severity",
     "order": "sort column slowest largest by",
     "turn": "reverse descending ascending",
     "story": "why cause led followed history trace",
@@ -86,17 +104,17 @@ WORDS: Mapping[str, str] = {
     "open": "enter show details",
     "fold": "collapse close",
     "unfold": "expand",
-    "zoom": "maximize fullscreen pane",
-    "more-list": "resize bigger layout",
-    "less-list": "resize smaller layout",
+    "zoom": "maximize fullscreen pane full maximise",
+    "more-list": "resize bigger layout wider taller pane zoom",
+    "less-list": "resize smaller layout narrower pane",
     "more-bytes": "resize wider hex layout",
     "less-bytes": "resize narrower hex tree layout",
     "wireshark": "packets open external",
     "range": "time window interval select zoom",
-    "explain": "why details fix advice",
+    "explain": "why details fix advice fullscreen full zoom severity",
     "next-rebalance": "rebalance stuck generation",
     "rebalance-before": "rebalance stuck generation previous",
-    "group": "grouping by broker client topic group partition lag",
+    "group": "grouping by broker client topic group partition lag group-by groupby aggregate compare",
     "value-form": "json text hex decode",
     "editor": "vim open external",
     "out": "escape undo close",
@@ -115,11 +133,17 @@ WORDS: Mapping[str, str] = {
     "diff-groups": "consumers rebalances lag",
     "before": "old first side exchanges",
     "after": "new second side exchanges",
-    "help": "keys shortcuts manual docs documentation",
+    "help": "keys shortcuts manual docs documentation mouse about hotkeys bindings ?",
     "quit": "exit leave end",
     "suspend": "shell background",
 }
 """By the name of an action; its own label and help are found too."""
+
+WORDS_OF_COMMANDS: Mapping[str, str] = {
+    "go-to": "jump goto number packet frame time offset position seek line",
+    "compare": "diff differences before after two baseline versus vs regression captures",
+}
+"""The same of commands that have no key, and no line in the table of actions."""
 
 ABOUT: Mapping[str, tuple[str, ...]] = {
     "findings": (
@@ -152,6 +176,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "latency": (
         "Response times by API; g: by broker, client, topic too.",
         "The bar and the words below it show where the time goes.",
+        "█ broker worked, ┄ long poll, ▤ either, ▒ behind another request, ▓ quota, · network, ▸ ◂ transfer.",
         "At the bottom response times over time; Tab goes there, Enter shows the exchanges of a band.",
     ),
     "problems": (
@@ -162,7 +187,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "records": (
         "Records of the shown exchanges; below, the whole record under the cursor.",
         "o shows who wrote it and who fetched it, = filters by the column under the cursor (key).",
-        "Enter twice leads to its bytes. v shows values as JSON, text or hex.",
+        "Enter twice leads to its bytes. v shows values as JSON, text or hex. n searches them.",
     ),
     "capture": ("The capture itself: files, interfaces, and what was lost.",),
     "facts": ("Every statistic that has no screen of its own; Enter goes to its rows.",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +21,7 @@ from kdissect.analysis.catalogue import STATISTICS
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Feed
 from kdissect.feed.stories import Subject
-from kdissect.feed.targets import Destination, nothing_at, place_of
+from kdissect.feed.targets import Destination, nothing_at, place_of, targets
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
@@ -54,7 +56,7 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
-from kdissect.tui.widgets.dialogs import Help, HelpPage
+from kdissect.tui.widgets.dialogs import Ask, Help, HelpPage
 
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
@@ -66,6 +68,8 @@ PREPARE_SECONDS = 0.25
 alone, while no key comes."""
 FIRST_PAGE_SECONDS = 1.5
 """How long the first page has the processor for itself."""
+_ELSEWHERE = ("findings", "statistics", "grouped", "story", "ladder", "panes", *PAGES)
+"""Places whose keys are known everywhere: where one does not work, a line says so."""
 REST_SECONDS = 0.2
 """How long no key must come before memory is tidied up, which takes as long as a frame or some."""
 
@@ -404,7 +408,7 @@ class Kdissect(Host):
     @cached_property
     def _labels(self) -> dict[str, str]:
         """Of what keys do somewhere."""
-        actions = [each for page in PAGES for each in actions_of(page)]
+        actions = [each for place in _ELSEWHERE for each in actions_of(place)]
         keys = dict(self.settings.keys)
         return {key: each.label for each in actions for key in key_names(keys.get(each.id, each.keys))}
 
@@ -508,6 +512,33 @@ class Kdissect(Host):
 
     def show_help(self, topic: str) -> None:
         self.push_screen(HelpPage(topic))
+
+    def action_ask_where(self) -> None:
+        """Ask for a number, a packet or a time, and go there."""
+
+        def given(text: str | None) -> None:
+            if text is None:
+                return
+            target = next(targets(text), None)
+            if target is not None:
+                self.go_to(target)
+            elif isinstance(self.screen, Page):
+                self.screen.say("this is neither a number nor a time: 43, p43, 2.5s")
+
+        self.push_screen(
+            Ask("Go to", "43: exchange or packet, p43: packet, 2.5s: time since the start"), given
+        )
+
+    def action_compare(self) -> None:
+        """Copy the command that compares this capture with another, for two are open in no other way."""
+        if isinstance(self.screen, Page):
+            paths = self.feed.source.paths
+            if self.feed.source.is_live or len(paths) != 1:
+                self.screen.say("kdissect diff BEFORE AFTER compares two files: save this capture first (w)")
+                return
+            text = f"{shlex.join(['kdissect', 'diff', os.path.abspath(paths[0])])} AFTER"
+            self.copy_to_clipboard(text)
+            self.screen.say(f"copied: {text}")
 
     def action_help(self) -> None:
         self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

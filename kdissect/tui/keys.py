@@ -20,7 +20,7 @@ from kdissect.feed.targets import targets
 from kdissect.settings.actions import IDS, actions_of
 from kdissect.settings.key_names import key_names
 from kdissect.settings.places import PLACES
-from kdissect.settings.words import WORDS
+from kdissect.settings.words import WORDS, WORDS_OF_COMMANDS
 from kdissect.tui.host import Host
 from kdissect.tui.named import leads_to, named_places
 
@@ -108,7 +108,8 @@ _ENDINGS = ("ing", "ed", "es", "s", "e")
 def is_called(name: str, typed: str, label: str = "") -> bool:
     """Whether people may mean an action by what they typed. Each word begins one of its label or of its
     :data:`WORDS`, or differs from one only at its end: ``rebalancing``."""
-    words = [*label.lower().split(), *WORDS.get(name, "").split()]
+    known = WORDS.get(name) or WORDS_OF_COMMANDS.get(name, "")
+    words = [*label.lower().split(), *known.split()]
     stems = {_stem(word) for word in words}
     return all(
         any(word.startswith(each) for word in words) or _stem(each) in stems for each in typed.lower().split()
@@ -138,6 +139,11 @@ class Commands(Provider):
             text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
             run = partial(self.app.run_action, at[0], nodes[at])
             yield _Command(names[at], label, text[:1].upper() + text[1:], " ".join(keys), run)
+        if isinstance(self.app, Host) and self.app.is_open:
+            go, compare = (partial(self.app.run_action, f"app.{each}") for each in ("ask_where", "compare"))
+            yield _Command("go-to", "Go to", "Go to an exchange, a packet or a time", "", go)
+            text = "Compare with another capture: copies the command kdissect diff"
+            yield _Command("compare", "Compare", text, "", compare)
         change = partial(self.app.run_action, "change_theme")
         yield _Command("theme", "Theme", "Theme: other colours (colors), dark or light", "", change)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from kdissect.settings.actions import IDS
 from kdissect.settings.places import PAGES
-from kdissect.settings.words import ABOUT, WORDS
+from kdissect.settings.words import ABOUT, WORDS, WORDS_OF_COMMANDS
 
 
 def test_words_are_of_actions_that_there_are() -> None:
     assert set(WORDS) <= set(IDS)
-    assert all(text == text.lower() for text in WORDS.values())
-    assert all(len(set(text.split())) == len(text.split()) for text in WORDS.values())
+    assert not set(WORDS_OF_COMMANDS) & set(IDS)
+    texts = (*WORDS.values(), *WORDS_OF_COMMANDS.values())
+    assert all(text == text.lower() for text in texts)
+    assert all(len(set(text.split())) == len(text.split()) for text in texts)
 
 
 MOVES = {

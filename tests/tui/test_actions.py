@@ -196,7 +196,7 @@ def test_on_records_too_people_find_how_to_export_and_to_search() -> None:
         async with running(app_of(ERRORS)) as pilot:
             await press(pilot, "7")
             assert (await found(pilot, "export"))[0].startswith("Copy")
-            assert "ilter" in (await found(pilot, "search"))[0]
+            assert (await found(pilot, "search"))[0].startswith("Search keys, values and headers")
 
     asyncio.run(run())
 
@@ -303,6 +303,15 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
         ("time zone", "times"),
         ("docs", "help"),
         ("wireshark", "exchanges"),
+        ("sql", "facts"),
+        ("sql", "save"),
+        ("jump", "go-to"),
+        ("goto", "go-to"),
+        ("versus", "compare"),
+        ("diff", "compare"),
+        ("ladder", "exchanges"),
+        ("histogram", "latency"),
+        ("group-by", "group"),
     ],
 )
 def test_actions_are_found_by_the_words_people_type(typed: str, action: str) -> None:
@@ -355,11 +364,57 @@ def test_the_palette_leads_to_tables_filters_and_pages_of_the_help_by_their_name
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("page", ["1", "5", "7", "9"])
+def test_on_each_screen_words_for_what_is_elsewhere_lead_there(page: str) -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            await press(pilot, page)
+            assert any(each.startswith("Go to an exchange") for each in await found(pilot, "jump"))
+            assert (await found(pilot, "goto"))[0].startswith("Go to an exchange")
+            assert (await found(pilot, "compare"))[0].startswith("Compare with another capture")
+            for typed, begins in (("sql", "Show Facts"), ("ladder", ""), ("histogram", "Show Latency")):
+                assert (await found(pilot, typed))[0].startswith(begins)
+
+    asyncio.run(run())
+
+
 def test_letters_that_only_occur_find_nothing_where_a_word_does() -> None:
     async def run() -> None:
         async with running(app_of(ERRORS)) as pilot:
             app = pilot.app
             assert isinstance(app, Kdissect)
             assert all("expo" in text.lower() for text in await hits(app, "expos"))
+
+    asyncio.run(run())
+
+
+def test_go_to_asks_where_and_goes_there() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.pages["exchanges"]
+            assert isinstance(page, ExchangesPage)
+
+            async def go(text: str) -> str:
+                await command(pilot, "goto")
+                app.screen.query_one(Input).value = text
+                return await shown_after(pilot, "enter")
+
+            await go("43")
+            assert page.chosen_number == 43
+            assert "neither a number nor a time" in await go("orders")
+            assert "there is no exchange No. 4,711" in await go("#4711")
+            assert page.chosen_number == 43
+
+    asyncio.run(run())
+
+
+def test_compare_copies_the_command_for_this_capture() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            await command(pilot, "compare")
+            assert pilot.app.clipboard == f"kdissect diff {ERRORS} AFTER"
+            assert "copied: kdissect diff" in screen_text(pilot.app)
 
     asyncio.run(run())

@@ -311,6 +311,8 @@ def test_only_marked_and_all_again() -> None:
 def test_a_key_that_does_nothing_on_a_screen_is_told() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         assert "Mark: not on this screen" in await shown_after(pilot, "3", "m")
+        assert "Producer: not on this screen" in await shown_after(pilot, "p")  # of stories only
+        assert "Other bytes: not on this screen" in await shown_after(pilot, "b")  # of panes only
         assert "not on this screen" not in await shown_after(pilot, "1", "j")
         assert "not on this screen" not in await shown_after(pilot, "9")
         await press(pilot, "slash")
