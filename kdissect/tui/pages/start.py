@@ -92,6 +92,13 @@ MOST_LISTED = 1_000
 """Paths that are offered at most."""
 
 
+class PathInput(LegibleInput, inherit_bindings=False):
+    """The field. It has one line: it leaves the keys that scroll to the screen, whose footer and help name
+    them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = Input.BINDINGS
+
+
 class Start(Screen[None]):
     """The screen."""
 
@@ -113,7 +120,7 @@ class Start(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(" kdissect: the network protocol analyzer for Apache Kafka", id="title", markup=False)
-        path = LegibleInput(
+        path = PathInput(
             placeholder="the path of a capture or a folder, or -i eth0; Tab completes, Enter opens"
         )
         path.border_title = "Open"
@@ -222,6 +229,8 @@ class Start(Screen[None]):
             self._open(os.path.expanduser(typed.strip("'\"")))
         elif self._paths:
             self._open(self._paths[self.known.highlighted or 0])
+        else:
+            self.say("write a path, or choose an interface with ↓")
 
     def _open(self, path: str) -> None:
         if os.path.isdir(path):

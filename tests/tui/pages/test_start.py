@@ -257,3 +257,13 @@ def test_a_folder_lists_its_captures_and_arrows_choose_one() -> None:
         assert "52 exchanges" in screen_text(app)
 
     started(step, 200)
+
+
+def test_the_footer_has_the_key_that_chooses_and_enter_asks_for_a_path() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        assert "↓ Below" in screen_text(app).splitlines()[-1]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "write a path, or choose an interface" in screen_text(app)
+
+    started(step)
