@@ -314,6 +314,8 @@ class Shown:
     @property
     def why_none(self) -> str:
         """Why nothing is shown, where nothing is."""
+        if self.progress is not None:
+            return "filtering …"
         chosen = self.chosen
         said = None
         if chosen is not None and SLOW in chosen.fields and chosen.slowness is not None:

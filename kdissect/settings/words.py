@@ -90,7 +90,7 @@ WORDS: Mapping[str, str] = {
     "mark-shown": "bookmark star flag select everything",
     "reference": "time zero relative since set",
     "only-marked": "bookmarks starred flagged",
-    "differences": "diff compare two side by side different marked",
+    "differences": "diff compare two beside different marked",
     "mark-below": "range several bookmark next",
     "mark-above": "range several bookmark previous",
     "next-mark": "bookmark starred flagged",

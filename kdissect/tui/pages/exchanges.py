@@ -145,6 +145,8 @@ class ExchangesPage(SplitPage):
         if self.order.is_due(self.kdissect.shown.progress is None):
             self.reorder()
         super().index_grew()
+        if self.kdissect.shown.progress is None and not len(self.rows):
+            self._say_why_none()
 
     def filter_changed(self) -> None:
         self.reorder()

@@ -204,7 +204,8 @@ class Page(Screen[None]):
 
     def filter_went_on(self, found: bool) -> None:
         """The second stage of the filter went on; ``found``: there are more exchanges to show."""
-        if found:
+        shown = self.kdissect.shown
+        if found or (shown.progress is None and not len(shown.places)):  # it is known now that there is none
             self.filter_changed()
         else:
             self.query_one(FilterLine).show()

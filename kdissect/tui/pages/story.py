@@ -272,7 +272,9 @@ class StoryPage(StatisticsPage):
         self.query_one("#line", Static).update(Text(text if is_cut and cell_len(text) > room else ""))
 
     def notes(self) -> list[str]:
-        others = [sanitise(each.title, 40) for each in self._subjects if each != self._subject]
+        subjects = self._subjects
+        at = subjects.index(self._subject) if self._subject in subjects else -1
+        others = [sanitise(each.title, 60) for each in (*subjects[at + 1 :], *subjects[: max(0, at)])]
         return [
             *super().notes(),
             *([f"n: {others[0]}" + (" …" if len(others) > 1 else "")] if others else []),

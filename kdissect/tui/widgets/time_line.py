@@ -23,7 +23,7 @@ from textual.strip import Strip
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
 from kdissect.feed.summary import NONE, OverTime
-from kdissect.present.form import duration, size
+from kdissect.present.form import duration, plural, size
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
@@ -152,8 +152,8 @@ class TimeLine(Legible, can_focus=True):
         requests, errors = int(over.requests[some].sum()), int(over.errors[some].sum())
         parts = [
             f"{_seconds(max(0, start - over.zero_ns))} to {_seconds(end - over.zero_ns)}",
-            f"{_rate(requests / seconds)} requests" if seconds >= 1 else f"{requests:,} requests",
-            f"{errors:,} errors",
+            f"{_rate(requests / seconds)} requests" if seconds >= 1 else plural(requests, "request"),
+            plural(errors, "error"),
         ]
         known = over.p99_ns[some][over.p99_ns[some] != NONE]
         if len(known):

@@ -265,3 +265,17 @@ def test_the_story_of_a_member_has_how_it_got_its_id_and_how_it_left() -> None:
     apis = [each.api for each in sorted(exchanges, key=lambda each: each.number) if each.number in numbers]
     assert apis[:2] == ["JoinGroup", "JoinGroup"]
     assert {"SyncGroup", "LeaveGroup"} <= set(apis)
+
+
+def test_the_line_below_says_to_which_story_the_key_leads() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        text = await shown_after(pilot, "e", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        exchange = next(each for each in read(CAPTURES / "errors.pcapng") if each.error)
+        titles = list(dict.fromkeys(each.title for each in subjects_of(exchange)))
+        for title in [*titles[1:], titles[0]]:
+            assert f"   n: {title[:30]}" in text.splitlines()[-2]
+            text = await shown_after(pilot, "n")
+
+    with_app(step, CAPTURES / "errors.pcapng")
