@@ -267,3 +267,11 @@ def test_a_time_of_the_users_is_slow_at_once() -> None:
     assert numbers(index, shown) == [1]
     shown.index_is_complete()
     assert numbers(index, shown) == [1]
+
+
+def test_a_list_is_called_empty_when_all_is_asked(given_: Given) -> None:
+    _, index, shown, _ = given_
+    shown.push("produce.request.acks == 77")
+    assert shown.why_none == "filtering …"
+    assert numbers(index, shown) == []
+    assert shown.why_none == "no exchange matches"

@@ -58,3 +58,15 @@ def test_brokers_that_took_no_time_are_drawn_as_low_as_can_be(most: int) -> None
 
 def test_times_are_drawn_between_the_least_and_the_most() -> None:
     assert _levels(np.array([10, 100, 1_000, 0]), 10, 1_000, 2).tolist() == [1, 8, 16, 1]
+
+
+def test_one_request_and_one_error_are_told_in_the_singular() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng", home="findings"), 240, 40) as pilot:
+            line = pilot.app.screen.query_one(TimeLine)
+            assert line.over_time is not None
+            told = [line.words((at, at)) for at in range(len(line.over_time.errors))]
+            assert any(" 1 error " in each for each in told)
+            assert not any(" 1 errors" in each or " 1 requests" in each for each in told)
+
+    asyncio.run(run())
