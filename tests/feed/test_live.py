@@ -96,9 +96,14 @@ def test_exchanges_come_while_the_capture_goes_on(piped: Piped, count: int) -> N
     piped.put_the_rest()
     piped.until_there_are(count)
     assert piped.ended is None
-    status = piped.feed.capture
-    assert status is not None
-    assert (status.written, status.dropped) == (piped.index.packets, 0)
+
+    def all_is_told() -> bool:
+        """The writer tells of what it wrote some moments later."""
+        piped.poll()
+        status = piped.feed.capture
+        return status is not None and (status.written, status.dropped) == (piped.index.packets, 0)
+
+    assert wait_until(all_is_told, 20)
     exchange = piped.feed.exchange(piped.index.value("place", 5), piped.index.value("length", 5))
     assert exchange.number
 
