@@ -82,6 +82,7 @@ WORDS: Mapping[str, str] = {
     "not-this": "exclude without",
     "and-this": "narrow more",
     "or-this": "widen also",
+    "narrow": "only rows with filter list contains find",
     "follow": "tail live last",
     "pause": "freeze stop hold",
     "times": "clock utc timezone time zone relative",

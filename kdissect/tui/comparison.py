@@ -325,6 +325,8 @@ class ComparisonScreen(OrderedScreen):
         any."""
         if self.has_class("-whole"):
             self.action_explain()
+        elif self.show_all_rows():
+            pass
         elif self._view != CHANGES:
             self.action_view(CHANGES)
         else:

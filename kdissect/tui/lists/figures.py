@@ -77,6 +77,8 @@ class Figures:
         self.sorted_by: str | None = None
         """The title of a column; None for the order in which the rows came."""
         self.descending = False
+        self.only = ""
+        """Only rows with this text in some column are shown; all if it is empty."""
         self._identity = key
         self._tone = tone
         self._turns = turns
@@ -106,6 +108,9 @@ class Figures:
 
     def _arrange(self) -> None:
         rows = self._as_they_came
+        if self.only:
+            wanted = self.only.casefold()
+            rows = [row for row in rows if self._has(row, wanted)]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
         if column is not None and column.sort is not None:
             key = column.sort
@@ -157,6 +162,21 @@ class Figures:
         layout = self._layout(table_width)
         if column < len(layout):
             self.sort_by(layout[column][0].title)
+
+    # -- which rows -----------------------------------------------------------------------------------
+
+    def narrow(self, text: str) -> None:
+        """Show only rows with a text in some column, whether it has room or not; all for an empty text.
+        Capitals do not matter."""
+        self.only = text
+        self._arrange()
+
+    @property
+    def narrowed(self) -> str:
+        """Which rows are shown, where they are not all."""
+        return (
+            f"only {len(self._rows):,} of {len(self._as_they_came):,}, with {self.only}" if self.only else ""
+        )
 
     # -- what a table asks ----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from kdissect.feed.saving import TABLE_FORMS, save_table
 from kdissect.present.columns import Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
 from kdissect.tui.copying import told
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.rooms import PanesScreen
@@ -80,6 +81,8 @@ class OrderedScreen(PanesScreen):
     def say_notes(self, notes: Sequence[str]) -> None:
         """Say the first note, those of the others for which there is room, and the order of the list."""
         wanted = list(notes)
+        if self.rows.only:
+            wanted.insert(0, sanitise(self.rows.narrowed))
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
             wanted.append(f"by {self.rows.sorted_by}, {order} first")
@@ -187,6 +190,31 @@ class OrderedScreen(PanesScreen):
         table.cursor = row
         if has_turned:
             self.say_next(f"the search went on from the {'top' if step > 0 else 'end'}")
+
+    def action_narrow(self) -> None:
+        """Ask for a text, and show only rows that have it."""
+
+        def given(text: str | None) -> None:
+            if text is not None:
+                self._narrow(text.strip())
+
+        note = "nothing: all rows again"
+        self.app.push_screen(
+            Ask("Only rows with", "a part of any column", self.rows.only, may_be_empty=True, note=note), given
+        )
+
+    def _narrow(self, text: str) -> None:
+        with_cursor = self.row_with_cursor()
+        self.rows.narrow(text)
+        self.rows_changed(with_cursor)
+        self.call_after_refresh(self.tell)
+
+    def show_all_rows(self) -> bool:
+        """Show all rows again; gives whether there were others."""
+        if not self.rows.only:
+            return False
+        self._narrow("")
+        return True
 
     def _searched(self) -> VirtualTable:
         """The table with the focus, if it has figures."""

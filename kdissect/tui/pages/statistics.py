@@ -18,6 +18,7 @@ from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui.copying import shown_command
 from kdissect.tui.keys import bindings_of
@@ -29,6 +30,10 @@ from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 
 TICK_SECONDS = 0.1
+
+
+ALL_ROWS = "All rows"
+"""What the footer says of the key that leads out, where only some rows are shown."""
 
 
 class StatisticsPage(Page, OrderedScreen):
@@ -181,8 +186,17 @@ class StatisticsPage(Page, OrderedScreen):
         self.list_pane.say_nothing(self.why_empty())
         self.say_notes(self.notes())
 
+    @property
+    def way_out(self) -> str:
+        return ALL_ROWS if self.rows.only else super().way_out
+
+    def take_back(self) -> bool:
+        return self.show_all_rows() or super().take_back()
+
     def why_empty(self) -> str:
         """The text below the headings if counting is finished and there are no rows."""
+        if self.rows.only:
+            return f"No row has {sanitise(self.rows.only)}. Esc shows all rows."
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""

@@ -435,3 +435,34 @@ def test_there_is_nothing_to_copy_in_an_empty_list() -> None:
         assert "there is nothing to copy" in await shown_after(pilot, "T", "y")
 
     with_app(step)
+
+
+@pytest.mark.parametrize("key", ["2", "3", "5"])
+def test_only_rows_with_a_text_are_shown_until_escape(key: str) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "basic-kafka43.pcapng"), 160, 40) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            await press(pilot, key)
+            page = app.screen
+            assert isinstance(page, StatisticsPage)
+            rows = page.rows
+            every = [rows.as_text(rows.row(at)) for at in range(len(rows))]
+            word = rows.columns[0].text(rows.row(len(every) - 1))
+            matching = [text for text in every if word.casefold() in text.casefold()]
+            await press(pilot, "F")
+            app.screen.query_one(Input).value = word.upper()
+            text = await shown_after(pilot, "enter")
+            assert len(rows) == len([row for row in every if word.casefold() in row.casefold()])
+            assert f"only {len(matching)} of {len(every)}, with {word.upper()}" in text
+            assert "q All rows" in text
+            await press(pilot, "s")  # another order keeps it
+            assert len(rows) == len(matching)
+            await press(pilot, "escape")
+            assert app.screen is page
+            assert len(rows) == len(every)
+            await press(pilot, "F")
+            app.screen.query_one(Input).value = "no such row"
+            assert "No row has no such row. Esc shows all rows." in await shown_after(pilot, "enter")
+
+    asyncio.run(run())
