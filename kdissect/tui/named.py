@@ -43,8 +43,7 @@ _title = cache(title)
 
 
 def leads_to(place: NamedPlace, typed: str) -> int:
-    """How well a typed text names a place: 3 for its kind and name, 2 for its name, 1 for beginnings of their
-    words, 0 if it does not."""
+    """How well a typed text names a place: 3 for kind and name, 2 for the name, 1 for beginnings of words."""
     text = " ".join(typed.lower().split())
     if any(text in (f"{place.kind} {name}", f"{name} {place.kind}") for name in place.names):
         return 3

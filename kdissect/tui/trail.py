@@ -20,11 +20,11 @@ class Trail:
             self._behind = [*self._behind, place][-MOST:]
 
     def back(self, here: int) -> int | None:
-        """The place from which the last jump led away; None if there is none."""
+        """The place that the last jump left; None without a jump."""
         return _step(self._behind, self._ahead, here)
 
     def forward(self, here: int) -> int | None:
-        """The place from which the last :meth:`back` led away; None if there is none."""
+        """The place that the last :meth:`back` left; None without one."""
         return _step(self._ahead, self._behind, here)
 
 
