@@ -259,6 +259,23 @@ class Detail:
                     return self._nodes(found)
         return []
 
+    def path_to_names(self, names: Sequence[str]) -> list[Node]:
+        """The nodes around the field with these names, the outermost first. If an array has no such
+        element, it is the last one. The innermost are missing if there are no such fields, or if their record
+        set was not opened.
+
+        :param names: the kind of the message, then those of the fields around it, and its own.
+        """
+        there = [spot for spot in self.spots if spot.message is not None and spot.message.kind in names[:1]]
+        nodes, out = [branch.node for spot in there for branch in spot.below], []
+        for name in names[1:]:
+            found = _named(nodes, name)
+            if found is None:
+                break
+            out.append(found)
+            nodes = found.children
+        return out
+
     def path_to_error(self) -> list[Node]:
         """The nodes around the first of the gravest error codes of the response, the outermost first. If
         every code is 0: the nodes around the first fault."""
@@ -296,6 +313,21 @@ class Detail:
             if number == address.record_set:
                 return self._nodes([*path, *_way_in(path[-1], address)])
         return []
+
+
+def index_of_name(name: str) -> int | None:
+    """The index of an array's element by its name, as ``[3]``; None for another field's name."""
+    return int(name[1:-1]) if name[:1] == "[" and name[1:-1].isdecimal() else None
+
+
+def _named(nodes: Sequence[Node], name: str) -> Node | None:
+    """The node with a name; of an array that has no such element the last one."""
+    at = index_of_name(name)
+    if at is None:
+        return next((node for node in nodes if node.name == name), None)
+    first = next((at for at, node in enumerate(nodes) if index_of_name(node.name) is not None), len(nodes))
+    elements = nodes[first : first + at + 1]
+    return elements[-1] if elements else None
 
 
 def error_of(node: Node) -> int | None:

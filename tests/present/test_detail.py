@@ -177,3 +177,20 @@ def test_the_line_of_a_fault_and_the_field_that_has_it_say_what_it_is() -> None:
     assert said
     assert fields
     assert {detail.meaning_of(spot) for spot in fields} <= said
+
+
+def test_names_lead_to_a_field_and_of_a_short_array_to_its_last_element(tmp_path: Path) -> None:
+    topics = [{"errorCode": 0, "name": f"topic-{n}", "isInternal": False, "partitions": []} for n in range(3)]
+    answered = response("Metadata", 1, 1, brokers=[], controllerId=1, topics=topics)
+    talk = Talk().ask(request("Metadata", 1, 1, topics=None)).answer(answered)
+    (detail,) = details(write_capture(tmp_path / "c.pcapng", talk.close()))
+
+    def reached(*names: str) -> list[str]:
+        return [node.name for node in detail.path_to_names(("response", "body", *names))]
+
+    assert reached("topics", "[1]", "name") == ["body", "topics", "[1]", "name"]
+    assert detail.path_to_names(("response", "body", "topics", "[1]", "name"))[-1].value == "topic-1"
+    assert reached("topics", "[7]", "name") == ["body", "topics", "[2]", "name"]
+    assert reached("brokers", "[7]", "host") == ["body", "brokers"]
+    assert reached("noSuchField", "name") == ["body"]
+    assert detail.path_to_names(()) == detail.path_to_names(("request",)) == []

@@ -58,6 +58,11 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
         if last >= self.scroll_offset.y + room:
             self.scroll_to(y=last - room + 1, animate=False)
 
+    def land_at_once(self, node: TreeNode[TreeSpot]) -> None:
+        """The same for a line that has come just now; others are not drawn under the cursor before it."""
+        if self.last_line >= 0:  # which builds the lines: a line that is new has no place yet
+            self.land(node)
+
     def render_lines(self, crop: Region) -> list[Strip]:
         self._looks = {}
         try:

@@ -39,6 +39,7 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
+from kdissect.tui.widgets.kept_open import KeptOpen, Path, path_of
 from kdissect.tui.widgets.sides import Sides
 
 OPEN_AT_FIRST = 40
@@ -80,6 +81,11 @@ class DetailPanes(Vertical):
         """One of :data:`TABS`; it stays when another exchange is shown, if that has it."""
         self._opened_lines_of: dict[str, Opened] = {}
         """Of this exchange, by tab: the lines that were open, and that under the cursor."""
+        self._kept = KeptOpen()
+        self._has_fields = False
+        """Whether the tree shows the fields of request and response."""
+        self._selected_before: Path = ()
+        """The line that was selected in an exchange of this API, until the cursor is there."""
         self._wanted: tuple[int, Address] | None = None
         """A record to be shown as soon as its exchange is."""
 
@@ -102,6 +108,7 @@ class DetailPanes(Vertical):
 
     def show(self, detail: Detail | None) -> None:
         """Show an exchange, or nothing."""
+        self._keep()
         self.detail = detail
         self._opened_lines_of.clear()
         self.bytes_pane.show(b"", (), 0, 0)
@@ -111,7 +118,7 @@ class DetailPanes(Vertical):
             self._fill_tab(detail)
             self._find_record(detail, wanted[1])
         elif detail is not None and self.tab in self.tabs():
-            self._fill_tab(detail)
+            self._fill_tab(detail, selects_again=True)
         elif detail is not None:
             self._fill_tree(detail)
             self._show_line()
@@ -123,13 +130,16 @@ class DetailPanes(Vertical):
         """Request and response, open as far as they are small."""
         tree = self.tree_pane
         tree.clear()
+        self._kept.begin()
         for spot in detail.spots:
             node = add(tree.root, spot)
             if spot.can_open:
                 fill(node, detail.open(spot))  # header and body: two lines, ready
-                node.expand()
+                self._kept.open_usual(node)
                 for part in node.children:
                     self._open_if_small(part)
+        self._kept.open_again(detail, tree.root)
+        self._has_fields = True
         tree.root.expand()
         tree.cursor_line = 0
         self._show_bytes(tree.root.children[0] if tree.root.children else None)
@@ -140,7 +150,40 @@ class DetailPanes(Vertical):
             return
         if self.detail is not None:
             fill(node, self.detail.open(spot))
-            node.expand()
+            self._kept.open_usual(node)
+
+    # -- what the user opened -------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        """Keep what the user opened and closed, for the next exchange of the API."""
+        if self.detail is not None and self._has_fields:
+            tree = self.tree_pane
+            # Else the exchange has no such tab, and its fields were shown without being asked for.
+            cursor = tree.cursor_node if self.tab in _IN_TREE else None
+            self._kept.keep(self.detail.exchange.api, tree.root, cursor)
+        self._has_fields = False
+
+    def _select_again(self, detail: Detail) -> bool:
+        """Put the cursor on the line that was selected in an exchange of this API; gives whether there is
+        one."""
+        before = self._selected_before = self._kept.cursor(detail.exchange.api)
+        top = next((node for node in self.tree_pane.root.children if path_of(node) == before[:1]), None)
+        if top is not None:
+            self._go_down(detail, top, detail.path_to_names(before), at_once=True)
+        return top is not None
+
+    def _go_on_to_selected(self, detail: Detail, record_set: TreeNode[TreeSpot]) -> None:
+        """Put the cursor on the line that was selected in a record set, which is there now."""
+        before, way = self._selected_before, path_of(record_set)
+        if self.tree_pane.cursor_node is record_set and way == before[: len(way)]:
+            self._selected_before = ()
+            nodes = detail.path_to_names(before)[len(way) - 1 :]
+            self._go_down(detail, record_set, nodes, at_once=True)
+
+    @on(Tree.NodeCollapsed)
+    def _was_closed(self, event: Tree.NodeCollapsed[TreeSpot]) -> None:
+        event.stop()
+        self._kept.was_closed(event.node)
 
     # -- tabs -----------------------------------------------------------------------------------------
 
@@ -175,6 +218,7 @@ class DetailPanes(Vertical):
             self._go_to_side()
             return
         self._opened_lines_of[_kept_as(before)] = opened_of(self.tree_pane)
+        self._keep()
         self._fill_tab(self.detail)
         self._open_again(self.detail)
 
@@ -184,10 +228,12 @@ class DetailPanes(Vertical):
         if opened is not None:
             open_again(self.tree_pane, opened, detail.open)
 
-    def _fill_tab(self, detail: Detail) -> None:
+    def _fill_tab(self, detail: Detail, *, selects_again: bool = False) -> None:
+        """:param selects_again: whether the line is to be selected that was in an exchange of this API."""
         if self.tab in _IN_TREE:
             self._fill_tree(detail)
-            self._go_to_side()
+            if not (selects_again and self._select_again(detail)):
+                self._go_to_side()
         elif self.tab == "records":
             self._fill_with((TreeSpot("reading …"),))
             self._read_records(detail)
@@ -210,7 +256,7 @@ class DetailPanes(Vertical):
             self._open_again(detail)
 
     def _fill_with(self, spots: Sequence[TreeSpot]) -> None:
-        tree = self.tree_pane
+        tree, self._has_fields = self.tree_pane, False
         tree.clear()
         fill(tree.root, spots)
         tree.root.expand()
@@ -245,8 +291,12 @@ class DetailPanes(Vertical):
         self.app.call_from_thread(self._opened_lines, detail, node, lines)
 
     def _opened_lines(self, detail: Detail, node: TreeNode[TreeSpot], lines: list[TreeSpot]) -> None:
-        if self.detail is detail and not node.children:
-            fill(node, lines)
+        if self.detail is not detail or node.children:
+            return
+        fill(node, lines)
+        if self._has_fields:
+            self._kept.open_again(detail, self.tree_pane.root, node)
+            self._go_on_to_selected(detail, node)
 
     @on(Tree.NodeSelected)
     def _selected(self, event: Tree.NodeSelected[TreeSpot]) -> None:
@@ -357,19 +407,31 @@ class DetailPanes(Vertical):
             ),
             None,
         )
+        if here is not None:
+            self._go_down(detail, here, nodes)
+
+    def _go_down(
+        self, detail: Detail, here: TreeNode[TreeSpot], nodes: list[Node], *, at_once: bool = False
+    ) -> None:
+        """Move the cursor to the last of these nodes, which stand below a line.
+
+        :param at_once: in the same frame.
+        """
         for wanted in nodes:
-            below = self._below(detail, here, wanted) if here is not None else None
+            below = self._below(detail, here, wanted)
             if below is None:
                 break
             here = below
-        if here is not None:
+        if at_once:
+            self.tree_pane.land_at_once(here)
+        else:
             self.call_after_refresh(partial(self.tree_pane.land, here))
 
     def _below(self, detail: Detail, here: TreeNode[TreeSpot], wanted: Node) -> TreeNode[TreeSpot] | None:
         """The line of a node below another line, which is opened and unfolded for it."""
         if here.data is not None and not here.children and here.data.can_open:
             fill(here, detail.open(here.data))
-        here.expand()
+        self._kept.open_on_the_way(here)
         found = next((child for child in here.children if holds(child, wanted)), None)
         if found is not None and found.data is not None and found.data.rest is not None:
             self.unfold(found, wanted)
