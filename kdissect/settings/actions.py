@@ -367,6 +367,14 @@ ACTIONS: tuple[Action, ...] = (
     _A("tab-after", "panes", ".", "Next tab", "request, response, records, timing, TCP", "turn_tab(1)"),
     _A("tab-before", "panes", ",", "Previous tab", "the previous tab", "turn_tab(-1)"),
     _A(
+        "open-all",
+        "panes",
+        "*",
+        "Open all",
+        "open the line with everything below it; again: close it",
+        "open_all",
+    ),
+    _A(
         "other-bytes",
         "panes",
         "b",

@@ -41,6 +41,7 @@ from kdissect.tui.widgets.field_tree import (
 )
 from kdissect.tui.widgets.kept_open import KeptOpen, Path, path_of
 from kdissect.tui.widgets.sides import Sides
+from kdissect.tui.widgets.whole import Whole, is_all_open, opened_whole, show_whole
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
@@ -86,6 +87,8 @@ class DetailPanes(Vertical):
         """Whether the tree shows the fields of request and response."""
         self._selected_before: Path = ()
         """The line that was selected in an exchange of this API, until the cursor is there."""
+        self._opened_in_part: int | None = None
+        """The line below which everything was to be opened, if there was too much."""
         self._wanted: tuple[int, Address] | None = None
         """A record to be shown as soon as its exchange is."""
 
@@ -109,7 +112,7 @@ class DetailPanes(Vertical):
     def show(self, detail: Detail | None) -> None:
         """Show an exchange, or nothing."""
         self._keep()
-        self.detail = detail
+        self.detail, self._opened_in_part = detail, None
         self._opened_lines_of.clear()
         self.bytes_pane.show(b"", (), 0, 0)
         wanted, self._wanted = self._wanted, None
@@ -298,6 +301,38 @@ class DetailPanes(Vertical):
             self._kept.open_again(detail, self.tree_pane.root, node)
             self._go_on_to_selected(detail, node)
 
+    def action_open_all(self) -> None:
+        """Open the line under the cursor with everything below it; if all of that is open, close it."""
+        node, detail = self.tree_pane.cursor_node, self.detail
+        if node is None or node.data is None or detail is None:
+            return
+        if node.data.rest is not None:
+            self.unfold(node)
+        elif not node.allow_expand:
+            self._say("there is nothing below this line")
+        elif node.is_expanded and (node.id == self._opened_in_part or is_all_open(node)):
+            node.collapse_all()
+        else:
+            self._open_all(detail, node, node.data)
+
+    @work(thread=True, exclusive=True, group="open-all")
+    def _open_all(self, detail: Detail, node: TreeNode[TreeSpot], spot: TreeSpot) -> None:
+        with uncollected():
+            whole = opened_whole(spot, detail.open)
+        self.app.call_from_thread(self._opened_all, detail, node, whole)
+
+    def _opened_all(self, detail: Detail, node: TreeNode[TreeSpot], whole: Whole) -> None:
+        if self.detail is not detail or node.data is None:
+            return
+        show_whole(node, whole)
+        self.tree_pane.land_at_once(node)
+        self._opened_in_part = None if whole.is_all else node.id
+        if not whole.is_all:
+            self._say(f"{whole.size:,} lines are open; there are more below this line")
+
+    def _say(self, text: str) -> None:
+        self.screen.query_one("#where", SaidLine).say(text)
+
     @on(Tree.NodeSelected)
     def _selected(self, event: Tree.NodeSelected[TreeSpot]) -> None:
         event.stop()
@@ -328,12 +363,12 @@ class DetailPanes(Vertical):
         if spot is None or node is None or self.detail is None:
             return
         if spot.is_fault:
-            self.screen.query_one("#where", SaidLine).say(spot.text)
+            self._say(spot.text)
             return
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
             meaning = self.detail.meaning_of(spot)
-            self.screen.query_one("#where", SaidLine).say(meaning or where_text(spot))
+            self._say(meaning or where_text(spot))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()
