@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.feed.filtering import quoted
@@ -51,14 +52,39 @@ def filter_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
 
     :param spots: the line, after those around it, the outermost first.
     """
-    text = _of_line(detail, spots)
+    asked = _of_line(detail, spots)
+    return None if asked is None else _checked(asked.text())
+
+
+def word_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
+    """The name by which a filter asks for a line of the tree. None for a line that is no field, if no filter
+    finds it, or if its value is secret.
+
+    :param spots: as for :func:`filter_of_line`.
+    """
+    asked = _of_line(detail, spots)
+    return None if asked is None or not asked.is_its_own else _checked(asked.word)
+
+
+def _checked(text: str | None) -> str | None:
     try:
         return text if text is None else compile_filter(text).text
     except FilterError:  # too long, or inside bytes of which filters know nothing
         return None
 
 
-def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
+class _Asked(NamedTuple):
+    """What a filter asks of a line."""
+
+    word: str
+    """The name of a field or column."""
+    text: Callable[[], str | None]
+    """Makes the filter; None if none can be written for the value."""
+    is_its_own: bool = True
+    """Whether it is about this line, not about the exchange as a whole."""
+
+
+def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> _Asked | None:
     spots = [spot for spot in spots if not spot.text.startswith("(")]  # (length), (count): of what is around
     if not spots or any(spot.is_hidden for spot in spots) or detail.is_partly_hidden(spots[-1]):
         return None
@@ -66,25 +92,28 @@ def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
     nodes = [spot.branch.node for spot in spots[1:] if spot.branch is not None]
     if message is None or not nodes or nodes[0].name != "body":
         name = _HEADER.get(nodes[-1].name) if nodes else None
-        return _cell(name or "api", exchange)
+        is_its_own = name is not None or (bool(nodes) and nodes[-1].name == "requestApiKey")
+        return _Asked(name or "api", partial(_cell, name or "api", exchange), is_its_own)
     sets = [at for at, spot in enumerate(spots) if spot.branch is not None and spot.branch.is_record_set]
     node = nodes[-1]
     if sets and sets[0] < len(spots) - 1:
         around = nodes[-2].type if len(nodes) > 1 else ""
         known = _INSIDE.get(around, {}).get(node.name)
-        return None if known is None or node.value == NOBODY else _asked(known, node.value, True)
+        if known is None or node.value == NOBODY:
+            return None
+        return _Asked(known, partial(_asked, known, node.value, True))
     if exchange.api is None or len(nodes) == 1:
-        return _cell("api", exchange)
+        return _Asked("api", partial(_cell, "api", exchange), False)
     names = [each.name for each in nodes[1:] if not each.name.startswith("[")]
     api = exchange.api[0].lower() + exchange.api[1:]
     path = ".".join((api, message.kind, *names))
     is_empty = node.type.startswith("[]") and not any(each.name.startswith("[") for each in node.children)
     if not is_empty and (node.children or node.buffer is not None or spots[-1].can_open):
-        return path
+        return _Asked(path, lambda: path)
     if is_empty or node.value is None:
         in_array = any(each.name.startswith("[") for each in nodes)
-        return None if in_array or not node.is_decoded else f"not {path}"
-    return _asked(path, node.value)
+        return None if in_array or not node.is_decoded else _Asked(path, lambda: f"not {path}")
+    return _Asked(path, partial(_asked, path, node.value))
 
 
 def _asked(path: str, value: object, is_bytes: bool = False) -> str | None:

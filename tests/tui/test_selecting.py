@@ -13,7 +13,14 @@ from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
 from kdissect.tui.lists.exchanges import COLUMNS
-from kdissect.tui.selecting import OF_RECORDS, filter_of_column, filter_of_line, filter_of_record, joined
+from kdissect.tui.selecting import (
+    OF_RECORDS,
+    filter_of_column,
+    filter_of_line,
+    filter_of_record,
+    joined,
+    word_of_line,
+)
 from tests.amount import times
 from tests.cli.run import CAPTURES
 from tests.present.captures import SECRET, secret_talks, write_capture
@@ -67,6 +74,26 @@ def test_fields_have_their_path_and_their_value() -> None:
     assert any(text is not None and text.startswith("record.key == ") for text in texts)
 
 
+def test_the_word_of_a_line_is_that_of_its_filter() -> None:
+    found: dict[str, str | None] = {}
+    for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+        if exchange.api not in ("Produce", "Metadata"):
+            continue
+        detail = Detail(exchange, OPTIONS)
+        for top in detail.spots:
+            for spots in lines(detail, [top]):
+                word, text = word_of_line(detail, spots), filter_of_line(detail, spots)
+                assert word is None or text is None or word in text
+                found.setdefault(spots[-1].text.partition(":")[0], word)
+    assert found["clientId"] == "client_id"
+    assert found["requestApiKey"] == "api"
+    assert found["acks"] == "produce.request.acks"
+    assert found["topicData"] == "produce.request.topicData"
+    assert found["baseTimestamp"] is None, "no filter knows it"
+    assert found["key"] == "record.key"
+    assert found["request"] is found["header"] is found["body"] is None, "no fields"
+
+
 def test_a_secret_has_no_filter(tmp_path: object) -> None:
     path = write_capture(tmp_path / "c.pcapng", *secret_talks())  # type: ignore[operator]
     for exchange in read(path):
@@ -77,6 +104,7 @@ def test_a_secret_has_no_filter(tmp_path: object) -> None:
                 assert text is None or SECRET not in text
                 if spots[-1].is_hidden:
                     assert text is None
+                    assert word_of_line(detail, spots) is None
 
 
 @pytest.mark.parametrize("capture", ["errors.pcapng", "midstream.pcapng", "broker-0.9.pcap"])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, cast
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -27,6 +28,7 @@ from kdissect.settings.places import PLACES
 from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.selecting import word_of_line
 from kdissect.tui.widgets.bars import PaneLine, SaidLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
@@ -368,10 +370,16 @@ class DetailPanes(Vertical):
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
             meaning = self.detail.meaning_of(spot)
-            self._say(meaning or where_text(spot))
+            self._say(self._with_word(meaning or where_text(spot), node))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()
+
+    def _with_word(self, text: str, node: TreeNode[TreeSpot]) -> str:
+        """What is said of a line, and the word by which a filter asks for it, if there is room for both."""
+        word = word_of_line(self.detail, _spots_to(node)) if self.detail is not None else None
+        whole = f"{text}   filter: {word}"
+        return whole if word is not None and cell_len(whole) < self.app.size.width else text
 
     def action_next_bytes(self) -> None:
         """Show the bytes of the next message, or the next that were unpacked."""
@@ -477,12 +485,7 @@ class DetailPanes(Vertical):
 
     def chosen(self) -> list[TreeSpot]:
         """The line under the cursor, after those around it."""
-        out: list[TreeSpot] = []
-        node: TreeNode[TreeSpot] | None = self.tree_pane.cursor_node
-        while node is not None and node.data is not None:
-            out.append(node.data)
-            node = node.parent
-        return out[::-1]
+        return _spots_to(self.tree_pane.cursor_node)
 
     # -- the bar above --------------------------------------------------------------------------------
 
@@ -509,6 +512,15 @@ class DetailPanes(Vertical):
 def _kept_as(tab: str) -> str:
     """Request and response stand in one tree."""
     return _IN_TREE[0] if tab in _IN_TREE else tab
+
+
+def _spots_to(node: TreeNode[TreeSpot] | None) -> list[TreeSpot]:
+    """A line, after those around it."""
+    out: list[TreeSpot] = []
+    while node is not None and node.data is not None:
+        out.append(node.data)
+        node = node.parent
+    return out[::-1]
 
 
 def _side_of(node: TreeNode[TreeSpot]) -> str | None:

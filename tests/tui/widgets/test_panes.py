@@ -277,3 +277,14 @@ def test_a_tree_that_is_too_wide_has_a_bar_and_no_exchange_lays_the_screen_out_w
             assert laid_out == 0 or tree.scrollbars_enabled != bars
 
     asyncio.run(run())
+
+
+def test_the_line_below_the_tree_has_the_word_of_a_filter_if_there_is_room() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await shown_after(pilot, "enter", "down", "down", "down", "down", "down")
+        assert "string   filter: client_id" in text
+        await pilot.resize_terminal(44, 40)
+        text = await shown_after(pilot, "up", "down")
+        assert "filter: client_id" not in text
+
+    with_app(step, BASIC)
