@@ -266,6 +266,22 @@ def _regex(pattern: str) -> _Compiled:
         raise ValueError(f"this is not a regular expression (RE2): {said}") from None
 
 
+class MatchCount(NamedTuple):
+    """Which match it is, of how many."""
+
+    number: int
+    """From 1 on, in the order of the list."""
+    known: int
+    """All that are known."""
+    is_all: bool
+    """Whether there are no others."""
+
+    @property
+    def text(self) -> str:
+        """As a status says it."""
+        return f"match {self.number:,} of {self.known:,}{'' if self.is_all else '+'}"
+
+
 class ListSearch:
     """Which exchanges have it. Only those on the way to the next match are asked.
 
@@ -299,6 +315,25 @@ class ListSearch:
             asked = places[first_open : first_hit + 1][open_[first_open : first_hit + 1]]
             self._asker.add(asked[np.flatnonzero(np.diff(asked, prepend=-1))])
         return None
+
+    def count(self, view: Places, row: int) -> MatchCount | None:
+        """Which of the matches of a list is in a row; None while rows before it were not asked."""
+        self._look_at_texts()
+        if not self._asked[view[:row]].all():
+            return None
+        hits = self._hit[view]
+        all_asked = bool(self._asked[view[row:]].all())
+        return MatchCount(int(hits[: row + 1].sum()), int(hits.sum()), all_asked)
+
+    def ask_others(self, view: Places, most: int) -> None:
+        """Ask the rows of a list that were not asked yet, from the first on, unless any are being asked.
+
+        :param most: so many of them.
+        """
+        self._look_at_texts()
+        if not self.is_going_on and self.reason is None:
+            self._asker.ask(self.pattern)
+            self._asker.add(view[~self._asked[view]][:most])
 
     @property
     def is_going_on(self) -> bool:

@@ -141,6 +141,26 @@ def test_from_match_to_match_in_any_order_and_direction(hits: list[bool], data: 
     assert len(oracle.asked) == len(set(oracle.asked)) or not all(hits)
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.data())
+def test_which_match_it_is_of_how_many(hits: list[bool], data: st.DataObject) -> None:
+    index = index_with({"number": n} for n in range(1, len(hits) + 1))
+    view = np.array(data.draw(st.permutations(range(len(hits)))), np.uint32)
+    search = ListSearch(Pattern("x", OPTIONS), index, Oracle(hits))  # type: ignore[arg-type]
+    row, most = data.draw(st.integers(0, len(hits) - 1)), data.draw(st.integers(0, len(hits)))
+    assert (search.count(view, row) is None) == (row > 0), "nothing was asked yet"
+    search.ask_others(view, most)
+    while search.is_going_on:
+        search.poll()
+    found = search.count(view, row)
+    assert (found is None) == (most < row)
+    if found is not None:
+        asked = [hits[place] for place in view[:most]]
+        assert found.number == sum(asked[: row + 1])
+        assert found.known == sum(asked)
+        assert found.is_all == (most == len(hits))
+        assert found.text.endswith(f" of {sum(asked)}{'' if found.is_all else '+'}")
+
+
 def test_texts_of_the_list_are_found_without_asking() -> None:
     index = index_with([{"error": 1}, {"error": 2}, {"api": 3}], ["NOT_COORDINATOR", "x", "Fetch"])
     oracle = Oracle([False] * 3)

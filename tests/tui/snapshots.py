@@ -186,7 +186,7 @@ async def settle(pilot: Pilot[None]) -> None:
         # A page below a dialog too: what is saved or copied is what it shows.
         # A key that comes before a dialog is up is lost.
         screens = all(each.is_mounted and getattr(each, "is_at_rest", True) for each in app.screen_stack)
-        at_rest = screens and (not page.is_mounted or page.is_at_rest)
+        at_rest = screens and (not page.is_mounted or (page.is_at_rest and not page.finder.is_counting))
         if at_rest and not _has_messages(app):
             break
     # A pause of Textual's sends a message to every widget, which is most of what a test does.

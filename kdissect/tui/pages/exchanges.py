@@ -110,6 +110,9 @@ class ExchangesPage(SplitPage):
             out.insert(0, Item("following", status.PAUSED, "bold reverse"))
         if self.order.is_paused:
             out.insert(0, Item(f"paused, {self.order.waiting:,} more", status.PAUSED, "bold reverse"))
+        which = self.finder.tell()
+        if which:
+            out.append(Item(which, status.ORDER, "bold"))
         if self.finder.turn:
             out.append(Item(self.finder.turn, status.ORDER, "bold"))
         if self.order.text():
@@ -211,6 +214,8 @@ class ExchangesPage(SplitPage):
         if self.follow and event.row != len(self.rows) - 1:
             self.follow = False
             super().index_grew()
+        if self.finder.has_left_match:
+            self.tell_status()
         self._rest_at(event.row)
 
     @on(VirtualTable.AtEnd)

@@ -14,6 +14,11 @@ from kdissect.tui.widgets.dialogs import Ask
 POLL_SECONDS = 0.05
 HINT = "text, hex as de ad be ef, or a regex as /or.ers/"
 """What may be typed."""
+COUNT_SECONDS = 0.1
+"""How often it is looked how many matches there are."""
+MOST_COUNTED = 20_000
+"""Exchanges that are searched after a match was found, only to count others. The next match has its turn
+first."""
 
 
 class Finder:
@@ -29,6 +34,12 @@ class Finder:
         self._has_turned = False
         """Whether the search went on from the other end of the list."""
         self._timer: Timer | None = None
+        self._counting: Timer | None = None
+        """While matches are counted."""
+        self._match: int | None = None
+        """The place in the index of the match that was found last."""
+        self._told = ""
+        """Which match it is of how many, as the status has it."""
 
     def ask(self) -> None:
         """Ask what to search for."""
@@ -60,6 +71,7 @@ class Finder:
 
     def _look(self, step: int, start: int) -> None:
         self.stop()
+        self._match = None
         self._step, self._from, self._has_turned = step, start, False
         self._look_on()
 
@@ -82,6 +94,7 @@ class Finder:
             if row == page.list_pane.cursor and page.panes.detail is not None:
                 self.show_match(page.panes.detail)
             page.leap_to(row)
+            self._count_others(row)
             page.tell_status()
         elif search.reason is not None:
             page.say(search.reason)
@@ -90,11 +103,61 @@ class Finder:
 
     def stop(self) -> None:
         """Search no further."""
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-            assert self._search is not None
-            self._search.stop()
+        for timer in (self._timer, self._counting):
+            if timer is not None:
+                timer.stop()
+                assert self._search is not None
+                self._search.stop()
+        self._timer = self._counting = None
+
+    # -- how many there are -------------------------------------------------------------------------
+
+    def _count_others(self, row: int) -> None:
+        """Search the exchanges that were not on the way to a match, to tell how many matches there are."""
+        search, view = self._search, self._rows.view
+        assert search is not None
+        self._match = int(view[row])
+        search.ask_others(view, MOST_COUNTED)
+        if search.is_going_on:
+            self._counting = self._page.set_interval(COUNT_SECONDS, self._count_on)
+
+    def _count_on(self) -> None:
+        search = self._search
+        assert search is not None
+        search.poll()
+        if not search.is_going_on and self._counting is not None:
+            self._counting.stop()
+            self._counting = None
+        if self.which != self._told:
+            self._page.tell_status()
+
+    @property
+    def which(self) -> str:
+        """Which match is under the cursor, of how many; empty if that is not known."""
+        if self._search is None or not self._is_on_match:
+            return ""
+        count = self._search.count(self._rows.view, self._page.list_pane.cursor)
+        return "" if count is None else count.text
+
+    def tell(self) -> str:
+        """The same for the status, which has it now."""
+        self._told = self.which
+        return self._told
+
+    @property
+    def has_left_match(self) -> bool:
+        """Whether the status still tells of a match that is not under the cursor any more."""
+        return bool(self._told) and not self._is_on_match
+
+    @property
+    def _is_on_match(self) -> bool:
+        row = self._page.list_pane.cursor
+        return self._match is not None and row < len(self._rows) and self._rows.place(row) == self._match
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether matches are being counted."""
+        return self._counting is not None
 
     @property
     def turn(self) -> str:

@@ -71,3 +71,28 @@ def test_the_search_goes_on_from_the_other_end() -> None:
         assert "is not found in these exchanges" in await search(pilot, "no such word")
 
     with_page(step)
+
+
+def test_the_status_says_which_match_it_is_of_how_many() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        many = sum(each.api == "ApiVersions" for each in read(ERRORS))
+        await search(pilot, "apache-kafka-java")
+        assert f"  match 1 of {many}  " in await shown_after(pilot)
+        await press(pilot, "n")
+        assert f"  match 2 of {many}  " in await shown_after(pilot)
+        assert "  match " not in await shown_after(pilot, "j"), "no match is under the cursor"
+        await press(pilot, "G", "N")
+        assert f"  match {many} of {many}  " in await shown_after(pilot)
+
+    with_page(step, width=160)
+
+
+def test_a_search_from_the_middle_counts_what_stands_before_it_too() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
+        await press(pilot, *["j"] * (here[1] - 1))
+        await search(pilot, "apache-kafka-java")
+        assert page.chosen_number == here[1]
+        assert f"  match 2 of {len(here)}  " in await shown_after(pilot)
+
+    with_page(step, width=160)
