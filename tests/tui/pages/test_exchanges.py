@@ -346,7 +346,8 @@ def test_rows_have_the_colour_of_the_first_rule_that_they_match(monkeypatch: pyt
 
 def test_a_key_colours_the_rows_with_the_value_under_the_cursor() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "j", "j", "j", "enter", "H")  # the API in the tree
+        await press(pilot, "j", "j", "j", "enter")
+        await press(pilot, "H")  # the API in the tree, which is there now
         assert "Colour rows with api == CreateTopics" in screen_text(app)
         await press(pilot, "2")
         assert [rule.filter for rule in app.coloring.rules] == ["api == CreateTopics"]
