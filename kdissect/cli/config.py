@@ -4,6 +4,7 @@ An example, with the flag and the variable of each key:
 
     # $KDISSECT_CONFIG, else $XDG_CONFIG_HOME/kdissect/config.toml, else ~/.config/kdissect/config.toml
     columns = ["number", "api", "latency_ns"]    # -e, and on the screen   KDISSECT_COLUMNS=number,api
+                                                 # for the screen fields too: "joinGroup.request.groupId"
     ports = [29092]                              # -d tcp.port==29092,kafka    KDISSECT_PORTS=29092
     color = "auto"                               # --color                KDISSECT_COLOR
     time = "r"                                   # -t                     KDISSECT_TIME

@@ -11,7 +11,7 @@ from kdissect.cli.errors import Wrong
 from kdissect.cli.interrupts import WholeRows
 from kdissect.cli.output import refuse_terminal
 from kdissect.present.catalogue import TABLES
-from kdissect.present.columns import Table
+from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.tables import BINARY, FORMATS, JoiningWriter, Writer
@@ -80,10 +80,14 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
     try:
         return table.select(names) if names else table
     except LookupError as error:
-        from kdissect.settings.list_columns import OWN
+        from kdissect.settings.list_columns import OWN, has_field, printed
 
-        if own := next((name for name in names if name in OWN), None):
-            several = ",".join(OWN[own].columns)
+        own = next((name for name in names if name in OWN), None)
+        if own is None and table is EXCHANGES:
+            own = next((name for name in names if "." in name and not printed((name,))), None)
+            own = own if own is not None and has_field(own) else None
+        if own is not None:
+            several = ",".join(printed((own,)))
             instead = f"; use -e {several}" if several else ""
             raise Wrong(f"-e: {own} is a column of the screens only{instead}") from None
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None

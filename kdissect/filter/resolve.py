@@ -186,6 +186,18 @@ def named(word: Word) -> FilterField | None:
         raise word.error(str(error)) from None
 
 
+def field_named(name: str) -> FilterField:
+    """The field of a name that stands for itself, outside of a filter.
+
+    :raises FilterError: there is no such field, or the path is ambiguous; the text names the nearest.
+    """
+    word = Word(name, name, False, 0, len(name))
+    found = named(word)
+    if found is None:
+        raise _unknown(word)
+    return found
+
+
 def _header_field(name: str) -> FilterField | None:
     first, _, rest = name.partition(".")
     second, _, header = rest.partition(".")

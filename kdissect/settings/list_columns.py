@@ -1,16 +1,20 @@
-"""Columns that only the list of exchanges has: each says in one what stands in several of the table's.
+"""Columns that only the list of exchanges has. Some say in one what stands in several of the table's. Others
+show a field of the messages, by the name that a display filter has for it.
 
 They can be written in ``columns`` of the configuration beside those of exchanges; commands that print take
-the several instead. Nothing here imports Textual: the command line reads this too.
+the several instead, and leave fields out. Nothing here imports Textual: the command line reads this too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.nearest import nearest
+
+if TYPE_CHECKING:
+    from kdissect.filter.field import FilterField
 
 
 class ListedColumn(NamedTuple):
@@ -43,11 +47,67 @@ def listed(names: Iterable[str]) -> Iterator[str]:
         try:
             yield EXCHANGES.column(name).name
         except LookupError as error:
-            near = nearest(name, (*OWN, *EXCHANGES.words()))
-            raise LookupError(f"exchanges have no column {name!r}{near}" if near else error.args[0]) from None
+            yield _field_listed(name, error.args[0])
+
+
+def _field_listed(name: str, reason: str) -> str:
+    """The name of a field that can be a column.
+
+    :param reason: why it is no column of exchanges.
+    """
+    try:
+        return field_of(name).name
+    except LookupError as error:
+        if "." in name or has_field(name):
+            raise
+        near = nearest(name, (*OWN, *EXCHANGES.words()))
+        raise LookupError(f"exchanges have no column {name!r}{near}" if near else reason) from error
+
+
+def field_of(name: str) -> FilterField:
+    """The field that a column of this name shows.
+
+    :raises LookupError: there is no such field, or no column can show it; the text says why.
+    """
+    from kdissect.filter.computed import OF_FINDINGS, SLOW
+    from kdissect.filter.errors import FilterError
+    from kdissect.filter.field import FieldKind
+    from kdissect.filter.resolve import field_named
+
+    try:
+        field = field_named(name)
+    except FilterError as error:
+        raise LookupError(error.reason) from None
+    if field.kind in (FieldKind.PRESENCE, FieldKind.JSON):
+        raise LookupError(f"{field.name} is {field.kind.value}: choose a field inside it")
+    if field.name in (SLOW, *OF_FINDINGS):
+        raise LookupError(f"{field.name} can be asked for in a filter, but not be a column")
+    return field
+
+
+def has_field(name: str) -> bool:
+    """Whether a display filter has a field of this name."""
+    from kdissect.filter.errors import FilterError
+    from kdissect.filter.resolve import field_named
+
+    try:
+        field_named(name)
+    except FilterError:
+        return False
+    return True
 
 
 def printed(names: Iterable[str]) -> tuple[str, ...]:
-    """The same as tables have them, each once."""
-    each = (column for name in names for column in (OWN[name].columns if name in OWN else (name,)))
+    """The same as tables have them, each once; without fields, which tables do not have."""
+    each = (column for name in names for column in _printed(name))
     return tuple(dict.fromkeys(each))
+
+
+def _printed(name: str) -> tuple[str, ...]:
+    if name in OWN:
+        return OWN[name].columns
+    try:
+        EXCHANGES.column(name)
+    except LookupError:
+        return ()
+    return (name,)

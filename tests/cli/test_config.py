@@ -84,9 +84,23 @@ def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
         '"number","client_id","client","api","api_version","latency_ns","request_size","response_size",'
         '"error","missing","faults","topics"'
     )
+    ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-e", "joinGroup.request.groupId")
+    assert ran.err == "kdissect: -e: joinGroup.request.groupId is a column of the screens only\n"
     ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-e", "number,who")
     assert (ran.code, ran.out) == (2, b"")
     assert ran.err == "kdissect: -e: who is a column of the screens only; use -e client_id,client\n"
+
+
+def test_fields_are_columns_of_the_list_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = load(tmp_path, 'columns = ["number", "joinGroup.request.groupId", "api"]')
+    assert found.columns == ("number", "api")
+    assert found.list_columns == ("number", "joinGroup.request.groupId", "api")
+    monkeypatch.setenv("KDISSECT_COLUMNS", "joinGroup.request.gropId")
+    ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng")
+    reason = "JoinGroup has no field gropId; did you mean groupId?"
+    assert (ran.code, ran.err) == (2, f"kdissect: KDISSECT_COLUMNS: {reason}\n")
 
 
 @pytest.mark.parametrize(
