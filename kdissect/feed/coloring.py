@@ -1,13 +1,12 @@
 """Coloring rules → the rule of each exchange that is drawn.
 
 Columns of the index answer first, for a block of rows at once. What they cannot tell, the exchange itself
-answers when its row is drawn. That takes time, so only some of it is spent on each frame. Rows that had to
+answers when its row is drawn, if there is time for it (:mod:`kdissect.feed.frame_time`). Rows that had to
 wait have their colour in one of the next frames.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from kdissect.exchange import Exchange
 from kdissect.feed.columns import FilterColumns
+from kdissect.feed.frame_time import FrameTime
 from kdissect.feed.index import Index
 from kdissect.filter.compiled import Filter
 from kdissect.filter.computed import SLOW
@@ -23,8 +23,6 @@ from kdissect.settings.coloring import ColoringRule
 
 BLOCK = 1024
 """Rows that are answered at once."""
-FRAME_SECONDS, SPENT_SECONDS = 0.1, 0.01
-"""In each of these spans so much time is spent on exchanges."""
 MORE = 1.25
 """How many times as many exchanges there must be before it is seen anew what is slow among them."""
 _UNSEEN, _OPEN, _NONE = -3, -2, -1
@@ -41,6 +39,7 @@ class Coloring:
 
     :param exchange_at: reads the exchange at a place of the index; None if it cannot be read.
     :param compiled: makes a filter of its text, as it is meant now.
+    :param frame_time: what exchanges may take.
     """
 
     def __init__(
@@ -48,16 +47,13 @@ class Coloring:
         index: Index,
         exchange_at: Callable[[int], Exchange | None],
         compiled: Callable[[str], Filter | None],
-        rules: Sequence[ColoringRule] = (),
+        rules: Sequence[ColoringRule],
+        frame_time: FrameTime,
     ) -> None:
         self._index, self._exchange_at, self._compile = index, exchange_at, compiled
         self._given = tuple(rules)
         self._added: list[ColoringRule] = []
-        self._frame_began = self._spent = 0.0
-        self._is_behind = False
-        """Whether rows wait for the next frame."""
-        self.when_behind: Callable[[], None] = lambda: None
-        """Called when rows have to wait: they are to be drawn again after :data:`FRAME_SECONDS`."""
+        self._frame_time = frame_time
         self._begin()
 
     @property
@@ -134,17 +130,11 @@ class Coloring:
 
     def _ask(self, place: int) -> int:
         """What the exchange itself says, unless the time of this frame is spent."""
-        now = time.monotonic()
-        if now - self._frame_began > FRAME_SECONDS:
-            self._frame_began, self._spent, self._is_behind = now, 0.0, False
-        if self._spent > SPENT_SECONDS:
-            if not self._is_behind:
-                self._is_behind = True
-                self.when_behind()
+        if not self._frame_time.is_left():
             return _OPEN
-        exchange = self._exchange_at(place)
-        rules = () if exchange is None else enumerate(self._rules)
-        matching = (at for at, (_, chosen) in rules if exchange is not None and chosen.matches(exchange))
-        self._known[place] = found = next(matching, _NONE)
-        self._spent += time.monotonic() - now
+        with self._frame_time.spent():
+            exchange = self._exchange_at(place)
+            rules = () if exchange is None else enumerate(self._rules)
+            matching = (at for at, (_, chosen) in rules if exchange is not None and chosen.matches(exchange))
+            self._known[place] = found = next(matching, _NONE)
         return found

@@ -153,6 +153,14 @@ ACTIONS: tuple[Action, ...] = (
     _A("save", "exchanges", "w", "Save", "save shown, marked or this one to a file", "save", True),
     _A("wireshark", "exchanges", "W", "Wireshark", "open Wireshark at this exchange", "wireshark"),
     _A("columns", "exchanges", "c", "Columns", "choose the columns of the list", "columns"),
+    _A(
+        "field-column",
+        "exchanges",
+        "a",
+        "As column",
+        "make this field of the tree a column of the list, or remove it",
+        "field_column",
+    ),
     # -- the list of exchanges
     _A(
         "next-error",

@@ -87,6 +87,7 @@ WORDS: Mapping[str, str] = {
     "pause": "freeze stop hold",
     "times": "clock utc timezone time zone relative",
     "columns": "fields show hide",
+    "field-column": "apply as column field show hide add",
     "mark": "bookmark star flag",
     "mark-shown": "bookmark star flag select everything",
     "reference": "time zero relative since set",

@@ -21,7 +21,9 @@ from kdissect.exchange import Exchange
 from kdissect.faults import KINDS, fault, is_unread
 from kdissect.feed.batches import CountedFault, Ended, Feed, FeedBatch
 from kdissect.feed.coloring import Coloring
+from kdissect.feed.field_values import FieldValues
 from kdissect.feed.filtering import Shown
+from kdissect.feed.frame_time import FrameTime
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
 from kdissect.feed.stories import Subject
@@ -144,6 +146,10 @@ class Host(QuietApp):
     """The display filter."""
     coloring: Coloring
     """The rules that colour rows."""
+    field_values: FieldValues
+    """The values of fields that are columns of the list of exchanges."""
+    frame_time: FrameTime
+    """What both may take while rows are drawn."""
     statistics: Statistics
     """Statistics of the shown exchanges."""
     judging: Statistics
@@ -183,7 +189,11 @@ class Host(QuietApp):
         """Show what a feed gives."""
         self.feed = feed
         self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
-        self.coloring = Coloring(self.index, self._read, self.shown.compiled, self.settings.coloring)
+        self.frame_time = FrameTime()
+        self.coloring = Coloring(
+            *(self.index, self._read, self.shown.compiled, self.settings.coloring), frame_time=self.frame_time
+        )
+        self.field_values = FieldValues(self._read, self.options, self.frame_time)
         self.statistics = Statistics(self.index, feed, self.shown)
         self.judging = Statistics(self.index, feed, None, self.settings.rules)
         self.is_open = True

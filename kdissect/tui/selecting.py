@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from kdissect.exchange import Exchange
+from kdissect.feed.field_values import values_of
 from kdissect.feed.filtering import quoted
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.computed import NOBODY
 from kdissect.filter.errors import FilterError
+from kdissect.filter.field import FieldKind, FilterField
+from kdissect.model import Node
 from kdissect.present.detail import Detail, TreeSpot
+from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
+from kdissect.present.secret_names import REDACTED
 from kdissect.present.whole_record import is_redacted
+from kdissect.protocol.errors import error_name
 
 OPERATIONS = {
     "only": "{this}",
@@ -34,7 +39,12 @@ def joined(operation: str, this: str, shown: str) -> str:
 
 # -- a line of the tree -----------------------------------------------------------------------------
 
-_HEADER = {"requestApiVersion": "api_version", "correlationId": "correlation_id", "clientId": "client_id"}
+_HEADER = {
+    "requestApiKey": "api",
+    "requestApiVersion": "api_version",
+    "correlationId": "correlation_id",
+    "clientId": "client_id",
+}
 _BATCH = {
     "baseOffset": "record.batch_offset",
     "partitionLeaderEpoch": "record.partition_leader_epoch",
@@ -52,8 +62,7 @@ def filter_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
 
     :param spots: the line, after those around it, the outermost first.
     """
-    asked = _of_line(detail, spots)
-    return None if asked is None else _checked(asked.text())
+    return _checked(_of_line(detail, spots))
 
 
 def word_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
@@ -62,8 +71,7 @@ def word_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
 
     :param spots: as for :func:`filter_of_line`.
     """
-    asked = _of_line(detail, spots)
-    return None if asked is None or not asked.is_its_own else _checked(asked.word)
+    return None if _is_secret(detail, spots) else _checked(field_of_line(detail, spots))
 
 
 def _checked(text: str | None) -> str | None:
@@ -73,47 +81,71 @@ def _checked(text: str | None) -> str | None:
         return None
 
 
-class _Asked(NamedTuple):
-    """What a filter asks of a line."""
-
-    word: str
-    """The name of a field or column."""
-    text: Callable[[], str | None]
-    """Makes the filter; None if none can be written for the value."""
-    is_its_own: bool = True
-    """Whether it is about this line, not about the exchange as a whole."""
+def _is_secret(detail: Detail, spots: Sequence[TreeSpot]) -> bool:
+    """Whether anything of a line or of those around it is hidden."""
+    return any(spot.is_hidden for spot in spots) or (bool(spots) and detail.is_partly_hidden(spots[-1]))
 
 
-def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> _Asked | None:
+def field_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
+    """The name that a filter has for the field of a line of the tree, whatever its value; None where it has
+    none.
+
+    :param spots: as for :func:`filter_of_line`.
+    """
+    spots, nodes = _field_around(spots)
+    name = _name_of_line(detail.exchange, spots, nodes)
+    # The API stands for lines of which a filter knows no more.
+    return None if name == "api" and (not nodes or nodes[-1].name not in _HEADER) else name
+
+
+def _field_around(spots: Sequence[TreeSpot]) -> tuple[list[TreeSpot], list[Node]]:
+    """The line of the field that a line is of, with those around it; and their nodes."""
     spots = [spot for spot in spots if not spot.text.startswith("(")]  # (length), (count): of what is around
-    if not spots or any(spot.is_hidden for spot in spots) or detail.is_partly_hidden(spots[-1]):
-        return None
-    exchange, message = detail.exchange, spots[0].message
-    nodes = [spot.branch.node for spot in spots[1:] if spot.branch is not None]
+    return spots, [spot.branch.node for spot in spots[1:] if spot.branch is not None]
+
+
+def _name_of_line(exchange: Exchange, spots: Sequence[TreeSpot], nodes: Sequence[Node]) -> str | None:
+    """The name of the field: a column of exchanges, one of records, or the path in the message."""
+    message = spots[0].message if spots else None
+    if nodes and _is_in_records(spots):
+        around = spots[-2].branch
+        return _INSIDE.get("" if around is None else around.node.type, {}).get(nodes[-1].name)
     if message is None or not nodes or nodes[0].name != "body":
-        name = _HEADER.get(nodes[-1].name) if nodes else None
-        is_its_own = name is not None or (bool(nodes) and nodes[-1].name == "requestApiKey")
-        return _Asked(name or "api", partial(_cell, name or "api", exchange), is_its_own)
-    sets = [at for at, spot in enumerate(spots) if spot.branch is not None and spot.branch.is_record_set]
-    node = nodes[-1]
-    if sets and sets[0] < len(spots) - 1:
-        around = nodes[-2].type if len(nodes) > 1 else ""
-        known = _INSIDE.get(around, {}).get(node.name)
-        if known is None or node.value == NOBODY:
-            return None
-        return _Asked(known, partial(_asked, known, node.value, True))
+        return _HEADER.get(nodes[-1].name, "api") if nodes else "api"
     if exchange.api is None or len(nodes) == 1:
-        return _Asked("api", partial(_cell, "api", exchange), False)
+        return "api"
     names = [each.name for each in nodes[1:] if not each.name.startswith("[")]
     api = exchange.api[0].lower() + exchange.api[1:]
-    path = ".".join((api, message.kind, *names))
+    return ".".join((api, message.kind, *names))
+
+
+def _is_in_records(spots: Sequence[TreeSpot]) -> bool:
+    """Whether it is a line below a record set, or below a batch where those stand alone."""
+    if spots[0].message is None and spots[0].branch is not None:
+        return True
+    sets = [at for at, spot in enumerate(spots) if spot.branch is not None and spot.branch.is_record_set]
+    return bool(sets) and sets[0] < len(spots) - 1
+
+
+def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
+    spots, nodes = _field_around(spots)
+    if not spots or _is_secret(detail, spots):
+        return None
+    name = _name_of_line(detail.exchange, spots, nodes)
+    if name is None:
+        return None
+    if name in _VALUES:
+        return _cell(name, detail.exchange)
+    node = nodes[-1]
+    if _is_in_records(spots):
+        return None if node.value == NOBODY else _asked(name, node.value, True)
     is_empty = node.type.startswith("[]") and not any(each.name.startswith("[") for each in node.children)
     if not is_empty and (node.children or node.buffer is not None or spots[-1].can_open):
-        return _Asked(path, lambda: path)
+        return name
     if is_empty or node.value is None:
         in_array = any(each.name.startswith("[") for each in nodes)
-        return None if in_array or not node.is_decoded else _Asked(path, lambda: f"not {path}")
-    return _Asked(path, partial(_asked, path, node.value))
+        return None if in_array or not node.is_decoded else f"not {name}"
+    return _asked(name, node.value)
 
 
 def _asked(path: str, value: object, is_bytes: bool = False) -> str | None:
@@ -245,6 +277,24 @@ def filter_of_column(column: str, exchange: Exchange) -> str | None:
     return _cell(_SHORT.get(column, column), exchange)
 
 
+def filter_of_field(field: FilterField, exchange: Exchange, options: Options) -> str | None:
+    """The filter for what an exchange has in a column that shows a field; None where it has several values,
+    or a secret."""
+    values = set(values_of(field, exchange, options))
+    if not values:
+        return f"not {field.name}"
+    (value, *others) = values
+    if others or value in (REDACTED, REDACTED.encode()):
+        return None
+    if field.kind is FieldKind.ERROR and isinstance(value, int):
+        return _named(field.name, error_name(value))
+    text = _asked(field.name, value, field.kind is FieldKind.BYTES)
+    try:
+        return text if text is None else compile_filter(text, options).text
+    except FilterError:  # too long
+        return None
+
+
 def _cell(column: str, exchange: Exchange) -> str | None:
     read = _VALUES.get(column)
     if read is None:
@@ -255,5 +305,10 @@ def _cell(column: str, exchange: Exchange) -> str | None:
     if column in _ANY:
         return column
     if column in ("api", "error"):
-        return f"{column} == {value}" if str(value).isidentifier() else f"{column} == {quoted(str(value))}"
+        return _named(column, str(value))
     return _asked(column, value)
+
+
+def _named(column: str, name: str) -> str:
+    """The filter for the name of an error or an API, which is written bare where it can."""
+    return f"{column} == {name if name.isidentifier() else quoted(name)}"

@@ -6,11 +6,12 @@ import pytest
 
 from kdissect import read
 from kdissect.exchange import Exchange
-from kdissect.feed import coloring as module
+from kdissect.feed import frame_time as module
 from kdissect.feed.batches import FeedBatch
 from kdissect.feed.coloring import Coloring
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.filtering import Shown
+from kdissect.feed.frame_time import FrameTime
 from kdissect.feed.index import Index
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.errors import FilterError
@@ -31,6 +32,7 @@ class Given:
         self.feed: Decoded = decoded(ERRORS)
         self.index: Index = index_of(self.feed)
         self.reads = 0
+        self.frame_time = FrameTime()
 
     def exchange(self, place: int) -> Exchange:
         self.reads += 1
@@ -38,7 +40,7 @@ class Given:
 
     def coloring(self, *rules: ColoringRule) -> Coloring:
         shown = Shown(self.index, self.feed, Options())
-        return Coloring(self.index, self.exchange, shown.compiled, rules)
+        return Coloring(self.index, self.exchange, shown.compiled, rules, self.frame_time)
 
     def names(self, coloring: Coloring) -> list[str | None]:
         """The rule of each exchange, in the order of their numbers."""
@@ -79,7 +81,7 @@ def test_a_row_waits_for_the_next_frame_when_the_time_of_this_one_is_spent(
     given = Given()
     told: list[bool] = []
     coloring = given.coloring(WITH_BODY)
-    coloring.when_behind = lambda: told.append(True)
+    given.frame_time.when_behind = lambda: told.append(True)
     monkeypatch.setattr(module, "SPENT_SECONDS", -1)
     monkeypatch.setattr(module, "FRAME_SECONDS", 3_600)
     assert set(given.names(coloring)) == {None}
@@ -109,7 +111,7 @@ def test_no_filter_is_no_rule() -> None:
 
 def test_rows_that_come_later_have_their_rules_too() -> None:
     index = index_with([{"api": 1, "number": 1}], ["Produce"])
-    coloring = Coloring(index, lambda _: None, compile_filter, (PRODUCED,))
+    coloring = Coloring(index, lambda _: None, compile_filter, (PRODUCED,), FrameTime())
     assert coloring.rule_of(0) == PRODUCED
     index.add(FeedBatch(row(api=1, number=2) + row(api=2, number=3), ["Fetch"]))
     assert [coloring.rule_of(place) for place in range(3)] == [PRODUCED, PRODUCED, None]

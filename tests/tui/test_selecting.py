@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
+from pathlib import Path
 
 import pytest
 
 from kdissect import read
 from kdissect.filter.compiled import compile_filter
+from kdissect.filter.resolve import field_named
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
 from kdissect.tui.lists.exchanges import COLUMNS
 from kdissect.tui.selecting import (
     OF_RECORDS,
+    field_of_line,
     filter_of_column,
+    filter_of_field,
     filter_of_line,
     filter_of_record,
     joined,
@@ -92,6 +96,56 @@ def test_the_word_of_a_line_is_that_of_its_filter() -> None:
     assert found["baseTimestamp"] is None, "no filter knows it"
     assert found["key"] == "record.key"
     assert found["request"] is found["header"] is found["body"] is None, "no fields"
+
+
+def test_so_have_fields_of_batches_that_stand_alone() -> None:
+    exchange = next(each for each in read(CAPTURES / "basic-kafka43.pcapng") if each.api == "Produce")
+    detail = Detail(exchange, OPTIONS)
+    every = [spots for batch in detail.records() for spots in lines(detail, [batch])]
+    texts = {text for spots in every if (text := filter_of_line(detail, spots)) is not None}
+    assert any(text.startswith("record.key == ") for text in texts)
+    for text in texts:
+        assert compile_filter(text).matches(exchange), text
+    assert {field_of_line(detail, spots) for spots in every} >= {"record.key", "record.value"}
+
+
+def test_the_field_of_a_line_has_a_name_whatever_its_value(tmp_path: Path) -> None:
+    exchange = next(each for each in read(CAPTURES / "basic-kafka43.pcapng") if each.api == "Produce")
+    detail = Detail(exchange, OPTIONS)
+    names = {field_of_line(detail, spots) for top in detail.spots for spots in lines(detail, [top])}
+    assert {
+        *("api", "api_version", "client_id", "produce.request.transactionalId", "record.magic"),
+        *("produce.request.topicData.partitionData.index", "produce.response.throttleTimeMs", None),
+    } <= names
+    assert field_of_line(detail, [detail.spots[0]]) is None
+    secrets = read(write_capture(tmp_path / "c.pcapng", *secret_talks()))
+    details = [Detail(each, OPTIONS) for each in secrets]
+    hidden = {
+        field_of_line(detail, spots)
+        for detail in details
+        for top in detail.spots
+        for spots in lines(detail, [top])
+        if spots[-1].is_hidden
+    }
+    assert "saslAuthenticate.request.authBytes" in hidden
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("produce.request.acks", "produce.response.responses.partitionResponses.errorCode", "wait_ns"),
+        *("record.key", "record.magic", "record.timestamp", "metadata.request.allowAutoTopicCreation"),
+        *("client.ip", "groupId", "metadata.response.topics.topicId"),
+    ],
+)
+def test_the_filter_of_a_column_that_shows_a_field_matches_the_exchange(name: str) -> None:
+    field, found = field_named(name), set()
+    for exchange in chain(*(read(CAPTURES / f"{capture}.pcapng") for capture in ("basic-kafka43", "errors"))):
+        text = filter_of_field(field, exchange, OPTIONS)
+        if text is not None:
+            assert compile_filter(text).matches(exchange), text
+            found.add(text)
+    assert any(not text.startswith("not ") for text in found)
 
 
 def test_a_secret_has_no_filter(tmp_path: object) -> None:

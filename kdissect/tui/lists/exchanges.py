@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from kdissect.feed.coloring import Coloring
+from kdissect.feed.field_values import FieldValues
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import (
     FIRST,
@@ -26,6 +27,7 @@ from kdissect.present.form import Clock, duration, plural, seconds, size
 from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
 from kdissect.settings.coloring import ColoringRule
+from kdissect.tui.lists.field_columns import MOST_CELLS, FieldColumns
 from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken, turned
 from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
@@ -78,8 +80,10 @@ def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
 class Exchanges:
     """The exchanges of a view.
 
-    :param chosen: names of columns; none for as many as there is room for.
+    :param chosen: names of columns; none for as many as there is room for. Where all of them are fields of
+        messages, those stand among as many as there is room for.
     :param coloring: colours rows by rules of the user.
+    :param values: gives the values of fields.
     """
 
     def __init__(
@@ -88,11 +92,14 @@ class Exchanges:
         marks: Marks | None = None,
         chosen: Sequence[str] = (),
         coloring: Coloring | None = None,
+        values: FieldValues | None = None,
     ) -> None:
         self.index = index
         self.view: Places = index.view()
         self.clock = Clock()
-        self.chosen = chosen
+        self.fields = FieldColumns(values)
+        """Those of the columns that show fields of messages."""
+        self.choose(chosen)
         self.sorted_by: tuple[str, bool] | None = None
         """The column of the index that orders the list, and whether the largest stand first; None for the
         usual order."""
@@ -147,6 +154,27 @@ class Exchanges:
 
     # -- how ----------------------------------------------------------------------------------------
 
+    def choose(self, names: Sequence[str]) -> None:
+        """Show these columns; what is no column is left out."""
+        self.fields.choose([name for name in names if name not in COLUMNS])
+        self.chosen = tuple(name for name in names if name in COLUMNS or name in self.fields.shown)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether there are as many columns as there is room for, beside fields."""
+        return len(self.chosen) == len(self.fields.shown)
+
+    def column(self, name: str) -> ListColumn:
+        """The column of a name: one of :data:`COLUMNS`, or one that shows a field."""
+        return COLUMNS[name] if name in COLUMNS else self._field_column(name)
+
+    def _field_column(self, name: str) -> ListColumn:
+        def cell(rows: Exchanges, place: int, _: int) -> str:
+            return rows.fields.text(name, place)
+
+        found = self.fields.shown[name]
+        return ListColumn(Heading(found.title, MOST_CELLS, found.is_number), cell, is_text=True, alone=name)
+
     def names(self, width: int) -> Sequence[str]:
         """The columns for a table that is so wide."""
         return self._layout(width)[0]
@@ -168,7 +196,7 @@ class Exchanges:
         """The columns and their heads, as they were, unless something that counts for them is another."""
         self.needs.look()
         looks = self.clock.letter, self.clock.first_ns, self.chosen, self.sorted_by, self._turn
-        known = (width, self.needs.all, self.needs.ends, *looks)
+        known = (width, self.needs.all, self.needs.ends, self.fields.widths, *looks)
         if self._laid_out is None or self._laid_out[0] != known:
             before, found = self._laid_out, self._lay_out(width)
             self._laid_out = known, found
@@ -176,18 +204,19 @@ class Exchanges:
         return self._laid_out[1]
 
     def _lay_out(self, width: int) -> _Layout:
-        chosen = ["mark", *(name for name in self.chosen if name in COLUMNS)] if self.chosen else []
-        names = chosen or _ORDER
+        *others, info = _ORDER
+        names = (*others, *self.chosen, info) if self.is_usual else ("mark", *self.chosen)
         needs = [self._need(name) for name in names]
 
         def fit(room: int) -> list[int]:
-            return self._fitted_to_chosen(chosen, needs, room) if chosen else self._fitted(needs, room)
+            fitted = self._fitted if self.is_usual else self._fitted_to_chosen
+            return fitted(names, needs, room)
 
         kept = [at for at, name in enumerate(names) if name in _KEPT]
         found = turned(fit, needs, kept, width, self._turn)
         widths, self._hint, self._turn = found
         headings = [
-            COLUMNS[name].heading._replace(width=cells) for name, cells in zip(names, widths, strict=True)
+            self.column(name).heading._replace(width=cells) for name, cells in zip(names, widths, strict=True)
         ]
         self._mark_order(names, headings)
         shown = [at for at, cells in enumerate(widths) if cells]
@@ -195,20 +224,24 @@ class Exchanges:
         headings[rest] = headings[rest]._replace(width=0, is_right=False)
         return [names[at] for at in shown], [headings[at] for at in shown]
 
-    def _fitted(self, needs: Sequence[int], room: int) -> list[int]:
-        """The cells of each of :data:`_ORDER`: ``Info`` has its share before the next column has any."""
-        need = dict(zip(_ORDER, needs, strict=True))
-        at = {name: place for place, name in enumerate(_ORDER)}
+    def _fitted(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
+        """The cells of as many columns as there is room for. ``Info`` has its share before the next column
+        has any. Who chose a field wants to see it before others."""
+        need = dict(zip(names, needs, strict=True))
+        at = {name: place for place, name in enumerate(names)}
+        begun = [(name, _LEAST_TEXT) for name in self.chosen]
+        whole = [(name, _ALL) for name in self.chosen]
+        wanted = (*begun, *_WANTS[:_BEFORE_FIELDS], *whole, *_WANTS[_BEFORE_FIELDS:])
         must = [Want(at[name], min(need[name], cells)) for name, cells in _MUST]
-        wants = [Want(at[name], min(need[name], cells)) for name, cells in _WANTS]
-        widths = granted(must, wants, len(_ORDER), room)
+        wants = [Want(at[name], min(need[name], cells)) for name, cells in wanted]
+        widths = granted(must, wants, len(names), room)
         if not all(widths):  # what is too little for the next column: Info would have to give it back
             widths[at["what"]] += max(0, room - taken(widths))
         return widths
 
     def _fitted_to_chosen(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
         """The cells of columns all of which are wanted: texts give way."""
-        can = [at for at, name in enumerate(names) if COLUMNS[name].is_text]
+        can = [at for at, name in enumerate(names) if self.column(name).is_text]
         least = [Want(at, min(need, _LEAST_TEXT) if at in can else need) for at, need in enumerate(needs)]
         most = [Want(at, needs[at]) for at in can]
         wants = [*least[2:], *evenly([least[at] for at in can], most)]
@@ -216,11 +249,14 @@ class Exchanges:
 
     def _need(self, name: str) -> int:
         """Cells for what stands in a column, and its head with the mark of the order."""
-        column = COLUMNS[name]
+        column = self.column(name)
         most = column.heading.width
         if column.is_fixed:
             return most
-        cells = self._time_cells() if name == "request_time_ns" else self.needs.of(name)
+        if name in self.fields.shown:
+            cells = self.fields.cells(name)
+        else:
+            cells = self._time_cells() if name == "request_time_ns" else self.needs.of(name)
         head = cell_len(column.heading.title) + (column.sort is not None)
         return max(head, min(cells, most) if most else cells)
 
@@ -241,7 +277,7 @@ class Exchanges:
         if self.sorted_by is None:
             return
         sort, descending = self.sorted_by
-        at = next((at for at, name in enumerate(names) if COLUMNS[name].sort == sort), None)
+        at = next((at for at, name in enumerate(names) if self.column(name).sort == sort), None)
         if at is not None:
             heading, mark = headings[at], _DOWN if descending else _UP
             title = f"{mark}{heading.title}" if heading.is_right else f"{heading.title}{mark}"
@@ -251,7 +287,7 @@ class Exchanges:
         place = self.place(row)
         before = self.view[row - 1] if row and self.clock.letter == "d" else 0
         looks = self._sign(place), self._is_slow(place), self._rule(place)
-        return place, int(before), looks, self._layouts
+        return place, int(before), looks, self.fields.texts(place), self._layouts
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
@@ -282,7 +318,7 @@ class Exchanges:
         flags = self.index.value("flags", place)
         self._row = row
         names = self.names(width)
-        out = [COLUMNS[name].cell(self, place, flags) for name in names]
+        out = [self.column(name).cell(self, place, flags) for name in names]
         if "what" in names and flags & HAS_VERSION:
             at = names.index("what")
             room = self.headings(width)[at].width
@@ -447,6 +483,8 @@ _WANTS = (
 )
 """Cells that columns have before others have any, or more; of each no more than it needs. One long name of an
 API does not take the room of the client from all rows."""
+_BEFORE_FIELDS = 6
+"""After so many of these wants, fields that were chosen have all their cells."""
 
 SORTS = {
     "number": "No.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,8 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.feed.coloring import FRAME_SECONDS
 from kdissect.feed.columns import limits_of, slowness_of
+from kdissect.feed.frame_time import FRAME_SECONDS
 from kdissect.feed.index import Places
 from kdissect.feed.summary import NOTHING, Summary, summarise, where_bad
 from kdissect.filter.errors import FilterError
@@ -25,6 +25,7 @@ from kdissect.present.form import bars, duration
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 from kdissect.settings.coloring import COLORS, ColoringRule
+from kdissect.settings.list_columns import listed
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
@@ -33,7 +34,7 @@ from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
-from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from kdissect.tui.selecting import field_of_line, filter_of_column, filter_of_field, filter_of_line, joined
 from kdissect.tui.trail import Trail
 from kdissect.tui.widgets import bad_marks, status
 from kdissect.tui.widgets.bad_marks import BadMarks
@@ -73,8 +74,8 @@ class ExchangesPage(SplitPage):
 
     def body(self) -> ComposeResult:
         app = self.kdissect
-        app.columns = tuple(name for name in app.columns if name in COLUMNS)
-        self.rows = Exchanges(app.index, app.marks, app.columns, app.coloring)
+        self.rows = Exchanges(app.index, app.marks, app.columns, app.coloring, app.field_values)
+        app.columns = self.rows.chosen  # without those that there are no more
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
         before = app.settings.before.sort
@@ -88,7 +89,7 @@ class ExchangesPage(SplitPage):
         self.bad_marks = BadMarks(lambda: self.list_pane.get_component_rich_style("table--error").color)
         bar: Any = self.list_pane.vertical_scrollbar
         bar.renderer = self.bad_marks
-        self.kdissect.coloring.when_behind = self._color_the_rest_later
+        self.kdissect.frame_time.when_behind = self._draw_the_rest_later
         self.index_grew()
 
     def on_unmount(self) -> None:
@@ -399,7 +400,7 @@ class ExchangesPage(SplitPage):
         return names[at] if at is not None and at < len(names) else None
 
     def _sort_by(self, column: str) -> None:
-        sort = COLUMNS[column].sort
+        sort = self.rows.column(column).sort
         if sort is None:
             self.say("the list cannot be ordered by this column")
         else:
@@ -442,7 +443,12 @@ class ExchangesPage(SplitPage):
             exchange = None if place is None else self.kdissect.exchange_at(place)
             if exchange is None:
                 return None
-            text = filter_of_column(self._column() or usual, exchange)
+            column = self._column() or usual
+            shown = self.rows.fields.shown.get(column)
+            if shown is None:
+                text = filter_of_column(column, exchange)
+            else:
+                text = filter_of_field(shown.field, exchange, self.kdissect.field_values.options)
         else:
             detail = self.panes.detail
             if detail is None or not self._shows_chosen:
@@ -470,9 +476,13 @@ class ExchangesPage(SplitPage):
 
         self.app.push_screen(Choose(f"Colour rows with {sanitise(filter, 40)}", (*COLORS, none)), chosen)
 
-    def _color_the_rest_later(self) -> None:
-        """Colour the rows that had to wait for their exchanges."""
-        self.set_timer(FRAME_SECONDS, self.list_pane.rows_changed)
+    def _draw_the_rest_later(self) -> None:
+        """Draw what had to wait for the exchanges of rows: colours, and values of fields."""
+        self.set_timer(FRAME_SECONDS, self._draw_the_rest)
+
+    def _draw_the_rest(self) -> None:
+        self.rows.fields.grow()
+        self.list_pane.rows_changed()
 
     def action_follow(self) -> None:
         self.follow = not self.follow
@@ -522,14 +532,76 @@ class ExchangesPage(SplitPage):
 
     def action_columns(self) -> None:
         """Choose the columns of the list; with none ticked there are as many as there is room for."""
-        shown = self.rows.names(self.list_pane.columns)
-        words = [(name, _column_words(name), name in shown) for name in COLUMNS if name != "mark"]
-        self.app.push_screen(Pick("Columns", words), self._columns_chosen)
+        shown = self.rows.names(self.list_pane.columns) if self.rows.is_usual else self.rows.chosen
+        *others, info = (name for name in COLUMNS if name != "mark")
+        fields = self.rows.fields.shown
+        names = (*others, *fields, info)
+        heads = {name: each.title for name, each in fields.items()}
+        words = [(name, _column_words(name, heads), name in shown or name in fields) for name in names]
+        usual = [name for name, _, is_ticked in words if is_ticked and name in COLUMNS]
 
-    def _columns_chosen(self, names: list[str] | None) -> None:
-        if names is not None:
-            self.kdissect.columns = self.rows.chosen = tuple(names)
-            self.list_pane.rows_look_different()
+        def chosen(picked: list[str] | None) -> None:
+            if picked is None:
+                return
+            left = [name for name in picked if name in fields]
+            is_usual = self.rows.is_usual and [name for name in picked if name in COLUMNS] == usual
+            self._show_columns(left if is_usual else picked)
+
+        self.app.push_screen(Pick("Columns", words), chosen)
+
+    @property
+    def _list_width(self) -> int:
+        """The cells of a line of the list, or where the tree has its room about as many."""
+        return self.list_pane.columns or self.app.size.width - 2
+
+    def _show_columns(self, names: Sequence[str]) -> None:
+        self.rows.choose(names)
+        self.kdissect.columns = self.rows.chosen
+        self.list_pane.column = None
+        self.list_pane.rows_changed()  # makes the values of the rows on the screen
+        self.rows.fields.grow()
+        self.list_pane.rows_look_different()
+
+    def action_field_column(self) -> None:
+        """Make the field under the cursor of the tree a column of the list, or take the column away."""
+        name = self._field_under_cursor()
+        if name is None:
+            return
+        try:
+            (name,) = listed((name,))
+        except LookupError as error:
+            self.say(str(error.args[0]))
+            return
+        rows = self.rows
+        before = rows.chosen
+        if name in COLUMNS and rows.is_usual:  # what is usual is no longer: it stays as it is now
+            shown = [each for each in rows.names(self._list_width) if each != "mark"]
+            before = (*shown, *(each for each in before if each not in shown))
+        if name in before:
+            self._show_columns([each for each in before if each != name])
+            self.say(f"{sanitise(name)} was removed from the columns")
+            return
+        at = before.index("info") if "info" in before else len(before)
+        self._show_columns((*before[:at], name, *before[at:]))
+        has_room = name in rows.names(self._list_width)
+        where = "the same key removes it" if has_room else "→ in the list leads to it"
+        self.say(f"{sanitise(name)} is a column now; {where}")
+
+    def _field_under_cursor(self) -> str | None:
+        """The name of the field that is meant; None where there is none, which is said."""
+        if self.list_pane.has_focus:
+            name = self._column()
+            if name is not None and name in self.rows.fields.shown:
+                return name
+            self.say("Enter goes to the fields, where this key makes one a column; c chooses other columns")
+            return None
+        detail = self.panes.detail
+        if detail is None or not self._shows_chosen:
+            return None
+        name = field_of_line(detail, self.panes.chosen())
+        if name is None:
+            self.say("no column can show this line")
+        return name
 
     # -- for what can be done with the exchange -------------------------------------------------------
 
@@ -541,6 +613,9 @@ class ExchangesPage(SplitPage):
         return self.rows.view
 
 
-def _column_words(name: str) -> str:
-    """What a column is called here, and in the configuration."""
-    return f"{COLUMNS[name].name:<12} {name}"
+def _column_words(name: str, heads: Mapping[str, str]) -> str:
+    """What a column is called here, and in the configuration.
+
+    :param heads: of the columns that show fields.
+    """
+    return f"{heads[name] if name in heads else COLUMNS[name].name:<12} {sanitise(name)}"

@@ -1,0 +1,117 @@
+"""Fields of messages → the texts of columns that show them.
+
+The values come from the exchange itself. So they are made only for rows that are drawn, and only if there is
+time for it (:mod:`kdissect.feed.frame_time`). Fields are those of the display filter. What is redacted there
+is redacted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from kdissect.exchange import Exchange
+from kdissect.feed.frame_time import FrameTime
+from kdissect.filter.field import RECORD, FieldKind, FilterField
+from kdissect.filter.row import Row
+from kdissect.present.form import Clock, duration
+from kdissect.present.options import Options
+from kdissect.present.payload import one_line
+from kdissect.present.records import record_rows
+from kdissect.present.sanitise import CUT, LONGEST, sanitise
+from kdissect.present.secret_names import REDACTED
+from kdissect.protocol.errors import error_name
+
+MOST_ROWS = 4_096
+"""Rows whose texts are kept; of more, the oldest are forgotten."""
+MOST_VALUES = 32
+"""Values of a field that are shown of one exchange, and records that are looked at for them."""
+MOST_RECORD_BYTES = 4 << 20
+"""The records of larger messages are not unpacked for a cell."""
+BETWEEN = ","
+"""Stands between the values of a field."""
+_NS = {"ns": 1, "ms": 1_000_000}
+
+
+def values_of(field: FilterField, exchange: Exchange, options: Options) -> Sequence[Any]:
+    """The values of a field in an exchange, redacted as in a filter: of records, those of the first."""
+    return field.values(_row((field,), exchange, options))
+
+
+def _row(fields: Sequence[FilterField], exchange: Exchange, options: Options) -> Row:
+    """The exchange, with its first records where one of the fields asks for records."""
+    if all(field.cost < RECORD for field in fields):
+        return Row(exchange, options)
+    size = sum(len(message.frame.payload) for message in exchange.messages)
+    rows = record_rows(exchange, options) if size <= MOST_RECORD_BYTES else ()
+    return Row(exchange, options, tuple(islice(rows, MOST_VALUES)))
+
+
+def text_of(field: FilterField, value: object) -> str:
+    """One value in a cell, sanitised."""
+    if value in (REDACTED, REDACTED.encode()):
+        return REDACTED
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return one_line(value)
+    if isinstance(value, int):
+        if field.kind is FieldKind.ERROR:
+            return error_name(value)
+        if field.kind is FieldKind.MOMENT and value >= 0:
+            return Clock("u").text(value * _NS[field.unit])
+        if field.kind is FieldKind.NUMBER and field.unit == "ns":
+            return duration(value)
+    return sanitise(str(value))
+
+
+class FieldValues:
+    """The texts of the fields that are columns.
+
+    :param exchange_at: reads the exchange at a place of the index; None if it cannot be read.
+    :param options: what they hide is hidden here.
+    :param frame_time: what exchanges may take.
+    """
+
+    def __init__(
+        self, exchange_at: Callable[[int], Exchange | None], options: Options, frame_time: FrameTime
+    ) -> None:
+        self._exchange_at, self.frame_time = exchange_at, frame_time
+        payloads = options.payloads
+        asks = payloads is not None and payloads.schemas.registry is not None
+        self.options = options._replace(payloads=None) if asks else options
+        """Without a schema registry: no row waits for what that answers."""
+        self._fields: tuple[FilterField, ...] = ()
+        self._known: dict[int, tuple[str, ...]] = {}
+        """By place, the oldest first."""
+
+    def choose(self, fields: Sequence[FilterField]) -> None:
+        """Give the texts of these fields from now on."""
+        self._fields = tuple(fields)
+        self._known.clear()
+
+    def texts(self, place: int) -> tuple[str, ...] | None:
+        """The text of each field in the exchange at a place of the index; None as long as it is not known."""
+        found = self._known.get(place)
+        if found is None and self.frame_time.is_left():
+            with self.frame_time.spent():
+                found = self._made(place)
+            if len(self._known) >= MOST_ROWS:
+                del self._known[next(iter(self._known))]
+            self._known[place] = found
+        return found
+
+    def _made(self, place: int) -> tuple[str, ...]:
+        exchange = self._exchange_at(place)
+        if exchange is None:
+            return ("",) * len(self._fields)
+        row = _row(self._fields, exchange, self.options)
+        return tuple(_joined(field, field.values(row)) for field in self._fields)
+
+
+def _joined(field: FilterField, values: Sequence[Any]) -> str:
+    text = BETWEEN.join(text_of(field, value) for value in values[:MOST_VALUES])
+    if len(values) > MOST_VALUES:
+        text += f"{BETWEEN}{CUT}"
+    return text if len(text) <= LONGEST else text[:LONGEST] + CUT

@@ -1,0 +1,50 @@
+"""Time that rows of a list take to ask their exchanges while they are drawn.
+
+An exchange is read from the spool and decoded for that. In each span of time only some is spent on it, so
+that keys are answered at once. Rows that have to wait are drawn again after the span.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+FRAME_SECONDS, SPENT_SECONDS = 0.1, 0.01
+"""In each of these spans so much time is spent on exchanges."""
+
+
+class FrameTime:
+    """What is left of it. All that ask exchanges for one list share it."""
+
+    def __init__(self) -> None:
+        self.when_behind: Callable[[], None] = lambda: None
+        """Called when rows have to wait: they are to be drawn again after :data:`FRAME_SECONDS`."""
+        self._frame_began = self._spent = 0.0
+        self._is_behind = False
+        """Whether rows wait for the next frame."""
+
+    def is_left(self) -> bool:
+        """Whether an exchange may be asked now; if not, the row has to wait."""
+        now = time.monotonic()
+        if now - self._frame_began > FRAME_SECONDS:
+            self._frame_began, self._spent, self._is_behind = now, 0.0, False
+        if self._spent <= SPENT_SECONDS:
+            return True
+        self.draw_again()
+        return False
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """Around what takes time."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent += time.monotonic() - began
+
+    def draw_again(self) -> None:
+        """See that rows are drawn again in the next frame."""
+        if not self._is_behind:
+            self._is_behind = True
+            self.when_behind()
