@@ -29,7 +29,7 @@ Path = tuple[str, ...]
 _Line = TreeNode[TreeSpot]
 
 
-class _Kept:
+class _KeptLines:
     """What is kept of an API."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class KeptOpen:
     """What is kept of all APIs, and what in the tree that is shown was not done by the user."""
 
     def __init__(self) -> None:
-        self._apis: dict[str | None, _Kept] = {}
+        self._apis: dict[str | None, _KeptLines] = {}
         """The API that was left last stands last."""
         self._usual: set[int] = set()
         """The lines that are open at first."""
@@ -71,7 +71,7 @@ class KeptOpen:
 
     def keep(self, api: str | None, root: _Line, cursor: _Line | None) -> None:
         """Keep what the user did in the tree of an exchange."""
-        kept = self._apis.pop(api, None) or _Kept()
+        kept = self._apis.pop(api, None) or _KeptLines()
         self._apis[api] = kept
         if len(self._apis) > MOST_APIS:
             del self._apis[next(iter(self._apis))]

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
-from kdissect.feed import coloring
+from kdissect.feed import frame_time
 from kdissect.feed.batches import Ended
 from kdissect.present.detail import Detail, error_of
 from kdissect.present.options import Options
@@ -325,7 +325,7 @@ def _drawn(table: VirtualTable, name: str) -> Color | None:
 
 
 def test_rows_have_the_colour_of_the_first_rule_that_they_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coloring, "SPENT_SECONDS", 3_600)
+    monkeypatch.setattr(frame_time, "SPENT_SECONDS", 3_600)
     rules = (
         ColoringRule("topics", "createTopics.request.topics", "cyan"),
         ColoringRule("all of it", "number > 0", "grey"),
