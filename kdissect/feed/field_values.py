@@ -69,7 +69,7 @@ def text_of(field: FilterField, value: object) -> str:
 class FieldValues:
     """The texts of the fields that are columns.
 
-    :param exchange_at: reads the exchange at a place of the index; None if it cannot be read.
+    :param exchange_at: reads the exchange at a place of the index; None if it cannot, or that takes long.
     :param options: what they hide is hidden here.
     :param frame_time: what exchanges may take.
     """
@@ -105,7 +105,7 @@ class FieldValues:
     def _made(self, place: int) -> tuple[str, ...]:
         exchange = self._exchange_at(place)
         if exchange is None:
-            return ("",) * len(self._fields)
+            return (CUT,) * len(self._fields)
         row = _row(self._fields, exchange, self.options)
         return tuple(_joined(field, field.values(row)) for field in self._fields)
 

@@ -14,6 +14,10 @@ FRAME_SECONDS, SPENT_SECONDS = 0.1, 0.01
 """In each of these spans so much time is spent on exchanges."""
 
 
+MOST_BYTES = 1 << 18
+"""Larger exchanges are not asked at all: one alone would take longer than a frame may."""
+
+
 class FrameTime:
     """What is left of it. All that ask exchanges for one list share it."""
 

@@ -1,16 +1,20 @@
-"""Two exchanges line by line: what differs, and around it what is the same in both."""
+"""Two exchanges field by field: what differs, and around it what is the same in both.
+
+Fields are told apart by their paths, indexes of arrays included. So a field is only compared with the same
+field of the other exchange, and a comparison takes no longer than to write both trees.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from difflib import SequenceMatcher
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.present.options import PLAIN, Options
-from kdissect.present.tree import exchange_tree
+from kdissect.present.tree import INDENT, exchange_tree
 
 SAME, FIRST, SECOND, LEFT_OUT = " ", "-", "+", "…"
 """A line of both, of the first alone, of the second alone; and lines that are left out."""
@@ -18,10 +22,12 @@ MOST_LINES = 2_000
 """Lines of an exchange that are compared."""
 AROUND = 3
 """Lines of both that are shown before and after what differs."""
-
-
 _RANGE = re.compile(r"\s*\[\d+:\d+\]$")
 """Where a field stands in its message: behind a longer value all others would differ."""
+_NAME = re.compile(r"[^:]*?(?=:|  |$)")
+"""The name of a field, before its value or its type."""
+
+Path = tuple[str, ...]
 
 
 class ComparedLine(NamedTuple):
@@ -34,19 +40,57 @@ class ComparedLine(NamedTuple):
 def compared(one: Exchange, other: Exchange, options: Options = PLAIN) -> Iterator[ComparedLine]:
     """The trees of two exchanges, the lines of the first before those of the second where they differ."""
     first, second = (_lines(each, options) for each in (one, other))
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    for what, start, end, begin, stop in matcher.get_opcodes():
-        if what == "equal":
-            yield from _same(first[start:end], start == 0, end == len(first))
+    runs = [(sign, list(lines)) for sign, lines in groupby(_merged(first, second), lambda each: each.sign)]
+    for at, (sign, lines) in enumerate(runs):
+        if sign == SAME:
+            yield from _same([each.text for each in lines], at == 0, at == len(runs) - 1)
         else:
-            yield from (ComparedLine(FIRST, text) for text in first[start:end])
-            yield from (ComparedLine(SECOND, text) for text in second[begin:stop])
+            yield from lines
     if len(first) == MOST_LINES or len(second) == MOST_LINES:
         yield ComparedLine(LEFT_OUT, f"only the first {MOST_LINES:,} lines of each are compared")
 
 
-def _lines(exchange: Exchange, options: Options) -> list[str]:
-    return [_RANGE.sub("", line) for line in islice(exchange_tree(exchange, options), MOST_LINES)]
+def _lines(exchange: Exchange, options: Options) -> dict[Path, str]:
+    """The lines of a tree by their paths, in order."""
+    found: dict[Path, str] = {}
+    around: list[str] = []
+    seen: Counter[Path] = Counter()
+    for at, line in enumerate(islice(exchange_tree(exchange, options), MOST_LINES)):
+        text = _RANGE.sub("", line)
+        bare = text.lstrip(" ")
+        depth = (len(text) - len(bare)) // len(INDENT)
+        match = _NAME.match(bare)
+        name = "exchange" if at == 0 else match[0] if match else bare
+        around[depth:] = [name]
+        path = tuple(around)
+        seen[path] += 1
+        found[(*path, str(seen[path]))] = text
+    return found
+
+
+def _merged(first: dict[Path, str], second: dict[Path, str]) -> Iterator[ComparedLine]:
+    """The lines of both, each in its own order."""
+    others = iter(second.items())
+    waiting = next(others, None)
+    for path, text in first.items():
+        if path not in second:
+            yield ComparedLine(FIRST, text)
+            continue
+        while waiting is not None and waiting[0] != path and waiting[0] not in first:
+            yield ComparedLine(SECOND, waiting[1])
+            waiting = next(others, None)
+        if waiting is None or waiting[0] != path:  # in another order
+            yield ComparedLine(FIRST, text)
+            continue
+        if waiting[1] == text:
+            yield ComparedLine(SAME, text)
+        else:
+            yield ComparedLine(FIRST, text)
+            yield ComparedLine(SECOND, waiting[1])
+        waiting = next(others, None)
+    while waiting is not None:
+        yield ComparedLine(SECOND, waiting[1])
+        waiting = next(others, None)
 
 
 def _same(lines: list[str], is_first: bool, is_last: bool) -> Iterator[ComparedLine]:

@@ -533,7 +533,7 @@ class Kdissect(Host):
         """Copy the command that compares this capture with another, for two are open in no other way."""
         if isinstance(self.screen, Page):
             paths = self.feed.source.paths
-            if self.feed.source.is_live or len(paths) != 1:
+            if self.feed.source.is_live or len(paths) != 1 or not os.path.exists(paths[0]):
                 self.screen.say("kdissect diff BEFORE AFTER compares two files: save this capture first (w)")
                 return
             text = f"{shlex.join(['kdissect', 'diff', os.path.abspath(paths[0])])} AFTER"

@@ -23,7 +23,7 @@ from kdissect.feed.batches import CountedFault, Ended, Feed, FeedBatch
 from kdissect.feed.coloring import Coloring
 from kdissect.feed.field_values import FieldValues
 from kdissect.feed.filtering import Shown
-from kdissect.feed.frame_time import FrameTime
+from kdissect.feed.frame_time import MOST_BYTES, FrameTime
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
 from kdissect.feed.stories import Subject
@@ -199,9 +199,13 @@ class Host(QuietApp):
         self.is_open = True
 
     def _read(self, place: int) -> Exchange | None:
-        """The exchange at a place of the index; None where it cannot be read."""
+        """The exchange at a place of the index, for a row that is drawn; None where it cannot be read, or is
+        so large that keys would wait."""
+        length = self.index.value("length", place)
+        if length > MOST_BYTES:
+            return None
         try:
-            exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
+            exchange = self.feed.exchange(self.index.value("place", place), length)
         except OSError:
             return None
         exchange.topic_names = self.index.all_names()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
@@ -149,20 +150,20 @@ class Commands(Provider):
 
     async def discover(self) -> Hits:
         for command in sorted(self._commands(), key=lambda each: _LAST.get(each.name, 0)):
-            yield DiscoveryHit(command.text, command.run, help=command.help)
+            yield DiscoveryHit(Content(command.text), command.run, help=command.help)
 
     async def search(self, query: str) -> Hits:
         app = self.app
         if isinstance(app, Host):
             for at, target in enumerate(targets(query)):
-                yield Hit(1 - at / 10, f"Go to {target.words}", partial(app.go_to, target))
+                yield Hit(1 - at / 10, Content(f"Go to {target.words}"), partial(app.go_to, target))
         matcher, is_called_so = self.matcher(query), False
         others = []
         for command in self._commands():
             score = matcher.match(command.text)
             if query.strip() and is_called(command.name, query, command.label):
                 is_called_so = True
-                yield Hit(_CALLED + score, command.text, command.run, help=command.help)
+                yield Hit(_CALLED + score, Content(command.text), command.run, help=command.help)
             elif score > 0:
                 others.append((score, command))
         if isinstance(app, Host) and app.is_open:
@@ -170,7 +171,7 @@ class Commands(Provider):
                 score = leads_to(place, query)
                 if score:
                     is_called_so = True
-                    yield Hit(_NAMED * score, place.text, place.run)
+                    yield Hit(_NAMED * score, Content(place.text), place.run)
         for score, command in others:
             # Letters far from each other are a guess, of use only where nothing is called so.
             if not is_called_so or query.strip().lower() in command.text.lower():

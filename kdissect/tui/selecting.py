@@ -274,7 +274,7 @@ def filter_of_column(column: str, exchange: Exchange) -> str | None:
     """
     if column == "info":
         column = "error" if exchange.error else "missing" if exchange.missing else "topics"
-    return _cell(_SHORT.get(column, column), exchange)
+    return _checked(_cell(_SHORT.get(column, column), exchange))
 
 
 def filter_of_field(field: FilterField, exchange: Exchange, options: Options) -> str | None:

@@ -93,10 +93,10 @@ def test_a_row_waits_when_the_time_of_the_frame_is_spent(monkeypatch: pytest.Mon
     assert values.texts(0) is not None
 
 
-def test_an_exchange_that_cannot_be_read_has_no_values() -> None:
+def test_an_exchange_that_cannot_be_read_says_so_by_an_ellipsis() -> None:
     values = FieldValues(lambda _: None, Options(), FrameTime())
     values.choose([field_named("api"), field_named("acks")])
-    assert values.texts(7) == ("", "")
+    assert values.texts(7) == ("…", "…")
 
 
 @pytest.mark.parametrize(

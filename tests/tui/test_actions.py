@@ -342,7 +342,8 @@ async def hits(app: Kdissect, typed: str) -> list[str]:
 
 def test_the_palette_leads_to_tables_filters_and_pages_of_the_help_by_their_names() -> None:
     async def run() -> None:
-        app = app_of(ERRORS, remembered=Remembered(named={"mymeta": "api == Metadata"}))
+        odd = 'topic matches "[/a]+"'
+        app = app_of(ERRORS, remembered=Remembered(named={"mymeta": "api == Metadata", "odd": odd}))
         async with running(app) as pilot:
             assert (await hits(app, "mymeta"))[0] == "Filter mymeta: api == Metadata"
             assert (await hits(app, "help filter"))[0].startswith("Help filter")
@@ -358,6 +359,8 @@ def test_the_palette_leads_to_tables_filters_and_pages_of_the_help_by_their_name
             assert app.screen is app.pages["latency"]  # which shows this table
             await command(pilot, "mymeta")
             assert (app.screen, app.shown.text) == (app.pages["exchanges"], "api == Metadata")
+            await command(pilot, "odd")  # brackets are no markup
+            assert app.shown.text == odd
             await command(pilot, "help spark")
             assert isinstance(app.screen, HelpPage)
 

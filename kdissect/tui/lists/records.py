@@ -143,7 +143,9 @@ class RecordRows:
         """Pages that were looked at for it, beside the last."""
         self._pages: dict[int, list[RecordLine]] = {}
         self._places: Places = np.zeros(0, np.uint32)
-        """Of the exchanges of rows, as far as somebody asked."""
+        """Of the exchanges of rows, and room for more."""
+        self._known = 0
+        """How many of these were read: as far as somebody asked."""
         self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
         """Which rows of the index were taken in."""
         self._waiting = np.zeros(0, np.uint32)
@@ -225,17 +227,28 @@ class RecordRows:
             self._pages[number] = page
         return page[at] if at < len(page) else None
 
-    def places(self) -> Places:
-        """The places of the exchanges of all rows; fewer where they cannot be read."""
-        parts = [self._places]
+    def read_places(self) -> bool:
+        """Read some more of :attr:`places`, in a few milliseconds; gives whether these are all that can be
+        read."""
+        start = self._known
+        if start >= self._count:
+            return True
         try:
-            for start in range(len(self._places), self._count, _PLACES_AT_ONCE):
-                parts.append(self._records.places(start, min(_PLACES_AT_ONCE, self._count - start)))
+            found = self._records.places(start, min(_PLACES_AT_ONCE, self._count - start))
         except OSError:
-            pass
-        if len(parts) > 1:
-            self._places = np.concatenate(parts)
-        return self._places
+            return True
+        if len(self._places) < start + len(found):
+            room = np.zeros(max(_PLACES_AT_ONCE, 2 * len(self._places)), np.uint32)
+            room[:start] = self._places[:start]
+            self._places = room
+        self._places[start : start + len(found)] = found
+        self._known += len(found)
+        return self._known == self._count or not len(found)
+
+    @property
+    def places(self) -> Places:
+        """The places of the exchanges of the rows that were read."""
+        return self._places[: self._known]
 
     def is_relative(self, row: int) -> bool:
         """Whether the offset of a row is counted from the first of its batch: what the broker made of it is

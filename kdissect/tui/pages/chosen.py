@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from textual import on, work
+from textual.worker import get_current_worker
 
 from kdissect.exchange import Exchange
 from kdissect.feed.index import Places
@@ -113,8 +114,15 @@ class ChosenPage(Page):
         first, second = (None if place is None else self.kdissect.exchange_at(place) for place in places)
         if first is not None and second is not None:
             title = f"- only in No. {numbers[0]}   + only in No. {numbers[1]}"
-            lines = compared(first, second, self.kdissect.options)
-            self.app.push_screen(ComparedExchanges(title, lines, alarm_color(self.app)))
+            self._compare(title, first, second)
+
+    @work(thread=True, exclusive=True, group="compare")
+    def _compare(self, title: str, first: Exchange, second: Exchange) -> None:
+        """Large exchanges take longer than a frame may."""
+        lines = tuple(compared(first, second, self.kdissect.options))
+        dialog = ComparedExchanges(title, lines, alarm_color(self.app))
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self.app.push_screen, dialog)
 
     def action_only_marked(self) -> None:
         wanted, shown = self.kdissect.marks.filter(), self.kdissect.shown
@@ -327,6 +335,9 @@ class SplitPage(ChosenPage):
 
     def action_mark_on(self, step: int) -> None:
         """Mark the exchange, and the one below (1) or above (-1) it, to which the cursor goes."""
+        if self.chosen_place() is None:
+            self.say("there is nothing to mark")
+            return
         for moves in (0, step):
             self.list_pane.action_move(moves)
             number = self.chosen_number

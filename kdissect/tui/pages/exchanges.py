@@ -357,6 +357,7 @@ class ExchangesPage(SplitPage):
         """Go back to where the last jump led away from (-1), or forward again (1)."""
         here = self.chosen_place()
         if here is None:
+            self._say_why_none()
             return
         place = self._trail.back(here) if step < 0 else self._trail.forward(here)
         if place is None:

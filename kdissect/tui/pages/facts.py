@@ -265,6 +265,7 @@ class FactsPage(StatisticsPage):
         if name == self.chosen:
             return
         self.chosen, self.counted = name, None
+        self.rows.narrow("")
         self.rows.show((), ())
         self.list_pane.rows_changed(0)
         self.statistics.ask(self.asked())
@@ -280,9 +281,11 @@ class FactsPage(StatisticsPage):
 
     @property
     def way_out(self) -> str:
-        return BACK if self.list_pane.has_focus else super().way_out
+        return BACK if self.list_pane.has_focus and not self.rows.only else super().way_out
 
     def action_out(self) -> None:
+        if self.show_all_rows():
+            return
         if self.list_pane.has_focus:
             self.tables_pane.focus()
         else:

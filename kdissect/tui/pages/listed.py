@@ -267,7 +267,9 @@ class OrderedScreen(PanesScreen):
                 self._save(path, saved)
 
         hint = f"name{', name'.join(TABLE_FORMS)}"
-        self.app.push_screen(Ask(f"Save {saved.name}, {plural(len(saved.rows), 'row')}", hint), given)
+        note = "all rows, not only those that are shown" if self.rows.only else ""
+        title = f"Save {saved.name}, {plural(len(saved.rows), 'row')}"
+        self.app.push_screen(Ask(title, hint, note=note), given)
 
     @work(thread=True, group="save")
     def _save(self, path: str, saved: Saved) -> None:

@@ -6,6 +6,7 @@ the list of exchanges (:mod:`kdissect.feed.searching`). The records of one with 
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,11 @@ from kdissect.tui.widgets.dialogs import Ask
 
 if TYPE_CHECKING:
     from kdissect.tui.pages.records import RecordsPage
+
+LOOK_SECONDS = 0.01
+"""How long rows are looked at before keys have their turn."""
+ROWS_AT_ONCE = 1_000
+"""Rows of one exchange that are looked at before the time is."""
 
 
 class RecordFinder:
@@ -41,6 +47,8 @@ class RecordFinder:
         """An exchange, by its place in the index, and those of its records that match."""
         self._is_looking = False
         """Whether the records of an exchange are being looked at."""
+        self._asked = 0
+        """How often a match was asked for, or was not wanted any more."""
 
     def ask(self) -> None:
         """Ask what to search for."""
@@ -82,8 +90,15 @@ class RecordFinder:
         if search is None or rows is None or self._is_looking:
             return
         search.poll()
-        view = rows.places()
+        began = time.monotonic()
+        if not rows.read_places():
+            self._look_on_later()
+            return
+        view = rows.places
         while True:
+            if time.monotonic() - began > LOOK_SECONDS:
+                self._look_on_later()
+                return
             row = search.next(view, self._from, self._step)
             if row is None:
                 if search.is_going_on or search.reason is not None or self._has_turned:
@@ -93,27 +108,32 @@ class RecordFinder:
             place = int(view[row])
             if self._found is None or self._found[0] != place:
                 self._is_looking = True
-                self._page.run_worker(partial(self._look_into, place), thread=True, group="find")
+                self._page.run_worker(partial(self._look_into, place, self._asked), thread=True, group="find")
                 return
             hit = self._hit_from(row, view, self._found[1])
             if hit is not None:
                 self._arrive(hit)
                 return
         if row is None and search.is_going_on:
-            if self._timer is None:
-                self._page.say(f"searching for {search.pattern.text} …")
-                self._timer = self._page.set_interval(POLL_SECONDS, self._look_on)
+            self._look_on_later()
             return
         self.stop()
         so_far = " that are listed so far" if rows.is_busy else ""
         self._page.say(search.reason or f"{search.pattern.text} is not found in these records{so_far}")
 
+    def _look_on_later(self) -> None:
+        """Let keys have their turn."""
+        if self._timer is None and self._search is not None:
+            self._page.say(f"searching for {self._search.pattern.text} …")
+            self._timer = self._page.set_interval(POLL_SECONDS, self._look_on)
+
     def _hit_from(self, row: int, view: Places, found: frozenset[Address]) -> int | None:
-        """The first row with a match of those that follow in one exchange, from one of them on. Without one,
+        """The first row with a match of some that follow in one exchange, from one of them on. Without one,
         the search goes on after them."""
         rows, place = self._page.rows, view[row]
         assert rows is not None
-        while 0 <= row < len(view) and view[row] == place:
+        last = row + self._step * ROWS_AT_ONCE
+        while 0 <= row < len(view) and view[row] == place and row != last:
             line = rows.line(row)
             if line is not None and line.address in found:
                 return row
@@ -121,7 +141,7 @@ class RecordFinder:
             row += self._step
         return None
 
-    def _look_into(self, place: int) -> None:
+    def _look_into(self, place: int, asked: int) -> None:
         """See which records of an exchange match. Of a large one that takes longer than a frame may."""
         app, pattern = self._page.kdissect, self.pattern
         found: frozenset[Address] = frozenset()
@@ -131,13 +151,16 @@ class RecordFinder:
                 found = frozenset(pattern.addresses(app.feed.exchange(spooled, length)))
             except OSError:
                 pass  # it is told of the record itself, when it is to be shown
-        app.call_from_thread(self._looked_into, place, found, pattern)
+        app.call_from_thread(self._looked_into, place, found, pattern, asked)
 
-    def _looked_into(self, place: int, found: frozenset[Address], pattern: RecordPattern | None) -> None:
-        self._is_looking = False
+    def _looked_into(
+        self, place: int, found: frozenset[Address], pattern: RecordPattern | None, asked: int
+    ) -> None:
         if pattern is self.pattern:
             self._found = place, found
-        self._look_on()
+        if asked == self._asked:
+            self._is_looking = False
+            self._look_on()
 
     def _arrive(self, row: int) -> None:
         has_turned, table = self._has_turned, self._page.table
@@ -151,6 +174,8 @@ class RecordFinder:
 
     def stop(self) -> None:
         """Search no further."""
+        self._asked += 1
+        self._is_looking = False
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

@@ -195,11 +195,11 @@ class StatisticsPage(Page, OrderedScreen):
 
     def why_empty(self) -> str:
         """The text below the headings if counting is finished and there are no rows."""
-        if self.rows.only:
-            return f"No row has {sanitise(self.rows.only)}. Esc shows all rows."
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
+        if self.rows.only:
+            return f"No row has {sanitise(self.rows.only)}. Esc shows all rows."
         if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
             return f"No {listed} is in what the filter shows."
         so_far = " so far" if self.kdissect.ended is None else ""

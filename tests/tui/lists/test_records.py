@@ -16,6 +16,7 @@ from kdissect.feed.records import (
 )
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Struct, message_struct
+from kdissect.tui.lists import records
 from kdissect.tui.lists.records import CARRIERS, RecordRows
 from tests.feed.feeds import index_with
 
@@ -264,7 +265,24 @@ def test_the_places_of_rows_are_read_once() -> None:
     for count in (100, 100, 150):
         answers.waiting = [FoundRecords(rows._generation, count, 0, [])]
         rows.step()
-        assert len(rows.places()) == count
+        assert rows.read_places()
+        assert len(rows.places) == count
     assert answers.reads == [(0, 100), (100, 50)]
     rows.begin(None)
-    assert len(rows.places()) == 0
+    assert len(rows.places) == 0
+
+
+def test_the_places_of_many_rows_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_PLACES_AT_ONCE", 40)
+    rows, answers = rows_of(8)
+    rows.take(all_places(8))
+    rows.step()
+    answers.waiting = [FoundRecords(rows._generation, 100, 0, [])]
+    rows.step()
+    assert [(rows.read_places(), len(rows.places)) for _ in range(4)] == [
+        (False, 40),
+        (False, 80),
+        (True, 100),
+        (True, 100),
+    ]
+    assert answers.reads == [(0, 40), (40, 40), (80, 20)]

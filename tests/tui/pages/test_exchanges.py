@@ -29,6 +29,7 @@ from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.table import VirtualTable
 from tests.cli.run import CAPTURES
 from tests.cli.test_filters import beats
+from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle, shown_after
 from tests.tui.test_app import Slow
@@ -508,3 +509,14 @@ def test_the_way_back_leads_to_a_row_that_the_filter_hides() -> None:
         assert page.list_pane.cursor == 0
 
     with_page(step)
+
+
+def test_a_value_that_is_too_long_for_a_filter_has_no_colour(tmp_path: Path) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        assert "there is no filter for this" in await shown_after(pilot, "H")
+        assert app.coloring.rules == ()
+
+    talk = Talk()
+    talk.ask(request("Heartbeat", 0, 1, "x" * 5_000, groupId="g", generationId=1, memberId="m"))
+    talk.answer(response("Heartbeat", 0, 1, errorCode=0))
+    with_page(step, write_capture(tmp_path / "long.pcap", talk.close()))

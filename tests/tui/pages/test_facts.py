@@ -273,3 +273,24 @@ def test_columns_of_exchanges_say_so(name: str) -> None:
         named = column.type.startswith("int64") and f"_{column.name}".endswith(f"_{word}")
         assert not named or column.unit == EXCHANGE, column.name
         assert column.unit != EXCHANGE or column.type in ("int64", "int64s"), column.name
+
+
+def test_another_table_shows_all_its_rows_and_escape_first_shows_all_of_this() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "basic-kafka43.pcapng"), 140, 40) as pilot:
+            await press(pilot, "0", "enter", "F")
+            page = pilot.app.screen_stack[-2]
+            assert isinstance(page, FactsPage)
+            pilot.app.screen.query_one(Input).value = "zzz"
+            await press(pilot, "enter")
+            assert len(page.rows) == 0
+            assert page.list_pane.has_focus
+            await press(pilot, "escape")
+            assert page.list_pane.has_focus
+            assert page.rows.only == ""
+            await press(pilot, "F")
+            pilot.app.screen.query_one(Input).value = "zzz"
+            await press(pilot, "enter", "shift+tab", "down")
+            assert page.rows.only == ""
+
+    asyncio.run(run())
