@@ -31,7 +31,7 @@ from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.computed import SLOW
 from kdissect.filter.errors import FilterError
 from kdissect.filter.masks import Mask, Masks
-from kdissect.present.form import SECOND
+from kdissect.present.form import SECOND, plural
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 
@@ -134,7 +134,7 @@ class Shown:
         if self._asker is not None and self._asker.reason is not None:
             said += (self._asker.reason,)
         if self._asker is not None and self._asker.failed:
-            said += (f"{self._asker.failed:,} exchanges could not be checked",)
+            said += (f"{plural(self._asker.failed, 'exchange')} could not be checked",)
         return said
 
     def compiled(self, text: str) -> Filter | None:

@@ -15,6 +15,7 @@ from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.findings_text import captured_text, judged_text, measured
+from kdissect.present.form import plural
 
 MOST_MARKS = 500
 """Marks of one kind that are given, evenly over time: more have no room on any screen."""
@@ -57,7 +58,7 @@ class Judging:
         looked_at = {
             "captured": captured_text(judged.context),
             "judged": judged_text(judged),
-            "short": f"{judged.rules:,} rules judged, {len(judged.not_judged):,} not",
+            "short": f"{plural(judged.rules, 'rule')} judged, {len(judged.not_judged):,} not",
             "first_ns": judged.context.first_ns,
             "is_unread": judged.context.is_unread,
         }

@@ -25,7 +25,7 @@ from kdissect.feed.rows import (
     HAS_VERSION,
     grade_of,
 )
-from kdissect.present.form import Clock, duration, size
+from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import CUT, sanitise
 from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
 from kdissect.tui.lists.layout import shortened
@@ -315,7 +315,7 @@ class Ladder:
     def _client_name(self, lane: int, lanes: int) -> tuple[str, str]:
         """The name, and what of it stays where it has to be cut: the host."""
         if lane == lanes - 1 and len(self.lanes.clients) > lanes:
-            return f"{len(self.lanes.clients) - lane:,} clients", ""
+            return plural(len(self.lanes.clients) - lane, "client"), ""
         host, client_id = self.lanes.clients[lane]
         name = self._index.texts[client_id]
         return (name, f" {self._hosts[host]}") if name else (self._hosts[host], "")
@@ -323,7 +323,7 @@ class Ladder:
     def _broker_name(self, lane: int, lanes: int) -> tuple[str, str]:
         """The name, and what of it stays where it has to be cut: the port."""
         if lane == lanes - 1 and len(self.lanes.brokers) > lanes:
-            return f"{len(self.lanes.brokers) - lane:,} brokers", ""
+            return plural(len(self.lanes.brokers) - lane, "broker"), ""
         host, colon, port = self._index.texts[self.lanes.brokers[lane]].rpartition(":")
         return host, colon + port
 

@@ -48,6 +48,9 @@ _PAGE = 10
 _WITH_BYTES, _MORE_BYTES = 10, 16
 """From so many lines on, one of them, or two, show bytes."""
 
+_COUNTED = {"requests": ("request", "requests"), "bytes": ("byte", "bytes"), "error": ("error", "errors")}
+"""What bars count: one of it, and several."""
+
 Cell = tuple[str, str]
 """A character, and the component class that colours it."""
 
@@ -239,11 +242,11 @@ class TimeLine(Legible, can_focus=True):
         most = int(counts.max())
         base = (rows - 1 - row) * _EIGHTHS
         rate = float(over.rate(counts).max())
-        name = {"requests": "requests", "bytes": "bytes", "error": "errors"}[what]
+        one, name = _COUNTED[what]
         if most == 0:
             label = f"no {name}"
         elif over.length_ns < MILLISECOND:  # a rate would be far more than there was
-            label = f"≤ {size(most)}" if what == "bytes" else f"≤ {most:,} {name}"
+            label = f"≤ {size(most)}" if what == "bytes" else f"≤ {plural(most, one)}"
         else:
             label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
         levels = -(-counts * rows * _EIGHTHS // max(1, most))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdissect.feed.summary import NONE
+from kdissect.feed.summary import NONE, OverTime
 from kdissect.tui.widgets.time_line import GUTTER, TimeLine, _levels, _most_of
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
@@ -60,13 +60,24 @@ def test_times_are_drawn_between_the_least_and_the_most() -> None:
     assert _levels(np.array([10, 100, 1_000, 0]), 10, 1_000, 2).tolist() == [1, 8, 16, 1]
 
 
-def test_one_request_and_one_error_are_told_in_the_singular() -> None:
-    async def run() -> None:
-        async with running(app_of(CAPTURES / "errors.pcapng", home="findings"), 240, 40) as pilot:
-            line = pilot.app.screen.query_one(TimeLine)
-            assert line.over_time is not None
-            told = [line.words((at, at)) for at in range(len(line.over_time.errors))]
-            assert any(" 1 error " in each for each in told)
-            assert not any(" 1 errors" in each or " 1 requests" in each for each in told)
+def line_over(length_ns: int, requests: list[int], errors: list[int]) -> TimeLine:
+    """A time line with spans of a length, with so many requests and errors each."""
+    none = np.full(len(requests), NONE)
+    counts = np.array(requests), np.array(errors), np.array(requests)
+    line = TimeLine()
+    line.over_time = OverTime(0, 0, length_ns, *counts, none, none)
+    return line
 
-    asyncio.run(run())
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [(0, "1 request · 1 error"), (1, "2 requests · 0 errors"), (2, "1,000 requests · 2 errors")],
+)
+def test_one_is_not_said_to_be_many(column: int, said: str) -> None:
+    line = line_over(10**8, [1, 2, 1_000], [1, 0, 2])
+    assert said in line.words((column, column))
+
+
+@pytest.mark.parametrize(("most", "label"), [(1, "≤ 1 error"), (3, "≤ 3 errors")])
+def test_the_most_in_a_short_time_is_a_count(most: int, label: str) -> None:
+    assert line_over(1_000, [3], [most])._bars(0, 1, "error")[0] == label
