@@ -107,7 +107,7 @@ def test_every_screen_its_rows_heads_groupings_and_bars() -> None:
             page = mouse.page
             table = next(each for each in page.query(VirtualTable) if each.display)
             if len(table.rows) > 1:
-                await mouse.click_at(table.region.x + 3, table.region.y + 2)
+                await mouse.click_at(table.region.x + 3, table.content_region.y + 2)
                 assert table.cursor == 1, name
             if isinstance(page, GroupedScreen):
                 before = page.grouping
@@ -140,7 +140,7 @@ async def _drag_a_bar(mouse: Mouse, page: PanesScreen) -> None:
 async def _turn_by_a_head(mouse: Mouse, table: VirtualTable) -> None:
     titles = [each.title for each in table.rows.headings(table.columns)]
     if len(table.rows):
-        await mouse.click_at(table.region.x + 1, table.region.y)
+        await mouse.click_at(table.region.x + 1, table.content_region.y)
         after = [each.title for each in table.rows.headings(table.columns)]
         assert after != titles  # one has the mark of the order
 

@@ -438,19 +438,22 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._turn(-1)
 
     def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if at is None:  # the bar above the list
+            return
         hint = cell_len(self.hint) if self.hint and self.has_room_for_hint else 0
-        if event.y == 0 and self.columns - hint <= event.x < self.columns:
+        if at.y == 0 and self.columns - hint <= at.x < self.columns:
             self._turn_on()
             return
-        if event.y == 0:
-            column = self._column_at(event.x)
+        if at.y == 0:
+            column = self._column_at(at.x)
             if column is not None:
                 self.post_message(self.HeadingClicked(self, column))
             return
-        row = self.scroll_offset.y + event.y - 1
+        row = self.scroll_offset.y + at.y - 1
         if row < len(self.rows):
             if self._has_columns and row == self.cursor:  # a second click on the row is about the column
-                self.column = self._column_at(event.x)
+                self.column = self._column_at(at.x)
             self.cursor = row
             if event.chain == 2:
                 self.action_choose()
