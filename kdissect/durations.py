@@ -36,3 +36,18 @@ def duration_ns(text: str, unit: str = "s") -> int:
     from fractions import Fraction
 
     return int(Fraction(found[1]) * scale)
+
+
+_WRITTEN = {"s": _SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
+"""Units in which a span of time is written, the longest first."""
+
+
+def exact_duration(ns: int) -> str:
+    """A span of time as :func:`duration_ns` reads it back, to the nanosecond: ``3.162278ms``, ``10ms``.
+
+    :param ns: 0 or more.
+    """
+    unit, scale = next((each for each in _WRITTEN.items() if ns >= each[1]), ("ns", 1))
+    whole, rest = divmod(ns, scale)
+    digits = f"{scale + rest}"[1:].rstrip("0")  # with the zeros before them
+    return f"{whole}.{digits}{unit}" if digits else f"{whole}{unit}"

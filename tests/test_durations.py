@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kdissect.durations import duration_ns
+from kdissect.durations import duration_ns, exact_duration
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,21 @@ def test_a_span_is_a_number_with_a_unit_or_without(text: str, unit: str, expecte
 def test_what_is_no_span_is_told(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration: the form is"):
         duration_ns(text)
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0ns"),
+        (999, "999ns"),
+        (100_000, "100us"),
+        (146_780, "146.78us"),
+        (3_162_278, "3.162278ms"),
+        (1_000_000_000, "1s"),
+        (1_000_000_001, "1.000000001s"),
+        (3_162_277_660, "3.16227766s"),
+    ],
+)
+def test_a_span_is_written_so_that_it_is_read_back_exactly(ns: int, text: str) -> None:
+    assert exact_duration(ns) == text
+    assert duration_ns(text) == ns

@@ -140,7 +140,7 @@ def over_time(index: Index, spans: int) -> OverTime | None:
         return None
     times, flags = index.column("time_ns", 0, end), index.column("flags", 0, end)
     first, last = int(times.min()), int(times.max())
-    start, length = _round(first, last, spans)
+    start, length = equal_spans(first, last, spans)
     at = ((times - start) // length).astype(np.int64)
 
     def counted(weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
@@ -154,8 +154,9 @@ def over_time(index: Index, spans: int) -> OverTime | None:
     return OverTime(zero, start, length, counted(), counted(bad), counted(np.asarray(sizes)), p50, p99)
 
 
-def _round(first: int, last: int, spans: int) -> tuple[int, int]:
-    """Where spans begin, and their length: with two digits, so that a filter of some of them can be read."""
+def equal_spans(first: int, last: int, spans: int) -> tuple[int, int]:
+    """Where so many equal spans begin that have both times in them, and their length. That has two digits, so
+    that a filter of some of them can be read."""
     wanted = (last - first) // spans + 1
     unit = 10 ** max(0, len(str(wanted)) - 2)
     start, length = first - first % unit, -(-wanted // unit) * unit

@@ -513,6 +513,13 @@ ACTIONS: tuple[Action, ...] = (
     _A("last", "bytes", "G end", "Last", "last byte", "to(-1)"),
 )
 
+HEAT_HELP = {
+    "column-before": "a moment earlier; from the whole band, to its last one",
+    "column-after": "a moment later; from the whole band, to its first one",
+    "open": "show the exchanges of the band, or of the moment in it",
+}
+"""What keys of a list do in the heat map, by the names of their actions."""
+
 IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
 """The names, each once."""
 

@@ -181,6 +181,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "The bar and the words below it show where the time goes.",
         "█ broker worked, ┄ long poll, ▤ either, ▒ behind another request, ▓ quota, · network, ▸ ◂ transfer.",
         "At the bottom response times over time; Tab goes there, Enter shows the exchanges of a band.",
+        "There, ← → choose a moment: then Enter shows what the band has in it.",
     ),
     "problems": (
         "Errors, faults and what is missing, the gravest first.",

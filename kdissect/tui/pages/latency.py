@@ -1,63 +1,39 @@
 """The screen of response times, by API and by broker, client or topic: their parts, and how they were over
-time.
-
-The heat map below the list has a line for each band of time, the longest above. It is darker where there are
-more exchanges. The more lines it has, the narrower the bands are.
-"""
+time (:mod:`kdissect.tui.lists.heat`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
-from kdissect.analysis.histogram import BANDS_NS
 from kdissect.feed.counting import Asked
-from kdissect.feed.filtering import quoted
+from kdissect.feed.filtering import quoted, span_text
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import HAS_LATENCY
 from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import CLIENT, TOPIC, Subject, subject
-from kdissect.present.form import bars, duration, plural
+from kdissect.present.form import bars, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
-from kdissect.tui.pages.page import BARS, LOW, TINY
+from kdissect.tui.lists.heat import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell
+from kdissect.tui.pages.heat_map import HeatTable
+from kdissect.tui.pages.page import BACK, BARS, LOW, TINY
 from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.widgets.table import Heading, VirtualTable
+from kdissect.tui.widgets.table import VirtualTable
 
-SHADES = " ·░▒▓█"
-"""None, few … as many as anywhere."""
-_LABEL, _COUNT = 10, 9
-"""Cells of the first columns."""
 _PADDING = 2
 """Cells beside the text of the parts."""
 _OTHER_LINES = 7
 """Lines of the screen that are neither of the list nor of the heat map: the parts have up to three."""
-
-
-def _edges(parts: int) -> NDArray[np.int64]:
-    """Where bands end, with each of the usual ones in so many parts."""
-    usual = np.log(np.array(BANDS_NS, np.float64))
-    at = np.linspace(0, len(usual) - 1, (len(usual) - 1) * parts + 1)
-    found = np.exp(np.interp(at, np.arange(len(usual)), usual)).round().astype(np.int64)
-    found[::parts] = BANDS_NS
-    return found
-
-
-WIDE_EDGES_NS, EDGES_NS = np.array(BANDS_NS[::2]), np.array(BANDS_NS)
-"""Where bands end if every ten times as long begins another, and where the usual ones do."""
-EDGES_BY_ROOM = (WIDE_EDGES_NS, EDGES_NS, *map(_edges, (2, 3, 4, 5)))
-"""From few lines to many."""
 
 
 def places_of(
@@ -76,102 +52,6 @@ def places_of(
         here &= np.isin(index.column(name)[places], numbers)
     found: Places = places[here]
     return found
-
-
-class Heat:
-    """The lines.
-
-    :param text_of: writes a time.
-    """
-
-    def __init__(self, text_of: Callable[[int], str]) -> None:
-        self._text_of = text_of
-        self._times: NDArray[Any] = np.zeros(0, np.int64)
-        self._latencies: NDArray[Any] = np.zeros(0, np.int64)
-        self._edges: NDArray[Any] = EDGES_NS
-        self._bands: NDArray[Any] = np.zeros(0, np.int64)
-        """The band of each exchange."""
-        self._counts: list[int] = []
-        """How many exchanges each band has."""
-        self._span = 0, 1
-        self._title = ""
-        self._version = 0
-        self._made: dict[int, list[str]] = {}
-        """Lines by how many cells they have."""
-
-    def show(self, index: Index, places: Places, title: str) -> None:
-        """Take other exchanges.
-
-        :param title: what they are, sanitised.
-        """
-        self._times = index.column("time_ns")[places]
-        self._latencies = index.column("latency_ns")[places]
-        start = index.first_ns or 0
-        self._span = start, max(start + 1, index.last_ns or 0)
-        self._title = title
-        self._sort_in()
-
-    def fit(self, lines: int) -> None:
-        """Have as many bands as there are lines for, or the fewest there can be."""
-        edges = next((each for each in reversed(EDGES_BY_ROOM) if len(each) < lines), EDGES_BY_ROOM[0])
-        if edges is not self._edges:
-            self._edges = edges
-            self._sort_in()
-
-    def _sort_in(self) -> None:
-        self._bands = np.searchsorted(self._edges, self._latencies, side="right")
-        self._counts = np.bincount(self._bands, minlength=len(self._edges) + 1).tolist()
-        self._version += 1
-        self._made.clear()
-
-    def __len__(self) -> int:
-        return len(self._edges) + 1 if len(self._times) else 0
-
-    def band(self, row: int) -> tuple[int | None, int | None]:
-        """The times of a line: from, in ns, and below; None for no end."""
-        edges = self._edges.tolist()
-        at = len(edges) - row
-        return edges[at - 1] if at else None, edges[at] if at < len(edges) else None
-
-    def row_of(self, lowest: int | None) -> int:
-        """The line of the band that has a time, or the last one for none."""
-        at = 0 if lowest is None else int(np.searchsorted(self._edges, lowest, side="right"))
-        return len(self._edges) - at
-
-    def headings(self, width: int) -> Sequence[Heading]:
-        first, last = map(self._text_of, self._span)
-        return (
-            Heading("Latency", _LABEL, True),
-            Heading("Count", _COUNT, True),
-            Heading(f"{first} to {last}   {self._title}" if len(self) else "no response times", 0),
-        )
-
-    def key(self, row: int) -> Hashable:
-        return self._version, row
-
-    def tone(self, row: int) -> str | None:
-        return None
-
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        lowest, below = self.band(row)
-        label = f"≥ {duration(lowest)}" if lowest is not None else f"< {duration(below or 0)}"
-        count = self._counts[len(self._edges) - row]
-        room = max(1, width - _LABEL - _COUNT - 2)
-        return [label, f"{count:,}" if count else "", self._lines(room)[row]]
-
-    def _lines(self, room: int) -> list[str]:
-        found = self._made.get(room)
-        if found is None:
-            start, end = self._span
-            columns = np.clip((self._times - start) * room // max(1, end - start), 0, room - 1)
-            grid = np.zeros((len(self), room), np.int64)
-            np.add.at(grid, (len(self._edges) - self._bands, columns), 1)
-            scale = np.log1p(grid) / max(
-                1.0, float(np.log1p(grid.max()))
-            )  # one is still seen among thousands
-            shades = np.where(grid > 0, np.maximum(1, np.ceil(scale * (len(SHADES) - 1))), 0).astype(int)
-            found = self._made[room] = ["".join(SHADES[at] for at in line) for line in shades]
-        return found
 
 
 ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topic"}
@@ -263,20 +143,10 @@ _WITH_STORY = ("client", "topic")
 """Groupings whose rows have a story: an API or a broker has none."""
 
 
-class HeatTable(VirtualTable):
-    """The heat map: its bands are as many as it has lines."""
-
-    rows: Heat
-
-    def on_resize(self) -> None:
-        lowest, _ = self.rows.band(self.cursor)
-        self.rows.fit(self.page)
-        self.rows_changed(self.rows.row_of(lowest))
-
-
 class LatencyPage(GroupedPage):
     """Response times by API, and by broker, client or topic. Below stand the parts of the row under the
-    cursor, and its response times over time. Enter shows the exchanges of a row, or of a band of times."""
+    cursor, and its response times over time. Enter shows the exchanges of a row, of a band of times, or of a
+    band at a moment."""
 
     DEFAULT_CSS = """
     LatencyPage #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
@@ -287,6 +157,13 @@ class LatencyPage(GroupedPage):
     GROUPINGS = tuple(ASKED)
     _drawn: frozenset[str] = frozenset()
     """The signs of parts in the bars of all rows."""
+
+    def __init__(self) -> None:
+        self._heat_of: tuple[object, ...] | None = None
+        """What the heat map is about."""
+        super().__init__()
+        self.heat = Heat(self.clock.text)
+        self.heat_pane = HeatTable(self.heat, id="heat")
 
     def figures(self) -> Figures:
         return figures()
@@ -301,8 +178,7 @@ class LatencyPage(GroupedPage):
     def body(self) -> ComposeResult:
         yield from super().body()
         yield Static(id="parts", markup=False)
-        self.heat = Heat(self.clock.text)
-        yield HeatTable(self.heat, id="heat")
+        yield self.heat_pane
 
     def on_resize(self) -> None:
         self._share_room()
@@ -319,12 +195,20 @@ class LatencyPage(GroupedPage):
     def cursor_moved(self) -> None:
         row, index, shown = self.chosen_row(), self.kdissect.index, self.kdissect.shown
         self._tell_parts()
-        if row is not None and index.first_ns is not None:
+        if row is None or index.first_ns is None:
+            self.heat.show(index, index.order()[:0], "")
+        else:
             more = [(name, sanitise(row[name])) for name in ("broker", "client_id") if row[name] is not None]
             places = shown.places if shown.is_filtered else index.order()
             title = " ".join([_api(row), *(text for _, text in more)])
+            if row["topic"] is not None:  # the rows of the index do not tell the topics of every exchange
+                title += ", all topics"
             self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
-            self.query_one("#heat", VirtualTable).rows_changed()
+        of = None if row is None else _about(row)
+        self.heat_pane.show_others(of != self._heat_of)
+        self._heat_of = of
+        if self.heat_pane.has_focus:
+            self.tell()
 
     def _tell_parts(self) -> None:
         """Write the parts of the row under the cursor in lines in which each sign stands before its words."""
@@ -342,6 +226,14 @@ class LatencyPage(GroupedPage):
     def listed(self) -> str:
         return "exchange"
 
+    def say_notes(self, notes: Sequence[str]) -> None:
+        """In the heat map, say what is under the cursor there."""
+        cell = self.heat_pane.cell if self.heat_pane.has_focus else None
+        if cell is None:
+            super().say_notes(notes)
+        else:
+            self.say(cell.words(self.clock.text))
+
     def what(self) -> str:
         return plural(len(self.rows), "row")
 
@@ -354,7 +246,7 @@ class LatencyPage(GroupedPage):
             "Waited": ["waited: sure/maybe"],
         }
         # Where there is no room for the heat map, that is said.
-        hidden = [] if self.query_one("#heat").display else [f"over time: from {TINY} lines"]
+        hidden = [] if self.heat_pane.display else [f"over time: from {TINY} lines"]
         texts = (text for title, each in legends.items() if title in shown for text in each)
         return [*super().notes(), *hidden, *texts]
 
@@ -375,14 +267,49 @@ class LatencyPage(GroupedPage):
         parts += [f"{name} == {quoted(row[name])}" for name in _FIELDS if row[name] is not None]
         return " and ".join(parts)
 
+    @on(VirtualTable.Highlighted, "#heat")
+    @on(HeatTable.Moved)
+    def _heat_moved(self) -> None:
+        self.tell()
+        if self.way_out != self._way_out_said:
+            self._way_out_said = self.way_out
+            self.refresh_bindings()
+
     @on(VirtualTable.Chosen, "#heat")
-    def _band_chosen(self, event: VirtualTable.Chosen) -> None:
-        row = self.chosen_row()
-        text = None if row is None else self.filter_of(row)
-        if text is None:
+    def _cell_chosen(self) -> None:
+        """Show the exchanges of the cell. The range of time lies on the filter for the band, so that Esc
+        takes it back first."""
+        row, cell, shown = self.chosen_row(), self.heat_pane.cell, self.kdissect.shown
+        text = None if row is None or cell is None else self._filter_of_band(row, cell)
+        if text is None or cell is None:
             return
-        lowest, below = self.heat.band(event.row)
-        parts = [text]
-        parts += [f"latency_ns >= {lowest}"] if lowest is not None else []
-        parts += [f"latency_ns < {below}"] if below is not None else []
-        self.kdissect.filter_by(" and ".join(parts))
+        self.kdissect.filter_by(text)
+        if cell.span is not None and shown.span is None:
+            shown.narrow_to(*cell.span)
+        elif cell.span is not None:  # within the range that was chosen before, which comes back
+            shown.narrow(span_text(*cell.span))
+
+    def _filter_of_band(self, row: Row, cell: HeatCell) -> str | None:
+        """The filter for what is drawn: of the exchanges shown now those of the row, and of the band."""
+        text, shown = self.filter_of(row), self.kdissect.shown
+        if text is None:
+            return None
+        written = shown.written if shown.is_filtered else ""
+        return " and ".join([*([f"({written})"] if written else []), text, cell.band])
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    @property
+    def _has_moment(self) -> bool:
+        return self.heat_pane.has_focus and self.heat_pane.moment is not None
+
+    @property
+    def way_out(self) -> str:
+        return BACK if self._has_moment else super().way_out
+
+    def action_out(self) -> None:
+        """Go from a moment to the whole band, before anything else is taken back."""
+        if self._has_moment:
+            self.heat_pane.moment = None
+        else:
+            super().action_out()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from itertools import pairwise
 
 import pytest
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
-from kdissect.analysis.histogram import BANDS_NS
 from kdissect.present.lanes import PARTS
-from kdissect.tui.pages.latency import SHADES, Heat, HeatTable, places_of
+from kdissect.tui.pages.latency import places_of
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
-from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.tui.snapshots import app_of, press, running, shown_after
 
 FETCH, PRODUCE = 1, 2
 ROWS = [
@@ -32,69 +30,6 @@ def test_only_what_is_asked_for_and_has_a_response_time() -> None:
     assert places_of(index, index.order(), "Fetch", 4, []).tolist() == [0, 1, 2]
     assert places_of(index, index.order(), "Fetch", None, []).tolist() == [0, 1, 2, 3]
     assert places_of(index, index.order(), "Fetch", None, [("client_id", "nobody")]).tolist() == []
-
-
-def test_a_line_is_a_band_and_more_are_darker() -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
-    index.first_ns, index.last_ns = 0, 10 * SECOND
-    heat = Heat(str)
-    heat.show(index, index.order()[:5], "all")
-    lines = [heat.cells(row, 10 + 9 + 2 + 10) for row in range(len(heat))]
-    assert len(lines) == len(BANDS_NS) + 1
-    assert lines[0] == ["≥ 3.16 s", "1", "     " + lines[0][2][5] + "    "]
-    assert lines[-1][1] == "2"
-    (two,) = (line[2] for row, line in enumerate(lines) if heat.band(row)[0] == BANDS_NS[2])
-    assert two[9] == SHADES[-1]
-    assert SHADES.index(lines[0][2][5]) < SHADES.index(two[9])
-
-
-def test_nothing_is_no_line() -> None:
-    heat = Heat(str)
-    assert len(heat) == 0
-    assert heat.headings(80)[-1].title == "no response times"
-
-
-def test_two_bands_share_a_line_where_there_is_little_room() -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
-    index.first_ns, index.last_ns = 0, 10 * SECOND
-    heat = Heat(str)
-    heat.show(index, index.order()[:5], "all")
-    heat.fit(len(BANDS_NS))
-    bands = [heat.band(row) for row in range(len(heat))]
-    assert bands[0] == (SECOND, None)
-    assert bands[-1] == (None, SECOND // 10_000)
-    assert all(low == ten for (low, _), (_, ten) in pairwise(bands))
-    assert [heat.cells(row, 40)[1] for row in range(len(heat))] == ["1", "", "", "2", "", "2"]
-
-
-@pytest.mark.parametrize("lines", [6, 11, 20, 29, 38, 47])
-def test_bands_are_as_many_as_there_are_lines_for(lines: int) -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
-    index.first_ns, index.last_ns = 0, 10 * SECOND
-    heat = Heat(str)
-    heat.show(index, index.order()[:5], "all")
-    for room in (lines, lines + 1):
-        heat.fit(room)
-        assert len(heat) == lines
-    bands = [heat.band(row) for row in range(lines)]
-    assert all(low == ten for (low, _), (_, ten) in pairwise(bands))
-    assert [heat.row_of(low) for low, _ in bands] == list(range(lines))
-    assert {*BANDS_NS[::2]} <= {low for low, _ in bands[:-1]}
-    assert sum(int(heat.cells(row, 40)[1] or 0) for row in range(lines)) == 5
-
-
-def test_when_the_terminal_grows_the_cursor_stays_at_its_time() -> None:
-    async def run() -> None:
-        async with running(app_of(CAPTURES / "errors.pcapng"), 80, 24) as pilot:
-            await press(pilot, "5", "tab", "down")
-            table = pilot.app.screen.query_one("#heat", HeatTable)
-            before = table.rows.band(table.cursor)[0]
-            await pilot.resize_terminal(80, 60)
-            await settle(pilot)
-            assert len(table.rows) == 29
-            assert table.rows.band(table.cursor)[0] == before
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize(("height", "bands"), [(16, 0), (24, 6), (40, 11), (60, 29)])
