@@ -138,19 +138,32 @@ def over_time(index: Index, spans: int) -> OverTime | None:
     end = len(index)  # which may grow meanwhile
     if not end or spans < 1:
         return None
-    times, flags = index.column("time_ns", 0, end), index.column("flags", 0, end)
+    times = index.column("time_ns", 0, end)
     first, last = int(times.min()), int(times.max())
     start, length = equal_spans(first, last, spans)
+    zero = first if index.first_ns is None else index.first_ns
+    return _in_spans(index, slice(0, end), zero, start, length, spans)
+
+
+def over_same_time(index: Index, places: Places, whole: OverTime) -> OverTime:
+    """Some of the exchanges in the spans of all. What came later than all of these is left out."""
+    times = index.column("time_ns")[places]
+    end = whole.span(0, len(whole) - 1)[1]
+    some = places[(times >= whole.start_ns) & (times < end)]
+    return _in_spans(index, some, whole.zero_ns, whole.start_ns, whole.length_ns, len(whole))
+
+
+def _in_spans(index: Index, some: slice | Places, zero: int, start: int, length: int, spans: int) -> OverTime:
+    times, flags = index.column("time_ns")[some], index.column("flags")[some]
     at = ((times - start) // length).astype(np.int64)
 
     def counted(weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
         return np.bincount(at, weights, minlength=spans).astype(np.int64)
 
-    sizes = sum(np.maximum(index.column(name, 0, end), 0) for name in ("request_size", "response_size"))
+    sizes = sum(np.maximum(index.column(name)[some], 0) for name in ("request_size", "response_size"))
     works = (flags & IS_WORK) != 0
-    p50, p99 = _percentiles(at[works], index.column("taken_ns", 0, end)[works], spans)
-    bad = index.has_errors()[:end]
-    zero = first if index.first_ns is None else index.first_ns
+    p50, p99 = _percentiles(at[works], index.column("taken_ns")[some][works], spans)
+    bad = index.has_errors()[some]
     return OverTime(zero, start, length, counted(), counted(bad), counted(np.asarray(sizes)), p50, p99)
 
 

@@ -154,6 +154,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "Enter shows the exchanges of a finding, x its whole text, i its story.",
         "← → go to the time line; r begins a range, Enter makes it a filter on all screens.",
         "C shows the cluster as it was at the finding under the cursor.",
+        "With a filter, only the time line changes: · stands where there are other requests.",
     ),
     "exchanges": (
         "Every request with its response; below, the one under the cursor as a tree and as bytes.",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kdissect.feed import summary
 from kdissect.feed.rows import FIELDS, GRADES, GRAVEST, HAS_TAKEN, IS_WORK
-from kdissect.feed.summary import BARS, NONE, NOTHING, over_time, summarise, where_bad
+from kdissect.feed.summary import BARS, NONE, NOTHING, over_same_time, over_time, summarise, where_bad
 from kdissect.protocol.errors import ROUTINE
 from tests.feed.feeds import index_with
 
@@ -122,3 +122,31 @@ def test_percentiles_are_of_what_brokers_worked_and_errors_are_not_routine() -> 
     assert over.errors.tolist() == [0, 1]
     assert over.bytes.tolist() == [0, 40]
     assert over.rate(over.requests).tolist() == [101 * 1e7, 2e7]
+
+
+def test_some_of_the_exchanges_are_counted_in_the_spans_of_all() -> None:
+    fatal = GRADES.index("fatal") << GRAVEST
+    rows = [
+        {"time_ns": at, "taken_ns": at + 1, "flags": WORK | (fatal if at % 4 == 0 else 0)}
+        for at in range(100)
+    ]
+    index = index_with(rows)
+    whole = over_time(index, 10)
+    assert whole is not None
+    even = over_same_time(index, index.order()[::2], whole)
+    assert even[:3] == whole[:3]
+    assert (2 * even.requests == whole.requests).all()
+    assert (even.errors == whole.errors).all()
+    assert even.p99_ns.tolist() == [at * 10 + 9 for at in range(10)]
+    everything = over_same_time(index, index.order(), whole)
+    assert all((ours == theirs).all() for ours, theirs in zip(everything[3:], whole[3:], strict=True))
+    nothing = over_same_time(index, index.order()[:0], whole)
+    assert int(nothing.requests.sum()) == 0
+    assert set(nothing.p50_ns.tolist()) == {NONE}
+
+
+def test_what_came_after_the_spans_is_left_out() -> None:
+    whole = over_time(index_with([{"time_ns": 0}, {"time_ns": 9}]), 2)
+    assert whole is not None
+    index = index_with([{"time_ns": 0}, {"time_ns": 9}, {"time_ns": 1_000}])
+    assert over_same_time(index, index.order(), whole).requests.tolist() == [1, 1]

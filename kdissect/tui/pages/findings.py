@@ -18,9 +18,10 @@ from textual.worker import get_current_worker
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
 from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
+from kdissect.feed.index import Places
 from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
-from kdissect.feed.summary import OverTime, over_time
+from kdissect.feed.summary import OverTime, over_same_time, over_time
 from kdissect.insight.finding import Finding
 from kdissect.present.findings import FINDINGS as TABLE
 from kdissect.present.form import plural
@@ -35,6 +36,7 @@ from kdissect.tui.pages.listed import COPIED_CELLS, Copies, Saved
 from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -116,8 +118,10 @@ class FindingsPage(StatisticsPage):
         self._of: object = None
         """What the text is about."""
         self._drawing = Sparing()
-        self._drawn = (-1, -1)
-        """Of how many exchanges the time line was made, and in how many columns."""
+        self._drawn: tuple[tuple[int, int], tuple[str, int] | None] = (-1, -1), None
+        """Of how many exchanges the time line was made, and in how many columns; and with which filter."""
+        self._made = -1, -1
+        """Of how many exchanges the figures of all were made that are drawn, and in how many columns."""
         self._waits: Timer | None = None
         """Runs while the process that judges is not started yet."""
         self._may_judge = False
@@ -135,7 +139,7 @@ class FindingsPage(StatisticsPage):
         self.query_one(FilterLine).apply = self._filter_written
 
     def _filter_written(self, text: str) -> None:
-        """Show the exchanges: findings are of all of them, so nothing here would change."""
+        """Show the exchanges: findings are of all of them, so only the time line would change here."""
         if text.strip():
             self.kdissect.filter_by(text)
         else:
@@ -187,7 +191,7 @@ class FindingsPage(StatisticsPage):
         found = counted.tables[FINDINGS]
         self.rows.show(found if span is None else [row for row in found if is_in(finding_of(row), span)])
         self.wish(self.list_pane, max(_LEAST_ROWS, len(self.rows)) + 2)  # its head, and a line above it
-        self.time_line.show(self.time_line.over_time, counted.tables[MARKS])
+        self.time_line.show(self.time_line.over_time, counted.tables[MARKS], self.time_line.shown)
 
     def index_grew(self) -> None:
         super().index_grew()
@@ -200,6 +204,10 @@ class FindingsPage(StatisticsPage):
         self.refill()
         super().filter_changed()
 
+    def filter_went_on(self, found: bool) -> None:
+        super().filter_went_on(found)
+        self._draw_time()  # the last time, too, where it is not sparing
+
     # -- the time line -----------------------------------------------------------------------------
 
     def on_resize(self) -> None:
@@ -209,22 +217,36 @@ class FindingsPage(StatisticsPage):
 
     def _draw_time(self) -> None:
         """Make the figures over time anew, where there are more, as often as they take little of the time."""
-        wanted = len(self.kdissect.index), self.time_line.spans
-        has_ended = self.kdissect.ended is not None
-        if wanted != self._drawn and (has_ended or wanted[1] != self._drawn[1] or self._drawing.is_due):
+        index, shown = self.kdissect.index, self.kdissect.shown
+        filtered = (shown.text, shown.version) if self._is_filtered else None
+        wanted = (len(index), self.time_line.spans), filtered
+        (_, spans), before = self._drawn
+        is_other = wanted[0][1] != spans or (filtered or ("",))[0] != (before or ("",))[0]
+        is_whole = self.kdissect.ended is not None and shown.progress is None
+        if wanted != self._drawn and (is_whole or is_other or self._drawing.is_due):
             self._drawn = wanted
-            self._make_time(wanted[1])
+            whole = self.time_line.over_time if wanted[0] == self._made else None
+            self._make_time(wanted[0], whole, None if filtered is None else shown.places)
+
+    @property
+    def _is_filtered(self) -> bool:
+        """Whether a filter is on that is more than a range of time, which the axis has."""
+        return self.kdissect.shown.is_filtered and bool(self.kdissect.shown.written)
 
     @work(thread=True, exclusive=True, group="time")
-    def _make_time(self, spans: int) -> None:
+    def _make_time(self, of: tuple[int, int], whole: OverTime | None, places: Places | None) -> None:
+        """Make the figures of all, unless they are there, and of those that the filter shows."""
         began = time.monotonic()
-        found = over_time(self.kdissect.index, spans)
+        index = self.kdissect.index
+        found = over_time(index, of[1]) if whole is None else whole
+        some = None if places is None or found is None else over_same_time(index, places, found)
         self._drawing.done(began)
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._time_made, found)
+            self.app.call_from_thread(self._time_made, of, found, some)
 
-    def _time_made(self, found: OverTime | None) -> None:
-        self.time_line.show(found, self.time_line.marks)
+    def _time_made(self, of: tuple[int, int], found: OverTime | None, some: OverTime | None) -> None:
+        self._made = of
+        self.time_line.show(found, self.time_line.marks, some)
         self._point()
         if found is not None and self._waits is not None:
             self.call_after_refresh(self._begin_to_judge)
@@ -376,12 +398,17 @@ class FindingsPage(StatisticsPage):
 
     @property
     def of_what(self) -> str:
-        """Findings are judged from all that was captured. A range of time only takes some from the list."""
+        """Findings are judged from all that was captured. A range of time only takes some from the list. The
+        time line shows what the filter shows."""
         shown = self.kdissect.shown
-        if shown.span is None:
-            return "from all exchanges, without the filter"
-        rest = "without the rest of the filter" if shown.written else "judged from all exchanges"
-        return f"of this range of time, {rest}"
+        if not shown.written:
+            return "of this range of time, judged from all exchanges"
+        return f"filtered time line, {'all findings' if shown.span is None else 'findings of this range'}"
+
+    @property
+    def of_what_rank(self) -> int:
+        """On one screen are figures with the filter and without it: that must be known."""
+        return status.SHOWN if self.kdissect.shown.written else super().of_what_rank
 
     def notes(self) -> list[str]:
         looked_at = self._looked_at()

@@ -230,10 +230,15 @@ class StatisticsPage(Page, OrderedScreen):
         """Said at the top where there is a filter."""
         return self.OF_WHAT
 
+    @property
+    def of_what_rank(self) -> int:
+        """How important that is, among all that stands there."""
+        return status.ORDER
+
     def status(self) -> list[Item]:
         out = super().status()
         if self.kdissect.shown.is_filtered:
-            out.append(Item(self.of_what, status.ORDER, "bold"))
+            out.append(Item(self.of_what, self.of_what_rank, "bold"))
         return out
 
     @property

@@ -1,6 +1,8 @@
 """A time line of the whole capture. A range of it can be chosen by keys or with the mouse.
 
-Each column is a span of time. Lines show what brokers took, requests, errors, and what happened.
+Each column is a span of time. Lines show what brokers took, requests, errors, and what happened. With a
+filter they are about the exchanges that it shows, and have their own scale: few among many are still seen. A
+line of all requests stands below, if there is room for it. A dot stands where only others are.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ _WORDS = (
 """The words for them, shorter where several are to have room."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SHADE = "▒"
+_OTHERS = "·"
+"""Where there are exchanges, but none that the filter shows."""
 _EIGHTHS = 8
 _HALF_AND_MOST = f"p50 {_BLOCKS[_EIGHTHS]} p99 {_SHADE}"
 _PAGE = 10
@@ -104,6 +108,8 @@ class TimeLine(Legible, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.over_time: OverTime | None = None
+        self.shown: OverTime | None = None
+        """The same of the exchanges that a filter shows; None without a filter."""
         self.without_any = "reading …"
         """Stands there as long as there is nothing."""
         self.marks: Sequence[Row] = ()
@@ -119,9 +125,12 @@ class TimeLine(Legible, can_focus=True):
         """Columns of time there is room for."""
         return max(1, self.size.width - GUTTER - 1)
 
-    def show(self, over_time: OverTime | None, marks: Sequence[Row]) -> None:
-        """Show other figures."""
-        self.over_time, self.marks = over_time, marks
+    def show(self, over_time: OverTime | None, marks: Sequence[Row], shown: OverTime | None = None) -> None:
+        """Show other figures.
+
+        :param shown: those of the exchanges that a filter shows, in the same spans.
+        """
+        self.over_time, self.marks, self.shown = over_time, marks, shown
         self._signs = {}
         if over_time is not None:
             for mark in marks:
@@ -153,12 +162,18 @@ class TimeLine(Legible, can_focus=True):
         some = slice(first, last + 1)
         seconds = (end - start) / 1e9
         requests, errors = int(over.requests[some].sum()), int(over.errors[some].sum())
+        of_requests, of_errors, p99_ns = "", "", over.p99_ns[some]
+        if self.shown is not None:
+            count, bad = int(self.shown.requests[some].sum()), int(self.shown.errors[some].sum())
+            of_requests = f"{_rate(count / seconds) if seconds >= 1 else f'{count:,}'} of "
+            of_errors, p99_ns = f"{bad:,} of ", self.shown.p99_ns[some]
         parts = [
             f"{_seconds(max(0, start - over.zero_ns))} to {_seconds(end - over.zero_ns)}",
-            f"{_rate(requests / seconds)} requests" if seconds >= 1 else plural(requests, "request"),
-            plural(errors, "error"),
+            of_requests
+            + (f"{_rate(requests / seconds)} requests" if seconds >= 1 else plural(requests, "request")),
+            of_errors + plural(errors, "error"),
         ]
-        known = over.p99_ns[some][over.p99_ns[some] != NONE]
+        known = p99_ns[p99_ns != NONE]
         if len(known):
             parts.append(f"p99 {'up to ' if len(known) > 1 else ''}{duration(int(known.max()))}")
         told = [mark for mark in self.marks if start <= mark["ns"] < end]
@@ -167,6 +182,13 @@ class TimeLine(Legible, can_focus=True):
         if len(told) > 2:
             parts.append(f"{len(told) - 2:,} more")
         return " · ".join(parts)
+
+    @property
+    def _figures(self) -> OverTime:
+        """What is drawn."""
+        found = self.over_time if self.shown is None else self.shown
+        assert found is not None
+        return found
 
     def _under_cursor(self) -> tuple[int, int]:
         begun = self.cursor if self.begun is None else self.begun
@@ -208,18 +230,17 @@ class TimeLine(Legible, can_focus=True):
         work = (3 * rest + 2) // 5
         out: list[Callable[[], tuple[str, list[Cell]]]] = []
         out += [lambda row=row: self._work(row, work) for row in range(work)]  # type: ignore[misc]
-        out += [
-            lambda row=row: self._bars(row, rest - work, "requests")  # type: ignore[misc]
-            for row in range(rest - work)
-        ]
+        with_all = int(self.shown is not None and rest - work > 1)
+        bars = rest - work - with_all
+        out += [lambda row=row: self._bars(row, bars, "requests") for row in range(bars)]  # type: ignore[misc]
+        out += [self._all_requests] * with_all
         out += [lambda row=row: self._bars(row, with_bytes, "bytes") for row in range(with_bytes)]  # type: ignore[misc]
         out.append(lambda: self._bars(0, 1, "error"))
         return [*out, self._marks_line, self._axis]
 
     def _work(self, row: int, rows: int) -> tuple[str, list[Cell]]:
         """What brokers took, on a logarithmic scale: up to the p50 of a column, and up to its p99."""
-        over = self.over_time
-        assert over is not None
+        over = self._figures
         most = int(over.p99_ns.max())
         if most == NONE:
             return ("broker time ?" if row == 0 else ""), [(" ", "time--most")] * len(over)
@@ -236,22 +257,41 @@ class TimeLine(Legible, can_focus=True):
         ]
 
     def _bars(self, row: int, rows: int, what: str) -> tuple[str, list[Cell]]:
-        over = self.over_time
-        assert over is not None
-        counts = {"requests": over.requests, "bytes": over.bytes, "error": over.errors}[what]
+        over = self._figures
+        counts = self._counts(over, what)
         most = int(counts.max())
         base = (rows - 1 - row) * _EIGHTHS
         rate = float(over.rate(counts).max())
         one, name = _COUNTED[what]
         if most == 0:
-            label = f"no {name}"
+            label = f"no {name}" if self.shown is None else f"no {one} shown"
         elif over.length_ns < MILLISECOND:  # a rate would be far more than there was
             label = f"≤ {size(most)}" if what == "bytes" else f"≤ {plural(most, one)}"
         else:
             label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
         levels = -(-counts * rows * _EIGHTHS // max(1, most))
         cells = [(_BLOCKS[clamp(int(level) - base, 0, _EIGHTHS)], f"time--{what}") for level in levels]
+        if rows == 1 and self.shown is not None and self.over_time is not None:
+            all_of = self._counts(self.over_time, what)
+            cells = [
+                (_OTHERS, "time--label") if not count and others else cell
+                for cell, count, others in zip(cells, counts, all_of, strict=True)
+            ]
         return (label if row == 0 else ""), cells
+
+    def _all_requests(self) -> tuple[str, list[Cell]]:
+        """Those that the filter shows, and all others."""
+        over = self.over_time
+        assert over is not None
+        most = int(over.requests.max())
+        short = over.length_ns < MILLISECOND
+        label = f"all ≤ {most:,}" if short else _most_of("all", float(over.rate(over.requests).max()))
+        levels = -(-over.requests * _EIGHTHS // max(1, most))
+        return label, [(_BLOCKS[int(level)], "time--label") for level in levels]
+
+    @staticmethod
+    def _counts(over: OverTime, what: str) -> NDArray[np.int64]:
+        return {"requests": over.requests, "bytes": over.bytes, "error": over.errors}[what]
 
     def _marks_line(self) -> tuple[str, list[Cell]]:
         over = self.over_time
@@ -274,7 +314,7 @@ class TimeLine(Legible, can_focus=True):
             for step, character in enumerate(text):
                 if 0 <= at + step < len(over):
                     cells[at + step] = character, cells[at + step][1]
-        return "since the start", cells
+        return ("since the start" if self.shown is None else f"{_OTHERS} not shown"), cells
 
     # -- keys and mouse -------------------------------------------------------------------------------
 

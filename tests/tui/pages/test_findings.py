@@ -214,7 +214,7 @@ def test_a_filter_takes_no_finding_away() -> None:
         await filtered(pilot)
         text = await shown_after(pilot, "9")
         assert f"{len(killed())} findings" in text
-        assert "from all exchanges, without the filter" in text
+        assert "filtered time line, all findings" in text
 
     with_app(step)
 
@@ -227,7 +227,64 @@ def test_a_filter_within_a_range_of_time_takes_no_finding_away_either() -> None:
         app.shown.write("api == Metadata")
         await filtered(pilot)
         text = screen_text(app)
-        assert "of this range of time, without the rest of the filter" in text
+        assert "filtered time line, findings of this range" in text
+
+    with_app(step)
+
+
+def drawn(app: Kdissect) -> tuple[int, int, int]:
+    """What the time line draws: requests and errors of what is shown, and all requests; -1 without a
+    filter."""
+    line = app.screen.query_one(TimeLine)
+    assert line.over_time is not None
+    everything = int(line.over_time.requests.sum())
+    if line.shown is None:
+        return -1, -1, everything
+    return int(line.shown.requests.sum()), int(line.shown.errors.sum()), everything
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (240, 70)])
+@pytest.mark.parametrize(
+    "text", ["api == Heartbeat", "error", "request.generation_id > 1", 'client_id == "nobody"']
+)
+def test_the_time_line_draws_what_the_filter_shows(text: str, width: int, height: int) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "9")
+        app = await filtered(pilot)
+        everything = len(app.index)
+        assert drawn(app) == (-1, -1, everything)
+        assert "not shown" not in screen_text(app)
+        app.shown.push(text)
+        await filtered(pilot)
+        places = app.shown.places
+        assert drawn(app) == (len(places), int(app.index.has_errors()[places].sum()), everything)
+        said = screen_text(app)
+        assert "filtered time line, all findings" in said
+        assert "· not shown" in said
+        assert ("all ≤" in said) is (height > 24)
+        app.shown.toggle()  # the filter is off
+        await filtered(pilot)
+        assert drawn(app) == (-1, -1, everything)
+        app.shown.toggle()
+        await filtered(pilot)
+        assert drawn(app)[0] == len(places)
+        await press(pilot, "1")
+        app.shown.push("api == Fetch")  # on another screen
+        await press(pilot, "9")
+        assert drawn(app)[0] == len(app.shown.places) != len(places)
+        app.shown.push("")
+        await filtered(pilot)
+        assert drawn(app) == (-1, -1, everything)
+
+    with_app(step, width=width, height=height)
+
+
+def test_a_range_of_time_alone_leaves_the_time_line_whole() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "9", "right", "G", "r", "home", "enter")
+        app = await filtered(pilot)
+        assert app.shown.span is not None
+        assert drawn(app) == (-1, -1, len(app.index))
 
     with_app(step)
 
@@ -334,7 +391,7 @@ def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> 
         assert app.shown.span == span
         text = await shown_after(pilot, "9")
         assert "of this range of time, judged from all exchanges" in text
-        assert "without the filter" not in text
+        assert "filtered" not in text
         assert page.list_pane.has_focus
         await press(pilot, "enter")  # the exchanges of a finding
         assert app.screen is app.pages["exchanges"]

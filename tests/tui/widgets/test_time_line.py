@@ -81,3 +81,35 @@ def test_one_is_not_said_to_be_many(column: int, said: str) -> None:
 @pytest.mark.parametrize(("most", "label"), [(1, "≤ 1 error"), (3, "≤ 3 errors")])
 def test_the_most_in_a_short_time_is_a_count(most: int, label: str) -> None:
     assert line_over(1_000, [3], [most])._bars(0, 1, "error")[0] == label
+
+
+def filtered(requests: list[int], shown: list[int], errors: list[int], bad: list[int]) -> TimeLine:
+    """A time line of which a filter shows some."""
+    line = line_over(10**8, requests, errors)
+    line.shown = line_over(10**8, shown, bad).over_time
+    return line
+
+
+def test_with_a_filter_the_words_say_how_many_of_all() -> None:
+    line = filtered([32, 1], [3, 0], [2, 1], [1, 0])
+    assert "3 of 32 requests · 1 of 2 errors" in line.words((0, 0))
+    assert "0 of 1 request · 0 of 1 error" in line.words((1, 1))
+    assert "3 of 33 requests · 1 of 3 errors" in line.words((0, 1))
+
+
+def test_with_a_filter_bars_are_of_what_it_shows_and_dots_of_what_it_does_not() -> None:
+    line = filtered([32, 1, 0], [4, 0, 0], [2, 1, 0], [0, 0, 0])
+    label, cells = line._bars(0, 1, "requests")
+    assert "".join(each for each, _ in cells) == "█· "
+    assert label == "requests ≤ 40/s"
+    label, cells = line._bars(0, 1, "error")
+    assert "".join(each for each, _ in cells) == "·· "
+    assert label == "no error shown"
+    label, cells = line._all_requests()
+    assert "".join(each for each, _ in cells) == "█▁ "
+    assert label == "all ≤ 320/s"
+
+
+@pytest.mark.parametrize("text", ["no request shown", "no error shown"])
+def test_that_nothing_is_shown_has_room(text: str) -> None:
+    assert len(text) < GUTTER - 1
