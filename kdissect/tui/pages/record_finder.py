@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -16,11 +15,11 @@ from kdissect.feed.asking import Asker
 from kdissect.feed.index import Places
 from kdissect.feed.searching import ListSearch, RecordPattern
 from kdissect.present.records import Address
+from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.finder import HINT, POLL_SECONDS
+from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.dialogs import Ask
-
-if TYPE_CHECKING:
-    from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.widgets.table import VirtualTable
 
 LOOK_SECONDS = 0.01
 """How long rows are looked at before keys have their turn."""
@@ -28,10 +27,34 @@ ROWS_AT_ONCE = 1_000
 """Rows of one exchange that are looked at before the time is."""
 
 
+class SearchedPage(Page):
+    """A page with records that can be searched."""
+
+    rows: RecordRows | None
+    """What its list shows; None before it is made."""
+
+    @property
+    def table(self) -> VirtualTable:
+        """The list."""
+        return self.query_one("#list", VirtualTable)
+
+    def show_match(self) -> None:
+        """Show what was searched for in the record that is shown, if it is there."""
+        raise NotImplementedError
+
+    def tell_again(self) -> None:
+        """Say what is listed, in the place of what was said since."""
+        raise NotImplementedError
+
+    def say_next(self, text: str) -> None:
+        """Write it when the cursor has moved, which tells what is listed."""
+        self.call_after_refresh(self.say, text)
+
+
 class RecordFinder:
     """The search of the screen."""
 
-    def __init__(self, page: RecordsPage) -> None:
+    def __init__(self, page: SearchedPage) -> None:
         self._page = page
         self._asker: Asker | None = None
         self._search: ListSearch | None = None

@@ -24,8 +24,8 @@ from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.copying import told
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
-from kdissect.tui.pages.page import BACK, Page
-from kdissect.tui.pages.record_finder import RecordFinder
+from kdissect.tui.pages.page import BACK
+from kdissect.tui.pages.record_finder import RecordFinder, SearchedPage
 from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
@@ -46,7 +46,7 @@ TIMES = "uae"
 """Forms of times, in the order in which the key goes through them; records do not count from a packet."""
 
 
-class RecordsPage(Page, PanesScreen):
+class RecordsPage(SearchedPage, PanesScreen):
     """The screen. It begins to list when it is shown for the first time."""
 
     DEFAULT_CSS = """
@@ -89,10 +89,6 @@ class RecordsPage(Page, PanesScreen):
         self.finder.close()
         if self._records is not None:
             self._records.close()
-
-    @property
-    def table(self) -> VirtualTable:
-        return self.query_one("#list", VirtualTable)
 
     @property
     def pane(self) -> TextPane:
@@ -159,7 +155,6 @@ class RecordsPage(Page, PanesScreen):
             self.say(text)
 
     def tell_again(self) -> None:
-        """Say what is listed, in the place of what was said since."""
         self._said = ""
         self._say_count()
 
@@ -235,13 +230,8 @@ class RecordsPage(Page, PanesScreen):
             self.pane.show(lines, stay=True)
 
     def show_match(self) -> None:
-        """Show what was searched for in the record that is shown, if it is there."""
         if self.finder.pattern is not None:
             self.pane.seek(self.finder.pattern.is_in)
-
-    def say_next(self, text: str) -> None:
-        """Write it when the cursor has moved, which tells what is listed."""
-        self.call_after_refresh(self.say, text)
 
     # -- keys -----------------------------------------------------------------------------------------
 
