@@ -18,6 +18,8 @@ An example, with the flag and the variable of each key:
     [coloring.billing]                           # rows in a colour, for the screens; the first rule wins
     filter = 'client_id == "billing"'
     color = "green"                              # green, cyan, blue, magenta, grey
+    [commands]                                   # copied with values of the exchange (y on the screen)
+    group = "kafka-consumer-groups.sh --bootstrap-server {broker} --describe --group {group}"
     [keymap]                                     # keys of actions (kdissect fields actions)
     next-error = "n"
     save = "ctrl+s f2"
@@ -62,9 +64,9 @@ from kdissect.settings.rules import UnknownRuleError, refuse_unknown
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
-    *("coloring", "limits", "secrets", "findings", "schemas", "decode_as", "registry"),
+    *("coloring", "commands", "limits", "secrets", "findings", "schemas", "decode_as", "registry"),
 )
-_OF_SCREENS = ("theme", "page", "filters", "coloring", "keymap")
+_OF_SCREENS = ("theme", "page", "filters", "coloring", "commands", "keymap")
 """What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme", "page")
 REGISTRY_VARIABLES = ("KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN")
@@ -112,6 +114,8 @@ class Config(NamedTuple):
     """By the names of :class:`kdissect.registry.credentials.Configured`."""
     page: str | None = None
     """The screen to begin with; None for the usual one."""
+    commands: Mapping[str, str] = {}
+    """Templates of commands, by name."""
     coloring: tuple[ColoringRule, ...] = ()
     """Rules that colour rows on the screen, in the order in which they are tried."""
 
@@ -237,6 +241,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
         return config._replace(filters=_texts(key, value, "filters are needed, as text"))
     if key == "coloring":
         return config._replace(coloring=tuple(_coloring_rules(value)))
+    if key == "commands":
+        return config._replace(commands=_commands(value))
     if key == "keymap":
         return config._replace(keymap=_keymap(value))
     if key == "secrets":
@@ -339,6 +345,17 @@ def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:
     for name, value in table.items():
         if not isinstance(value, str):
             raise _WrongKeyError(name, f"{key}: {needed}")
+    return table
+
+
+def _commands(table: dict[str, Any]) -> dict[str, str]:
+    from kdissect.settings.commands import WrongTemplateError, names_in
+
+    for name, template in _texts("commands", table, "commands are needed, as text").items():
+        try:
+            list(names_in(template))
+        except WrongTemplateError as error:
+            raise _WrongKeyError(name, f"commands: {name}: {error}") from None
     return table
 
 

@@ -94,6 +94,7 @@ ACTIONS: tuple[Action, ...] = (
         True,
     ),
     _A("filter", "page", "/", "Filter", "write a filter", "filter", True),
+    _A("filters-used", "page", "ctrl+r", "Filters used", "choose a filter that was used", "filters_used"),
     _A("filter-off", "page", "ctrl+t", "Filter off", "turn the filter off, or on again", "filter_off"),
     _A("pane-after", "page", "tab", "Next pane", "go to the next pane", "app.focus_next"),
     _A("pane-before", "page", "shift+tab", "Previous pane", "go to the previous pane", "app.focus_previous"),
@@ -450,6 +451,7 @@ ACTIONS: tuple[Action, ...] = (
     _A("group", "grouped", "g", "Group", "group the figures in another way", "group", True),
     _A("save", "statistics diff", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
     _A("narrow", "statistics diff", "F", "Only rows", "show only rows with a text; Esc: all rows", "narrow"),
+    _A("trouble", "statistics diff", "!", "Only trouble", "only rows with trouble; again: all", "trouble"),
     _A("search", "statistics diff", "ctrl+f", "Search", "search for a row by a part of any column", "search"),
     _A("next-match", "statistics diff", "n", "Next match", "next row with what was searched for", "match(1)"),
     _A(

@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     """How the screens were left the last time; what is set here otherwise wins."""
     is_first: bool = False
     """Whether the screens were never used before."""
+    commands: Mapping[str, str] = {}
+    """Templates of commands that can be copied, by name."""
     coloring: tuple[ColoringRule, ...] = ()
     """Rules that colour rows of the list of exchanges."""
     compared_as: str = ""

@@ -82,6 +82,8 @@ WORDS: Mapping[str, str] = {
     "not-this": "exclude without",
     "and-this": "narrow more",
     "or-this": "widen also",
+    "filters-used": "history recent previous filter",
+    "trouble": "only errors faults bad failed problems",
     "narrow": "only rows with filter list contains find",
     "follow": "tail live last",
     "pause": "freeze stop hold",

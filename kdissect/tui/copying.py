@@ -87,7 +87,7 @@ def _decode_as(exchange: Exchange) -> str:
 
 FORMS = (
     *("value", "path", "filter", "kdissect read", "kdissect client send", "body for client send --json"),
-    *("JSON", "hex", "kcat command", "tshark command"),
+    *("JSON", "hex", "kcat command", "tshark command", "DuckDB query"),
 )
 MOST_SAID = 60
 """Characters of what was copied that are told."""
@@ -146,18 +146,43 @@ def shown_command(text: str, paths: Sequence[str]) -> str:
     return shlex.join(["kdissect", "read", *map(os.path.abspath, paths), "-Y", text])
 
 
+_QUERY = (
+    "select client_id, api, error, count(*) as exchanges, max(latency_ns) / 1e6 as max_ms "
+    "from 'exchanges.parquet' group by all order by exchanges desc"
+)
+
+
+def query_command(shown: str, paths: Sequence[str]) -> str | None:
+    """The commands that save the exchanges of a filter as a table and ask DuckDB about it, as a beginning for
+    questions that no screen answers. None without a file.
+
+    :param shown: the filter; empty for all.
+    """
+    if not paths:
+        return None
+    read = ["kdissect", "read", *map(os.path.abspath, paths), *(["-Y", shown] if shown else [])]
+    saved = shlex.join([*read, "-T", "parquet", "-o", "exchanges.parquet"])
+    return f"{saved} && {shlex.join(['duckdb', '-c', _QUERY])}"
+
+
 def _in_capture(exchange: Exchange, paths: Sequence[str]) -> list[str]:
     return [*map(os.path.abspath, paths), "-Y", f"number == {exchange.number}"]
 
 
 def copied(
-    form: str, detail: Detail, spots: Sequence[TreeSpot], options: Options, paths: Sequence[str] = ()
+    form: str,
+    detail: Detail,
+    spots: Sequence[TreeSpot],
+    options: Options,
+    paths: Sequence[str] = (),
+    shown: str = "",
 ) -> str | None:
     """The text for the clipboard; None if the line has no such form.
 
     :param form: one of :data:`FORMS`.
     :param spots: the line, after those around it, the outermost first.
     :param paths: the files of the capture.
+    :param shown: the display filter.
     """
     spot = spots[-1]
     if form == "filter":
@@ -166,6 +191,8 @@ def copied(
         return kcat_command(detail.exchange, spots)
     if form == "tshark command":
         return tshark_command(detail.exchange, paths) if len(paths) == 1 else None
+    if form == "DuckDB query":
+        return query_command(shown, paths)
     if form == "kdissect read":
         return read_command(detail.exchange, paths)
     if form == "kdissect client send":

@@ -138,6 +138,7 @@ def command(
                 "exchanges" if compared_as else config.page,
                 session.LastSession() if fresh else session.load(left),
                 is_first,
+                config.commands,
                 config.coloring,
                 compared_as,
             ),

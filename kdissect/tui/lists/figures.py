@@ -57,6 +57,10 @@ class FigureColumn(NamedTuple):
     """Whether nothing stands in it as a rule: then it is left out, whatever its rank."""
 
 
+_WRONG = ("table--error", "table--warning")
+"""Tones of rows in which something is wrong."""
+
+
 class Figures:
     """The rows, in an order.
 
@@ -79,6 +83,8 @@ class Figures:
         self.descending = False
         self.only = ""
         """Only rows with this text in some column are shown; all if it is empty."""
+        self.only_marked = False
+        """Only rows that have a colour because something is wrong are shown."""
         self._identity = key
         self._tone = tone
         self._turns = turns
@@ -111,6 +117,8 @@ class Figures:
         if self.only:
             wanted = self.only.casefold()
             rows = [row for row in rows if self._has(row, wanted)]
+        if self.only_marked:
+            rows = [row for row in rows if self._tone(row) in _WRONG]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
         if column is not None and column.sort is not None:
             key = column.sort
@@ -165,18 +173,28 @@ class Figures:
 
     # -- which rows -----------------------------------------------------------------------------------
 
-    def narrow(self, text: str) -> None:
+    def narrow(self, text: str, only_marked: bool = False) -> None:
         """Show only rows with a text in some column, whether it has room or not; all for an empty text.
-        Capitals do not matter."""
-        self.only = text
+        Capitals do not matter.
+
+        :param only_marked: whether to show only rows with errors, or with what else has a colour.
+        """
+        self.only, self.only_marked = text, only_marked
         self._arrange()
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether only some rows are shown."""
+        return bool(self.only) or self.only_marked
 
     @property
     def narrowed(self) -> str:
         """Which rows are shown, where they are not all."""
-        return (
-            f"only {len(self._rows):,} of {len(self._as_they_came):,}, with {self.only}" if self.only else ""
-        )
+        if not self.is_narrow:
+            return ""
+        kinds = [f"with {self.only}"] if self.only else []
+        kinds += ["with trouble"] if self.only_marked else []
+        return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 
     # -- what a table asks ----------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from kdissect.present.compared import compared
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
+from kdissect.settings.commands import WrongTemplateError, filled_in
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.copying import FORMS as COPY_FORMS
@@ -38,6 +39,9 @@ from kdissect.tui.widgets.dialogs import Ask, Choose, ComparedExchanges
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
+
+_OWN = "command "
+"""Before the name of a command of the user."""
 
 
 class _SavedExchanges(NamedTuple):
@@ -170,20 +174,36 @@ class ChosenPage(Page):
         if self.chosen_line() is None:
             self.say("there is nothing to copy")
         else:
-            self.app.push_screen(Choose("Copy", COPY_FORMS), self._copy)
+            own = [f"{_OWN}{sanitise(name)}" for name in self.kdissect.settings.commands]
+            self.app.push_screen(Choose("Copy", (*COPY_FORMS, *own)), self._copy)
 
     def _copy(self, form: str | None) -> None:
         chosen = self.chosen_line()
         if form is None or chosen is None:
             return
-        source = self.kdissect.feed.source
+        if form.startswith(_OWN):
+            self._copy_own(form, chosen[0].exchange)
+            return
+        source, shown = self.kdissect.feed.source, self.kdissect.shown
         paths = () if source.is_live else source.paths
-        text = copied(form, *chosen, self.kdissect.options, paths)
+        text = copied(form, *chosen, self.kdissect.options, paths, shown.text if shown.is_on else "")
         if text is None:
             self.say(why_not_copied(form, chosen[0], self.kdissect.options, paths))
         else:
             self.app.copy_to_clipboard(text)
             self.say(told(form, text))
+
+    def _copy_own(self, form: str, exchange: Exchange) -> None:
+        """Copy a command of the user."""
+        commands = self.kdissect.settings.commands.items()
+        template = next(text for name, text in commands if f"{_OWN}{sanitise(name)}" == form)
+        try:
+            text = filled_in(template, exchange)
+        except WrongTemplateError as error:
+            self.say(str(error))
+        else:
+            self.app.copy_to_clipboard(text)
+            self.say(told("command", text))
 
     # -- saving -------------------------------------------------------------------------------------
 

@@ -281,7 +281,7 @@ class FactsPage(StatisticsPage):
 
     @property
     def way_out(self) -> str:
-        return BACK if self.list_pane.has_focus and not self.rows.only else super().way_out
+        return BACK if self.list_pane.has_focus and not self.rows.is_narrow else super().way_out
 
     def action_out(self) -> None:
         if self.show_all_rows():

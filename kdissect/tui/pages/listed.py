@@ -81,7 +81,7 @@ class OrderedScreen(PanesScreen):
     def say_notes(self, notes: Sequence[str]) -> None:
         """Say the first note, those of the others for which there is room, and the order of the list."""
         wanted = list(notes)
-        if self.rows.only:
+        if self.rows.is_narrow:
             wanted.insert(0, sanitise(self.rows.narrowed))
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
@@ -196,22 +196,26 @@ class OrderedScreen(PanesScreen):
 
         def given(text: str | None) -> None:
             if text is not None:
-                self._narrow(text.strip())
+                self._narrow(text.strip(), self.rows.only_marked)
 
         note = "nothing: all rows again"
         self.app.push_screen(
             Ask("Only rows with", "a part of any column", self.rows.only, may_be_empty=True, note=note), given
         )
 
-    def _narrow(self, text: str) -> None:
+    def action_trouble(self) -> None:
+        """Show only rows in which something is wrong, or all again."""
+        self._narrow(self.rows.only, not self.rows.only_marked)
+
+    def _narrow(self, text: str, only_marked: bool = False) -> None:
         with_cursor = self.row_with_cursor()
-        self.rows.narrow(text)
+        self.rows.narrow(text, only_marked)
         self.rows_changed(with_cursor)
         self.call_after_refresh(self.tell)
 
     def show_all_rows(self) -> bool:
         """Show all rows again; gives whether there were others."""
-        if not self.rows.only:
+        if not self.rows.is_narrow:
             return False
         self._narrow("")
         return True
@@ -267,7 +271,7 @@ class OrderedScreen(PanesScreen):
                 self._save(path, saved)
 
         hint = f"name{', name'.join(TABLE_FORMS)}"
-        note = "all rows, not only those that are shown" if self.rows.only else ""
+        note = "all rows, not only those that are shown" if self.rows.is_narrow else ""
         title = f"Save {saved.name}, {plural(len(saved.rows), 'row')}"
         self.app.push_screen(Ask(title, hint, note=note), given)
 

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from kdissect.feed.stories import Subject
+from kdissect.filter.errors import FilterError
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.places import PLACES
@@ -25,6 +26,7 @@ from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, StatusLine, Tabs
+from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
 from kdissect.tui.widgets.table import VirtualTable
@@ -44,10 +46,25 @@ TEXTUALS_OWN = (
 
 STORY = "Story"
 """The word for the story of what is under the cursor."""
+OF_A_ROW = (
+    *("open", "only-this", "not-this", "and-this", "or-this", "color", "connection", "story", "mark"),
+    *("comment", "copy", "save", "order", "columns"),
+)
+"""Actions that a right click on a row offers, by name."""
+MOST_USED = 20
+"""Filters that were used last and are offered."""
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
 """From so many columns on it is said which page is the one before."""
+
+
+def share_of(part: int, whole: int) -> str:
+    """A share in words: ``40 % of all``. Nothing that is there is 0 %, and only all of it is 100 %."""
+    percent = round(100 * part / whole) if whole else 0
+    if 0 < part < whole:
+        percent = min(99, percent)
+    return f"{'<1' if part and not percent else percent} % of all"
 
 
 class Page(Screen[None]):
@@ -286,6 +303,7 @@ class Page(Screen[None]):
         out.append(Item(plural(len(index), "exchange"), status.COUNT))
         if self.shown() != len(index):
             out.append(Item(f"{self.shown():,} shown", status.SHOWN, "bold"))
+            out.append(Item(share_of(self.shown(), len(index)), status.RATE))
         out += status.error_items(index.graded, self.alarm)
         faults = index.fault_count()
         out.append(Item(f"! {plural(faults, 'fault')}", status.FAULTS, self.alarm if faults else ""))
@@ -307,6 +325,40 @@ class Page(Screen[None]):
 
     def action_filter_off(self) -> None:
         self.kdissect.shown.toggle()
+
+    @on(VirtualTable.Menu)
+    def _list_what_can_be_done(self) -> None:
+        """A right click: offer what can be done with the row."""
+        found = {each.binding.id: each for each in self.active_bindings.values() if each.enabled}
+        offered = {
+            f"{each.binding.description}: {each.binding.tooltip}": each
+            for each in map(found.get, OF_A_ROW)
+            if each is not None and each.binding.description
+        }
+
+        def chosen(words: str | None) -> None:
+            if words is not None:
+                active = offered[words]
+                self.app.call_later(self.app.run_action, active.binding.action, active.node)
+
+        if offered:
+            self.app.push_screen(Choose("This row", list(offered)), chosen)
+
+    def action_filters_used(self) -> None:
+        """Choose one of the filters that were used last."""
+        used = {sanitise(text, None): text for text in reversed(self.kdissect.remembered.used[-MOST_USED:])}
+
+        def chosen(words: str | None) -> None:
+            if words is not None:
+                try:
+                    self.kdissect.shown.write(used[words])
+                except FilterError as error:  # of another version
+                    self.say(error.reason)
+
+        if used:
+            self.app.push_screen(Choose("Filters that were used", list(used)), chosen)
+        else:
+            self.say("no filter was used yet")
 
     def take_back(self) -> bool:
         """Take back the range of time or the filter that was set last; gives whether there was one. What a

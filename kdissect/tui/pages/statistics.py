@@ -188,7 +188,7 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def way_out(self) -> str:
-        return ALL_ROWS if self.rows.only else super().way_out
+        return ALL_ROWS if self.rows.is_narrow else super().way_out
 
     def take_back(self) -> bool:
         return self.show_all_rows() or super().take_back()
@@ -198,8 +198,9 @@ class StatisticsPage(Page, OrderedScreen):
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
-        if self.rows.only:
-            return f"No row has {sanitise(self.rows.only)}. Esc shows all rows."
+        if self.rows.is_narrow:
+            what = sanitise(self.rows.only) if self.rows.only else "an error or a warning"
+            return f"No row has {what}. Esc shows all rows."
         if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
             return f"No {listed} is in what the filter shows."
         so_far = " so far" if self.kdissect.ended is None else ""

@@ -123,7 +123,10 @@ def _aligned(rows: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
-_DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help (or a click here)")])
+_DOCUMENTATION = (
+    "Documentation",
+    [("d", "the pages of kdissect help (or a click here)"), ("/", "search for a command, and run it")],
+)
 
 
 class Help(Dialog[None]):
@@ -146,6 +149,7 @@ class Help(Dialog[None]):
         Binding("g", "scroll('home')", show=False),
         Binding("G", "scroll('end')", show=False),
         Binding("d", "topics", show=False),
+        Binding("slash,colon", "commands", show=False),
     ]
 
     def __init__(
@@ -174,6 +178,11 @@ class Help(Dialog[None]):
 
     def action_topics(self) -> None:
         self.app.push_screen(HelpTopics())
+
+    async def action_commands(self) -> None:
+        """Search all commands in place of this list."""
+        await self.dismiss()
+        self.app.action_command_palette()
 
 
 class ComparedExchanges(Dialog[None]):

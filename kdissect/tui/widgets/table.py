@@ -31,6 +31,8 @@ from kdissect.tui.widgets.steady import Steady
 
 STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
+RIGHT = 3
+"""The number of the right button of the mouse."""
 _NOTHING_LINE = 2
 """From where on it is said that there is no row."""
 
@@ -164,6 +166,9 @@ class VirtualTable(Steady, Legible, can_focus=True):
         def __init__(self, table: VirtualTable, row: int) -> None:
             self.row = row
             super().__init__(table)
+
+    class Menu(TableMessage):
+        """A right click on a row, which has the cursor now."""
 
     class AtEnd(TableMessage):
         """The key to the last row was pressed."""
@@ -452,8 +457,11 @@ class VirtualTable(Steady, Legible, can_focus=True):
             return
         row = self.scroll_offset.y + at.y - 1
         if row < len(self.rows):
-            if self._has_columns and row == self.cursor:  # a second click on the row is about the column
+            # A second click on the row is about the column, and so is a right one.
+            if self._has_columns and (row == self.cursor or event.button == RIGHT):
                 self.column = self._column_at(at.x)
             self.cursor = row
-            if event.chain == 2:
+            if event.button == RIGHT:
+                self.post_message(self.Menu(self))
+            elif event.chain == 2:
                 self.action_choose()

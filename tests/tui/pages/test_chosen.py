@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import shlex
 import subprocess
 from collections.abc import Awaitable, Callable
 from itertools import product
@@ -349,3 +350,35 @@ def test_columns_are_chosen() -> None:
         assert app.columns == ("latency_ns", "error")
 
     with_app(step, settings=Settings(columns=("number", "latency_ns", "error")))
+
+
+def test_commands_of_the_user_are_copied_with_values_of_the_exchange() -> None:
+    async def run() -> None:
+        commands = {"groups": "groups --group {group}", "who": "echo {client_id}"}
+        app = app_of(ERRORS, settings=Settings(commands=commands))
+        async with running(app) as pilot:
+            count = len(COPY_FORMS)
+            await press(pilot, "y", *["down"] * (count + 1), "enter")
+            exchange = app.chosen_exchange()
+            assert exchange is not None
+            assert app.clipboard == f"echo {exchange.client_id}"
+            text = await shown_after(pilot, "y", *["down"] * count, "enter")
+            assert "this exchange has no group" in text
+            assert app.clipboard == f"echo {exchange.client_id}"
+
+    asyncio.run(run())
+
+
+def test_a_query_for_duckdb_is_about_what_is_shown() -> None:
+    async def run() -> None:
+        app = app_of(ERRORS)
+        async with running(app) as pilot:
+            app.shown.write("error")
+            await settle(pilot)
+            await press(pilot, "y", *["down"] * COPY_FORMS.index("DuckDB query"), "enter")
+            assert app.clipboard.startswith(
+                f"kdissect read {ERRORS} -Y error -T parquet -o exchanges.parquet && "
+            )
+            assert shlex.split(app.clipboard)[-3:-1] == ["duckdb", "-c"]
+
+    asyncio.run(run())

@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from textual._compositor import Compositor
+from textual.command import CommandPalette
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -17,13 +18,13 @@ from kdissect.settings.places import PAGE_KEYS
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.pages.page import TEXTUALS_OWN, Page
+from kdissect.tui.pages.page import TEXTUALS_OWN, Page, share_of
 from kdissect.tui.widgets.bars import StatusLine
 from kdissect.tui.widgets.table import VirtualTable
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded
-from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 CAPTURE = CAPTURES / "errors.pcapng"
 OTHER = "2"
@@ -159,3 +160,55 @@ def test_a_textual_without_these_names_draws_as_it_likes(monkeypatch: pytest.Mon
         assert "exchanges" in await shown_after(pilot, "2", "1")
 
     with_app(step, "exchanges", drawn=True)
+
+
+def test_filters_that_were_used_can_be_chosen_again() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        assert "no filter was used yet" in await shown_after(pilot, "ctrl+r")
+        app.remembered.used = ["api == Produce", 'client_id == "[/x]"', "error"]
+        text = await shown_after(pilot, "ctrl+r")
+        assert text.index("1 error") < text.index('2 client_id == "[/x]"') < text.index("3 api == Produce")
+        await press(pilot, "3")
+        assert app.shown.text == "api == Produce"
+        app.remembered.used = ["api =="]  # of another version
+        await press(pilot, "ctrl+r", "1")
+        assert app.shown.text == "api == Produce"
+
+    with_app(step, "exchanges")
+
+
+def test_a_right_click_offers_what_can_be_done_with_the_row_and_column() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        page = app.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
+        table = page.list_pane
+        client = page.rows.names(table.columns).index("who")
+        at = sum(heading.width + 1 for heading in page.rows.headings(table.columns)[:client])
+        await pilot.click(VirtualTable, offset=(at + 1, 4), button=3)
+        await settle(pilot)
+        assert table.cursor == 3
+        text = screen_text(app)
+        assert "This row" in text
+        assert "Only this: filter by the field or column" in text
+        await press(pilot, "2")
+        assert app.shown.text == 'client_id == "errors"'
+
+    with_app(step, "exchanges", width=160, height=40)
+
+
+def test_help_leads_to_the_search_for_commands() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        await press(pilot, "?")
+        await pilot.press("slash")
+        await pilot.pause()
+        assert isinstance(app.screen, CommandPalette)
+
+    with_app(step, "exchanges")
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [(0, 0, "0 % of all"), (0, 9, "0 % of all"), (1, 1_000, "<1 % of all"), (999, 1_000, "99 % of all")],
+)
+def test_the_share_of_what_is_shown(part: int, whole: int, said: str) -> None:
+    assert share_of(part, whole) == said

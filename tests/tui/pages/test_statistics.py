@@ -466,3 +466,23 @@ def test_only_rows_with_a_text_are_shown_until_escape(key: str) -> None:
             assert "No row has no such row. Esc shows all rows." in await shown_after(pilot, "enter")
 
     asyncio.run(run())
+
+
+def test_only_rows_with_trouble_are_shown_until_the_key_comes_again() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 160, 40) as pilot:
+            await press(pilot, "2")
+            page = pilot.app.screen
+            assert isinstance(page, StatisticsPage)
+            rows = page.rows
+            wrong = [at for at in range(len(rows)) if rows.tone(at) in ("table--error", "table--warning")]
+            every = len(rows)
+            text = await shown_after(pilot, "!")
+            assert len(rows) == len(wrong)
+            assert f"only {len(wrong)} of {every}, with trouble" in text
+            await press(pilot, "!")
+            assert len(rows) == every
+            await press(pilot, "!", "escape")
+            assert len(rows) == every
+
+    asyncio.run(run())
