@@ -153,8 +153,8 @@ _QUERY = (
 
 
 def query_command(shown: str, paths: Sequence[str]) -> str | None:
-    """The commands that save the exchanges of a filter as a table and ask DuckDB about it, as a beginning for
-    questions that no screen answers. None without a file.
+    """The commands that save the exchanges of a filter as a table and ask DuckDB about it. They are
+    a beginning for questions that no screen answers. None without a file.
 
     :param shown: the filter; empty for all.
     """
