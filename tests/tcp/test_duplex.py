@@ -266,11 +266,13 @@ def test_the_same_packet_long_after_is_a_retransmission() -> None:
 def test_a_connection_that_never_says_anything_takes_little() -> None:
     wire = Wire()
     syn = wire.handshake()[0]
+    # So many that what Python has put aside for small objects, which depends on other tests, counts for little.
+    count = 10_000
     tracemalloc.start()
     try:
-        kept = [Duplex(syn) for _ in range(1000)]
+        kept = [Duplex(syn) for _ in range(count)]
         for duplex in kept:
             duplex.feed(syn)
-        assert tracemalloc.get_traced_memory()[0] < 1100 * 1000
+        assert tracemalloc.get_traced_memory()[0] < 1120 * count
     finally:
         tracemalloc.stop()
