@@ -371,7 +371,8 @@ def _coloring_rules(table: dict[str, Any]) -> Iterator[ColoringRule]:
         if not isinstance(filter, str) or not filter.strip():
             raise _WrongKeyError(name, f"coloring: {name}: filter is needed, a display filter as text")
         if color not in COLORS:
-            raise _WrongKeyError(name, f"coloring: {name}: color is needed, one of {', '.join(COLORS)}")
+            what = "color is needed" if color is None else f"there is no color {color!r}"
+            raise _WrongKeyError(name, f"coloring: {name}: {what}; use one of {', '.join(COLORS)}")
         yield ColoringRule(name, filter, color)
 
 

@@ -5,13 +5,13 @@ Nothing here imports Textual: the command line reads this too.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from string import Formatter
 
 from kdissect.exchange import Exchange
 from kdissect.present.nearest import nearest
+from kdissect.present.sanitise import sanitise
 
 
 def _first(names: list[str]) -> str | None:
@@ -30,8 +30,6 @@ PLACEHOLDERS: Mapping[str, Callable[[Exchange], object]] = {
     "number": lambda each: each.number,
 }
 """What a template may name in braces. Of several topics or groups it is the first."""
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*")
-"""Text without control characters: in a shell they do harm whatever is quoted."""
 
 
 class WrongTemplateError(ValueError):
@@ -47,25 +45,49 @@ def names_in(template: str) -> Iterator[str]:
         parts = list(Formatter().parse(template))
     except ValueError as error:
         raise WrongTemplateError(f"{error}; two braces {{{{ stand for one") from None
-    for _, name, form, conversion in parts:
+    before = ""
+    for text, name, form, conversion in parts:
+        before += text
         if name is None:
             continue
         if form or conversion or name not in PLACEHOLDERS:
             raise WrongTemplateError(f"there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}")
+        if _is_quoted(before):
+            raise WrongTemplateError(
+                f"{{{name}}} is inside quotes: remove them, kdissect quotes values itself"
+            )
         yield name
+
+
+def _is_quoted(before: str) -> bool:
+    """Whether a shell takes what follows a text as quoted, or as text of its own: there the quotes of a value
+    would end those around it."""
+    quote, at = "", 0
+    while at < len(before):
+        character = before[at]
+        if character == "\\" and quote != "'":
+            at += 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        at += 1
+    return bool(quote) or at > len(before) or "<<" in before
 
 
 def filled_in(template: str, exchange: Exchange) -> str:
     """The command with values of an exchange, each quoted for a shell.
 
-    :raises WrongTemplateError: the exchange lacks a value, or one has control characters.
+    :raises WrongTemplateError: the exchange lacks a value, or one cannot be pasted into a shell.
     """
     values = {}
     for name in names_in(template):
         value = PLACEHOLDERS[name](exchange)
         if value is None or value == "":
             raise WrongTemplateError(f"this exchange has no {name}")
-        if not _PLAIN.fullmatch(str(value)):
-            raise WrongTemplateError(f"the {name} has control characters, which no command gets")
+        if sanitise(str(value), None) != str(value):
+            raise WrongTemplateError(f"the {name} has characters that cannot be shown: no command gets them")
+        if str(value).startswith("-"):
+            raise WrongTemplateError(f"the {name} begins with -, which would be an option")
         values[name] = shlex.quote(str(value))
     return template.format(**values)

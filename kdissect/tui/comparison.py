@@ -42,7 +42,7 @@ from kdissect.tui.lists.differences import (
     subjects,
 )
 from kdissect.tui.lists.findings import text_of
-from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
+from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved, no_row
 from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
@@ -211,6 +211,8 @@ class ComparisonScreen(OrderedScreen):
         self.text_pane.show_folded(self._nothing_lines if row is None else partial(self._lines, row))
 
     def _nothing_lines(self, room: int) -> list[TextLine]:
+        if self.rows.is_narrow:
+            return [TextLine(no_row(self.rows), "heading")]
         if self._view != CHANGES:
             return [TextLine("Neither capture has any.", "heading")]
         return [

@@ -14,6 +14,7 @@ from textual.css.query import NoMatches
 from textual.events import Event, Key, MouseDown, Paste
 from textual.widgets import Input
 
+from kdissect.present.sanitise import valid_text
 from kdissect.system.terminal import SIGNALLED
 from kdissect.tui.widgets.legible import Palette
 from kdissect.wording import defect
@@ -28,6 +29,10 @@ class QuietApp(App[None]):
     ]
     _copied: Input | None = None
     """The field whose whole text Ctrl-C copied, while nothing else was done since."""
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Bytes that were no UTF-8 are copied as ``\\xff``: a terminal takes only text."""
+        super().copy_to_clipboard(valid_text(text))
 
     async def on_event(self, event: Event) -> None:
         # Not in ``on_key``: a field keeps the keys that it writes to itself.

@@ -36,10 +36,38 @@ def test_each_value_is_one_word_for_a_shell(tmp_path: Path) -> None:
     assert shlex.split(text) == ["kcat", "-X", f"client.id={name}"]
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2J", "a\u202eb", "a\x9bb"])
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2J", "a\u202eb", "a\x9bb", "a\u2028b"])
 def test_no_command_gets_control_characters(name: str, tmp_path: Path) -> None:
-    with pytest.raises(WrongTemplateError, match="the client_id has control characters"):
+    with pytest.raises(WrongTemplateError, match="the client_id has characters that cannot be shown"):
         filled_in("kcat {client_id}", of_client(name, tmp_path))
+
+
+def test_no_value_becomes_an_option(tmp_path: Path) -> None:
+    with pytest.raises(WrongTemplateError, match="begins with -"):
+        filled_in("groups --group {client_id}", of_client("--delete", tmp_path))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'echo "{topic}"',
+        "echo '{group}'",
+        "echo `x {group}`",
+        "echo \\{group}",
+        'sh -c "x {group}"',
+        "cat <<E\n{group}",
+    ],
+)
+def test_a_placeholder_in_quotes_is_refused(template: str) -> None:
+    with pytest.raises(WrongTemplateError, match="is inside quotes"):
+        list(names_in(template))
+
+
+@pytest.mark.parametrize(
+    "template", ["x 'a b' {group}", 'x "it\'s" {group}', "x \\' {group}", "x $(y {group})"]
+)
+def test_quotes_that_are_closed_before_it_do_not_matter(template: str) -> None:
+    assert list(names_in(template)) == ["group"]
 
 
 def test_what_an_exchange_lacks_is_said() -> None:

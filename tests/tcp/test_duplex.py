@@ -266,7 +266,7 @@ def test_the_same_packet_long_after_is_a_retransmission() -> None:
 def test_a_connection_that_never_says_anything_takes_little() -> None:
     wire = Wire()
     syn = wire.handshake()[0]
-    # So many that what Python has put aside for small objects, which depends on other tests, counts for little.
+    # So many that what Python has put aside for small objects counts for little: other tests change it.
     count = 10_000
     tracemalloc.start()
     try:

@@ -73,7 +73,7 @@ class Figures:
         self,
         columns: Sequence[FigureColumn],
         key: Callable[[Row], Hashable],
-        tone: Callable[[Row], str | None] = lambda row: None,
+        tone: Callable[[Row], str | None] | None = None,
         *,
         turns: bool = True,
     ) -> None:
@@ -83,7 +83,7 @@ class Figures:
         self.descending = False
         self.only = ""
         """Only rows with this text in some column are shown; all if it is empty."""
-        self.only_marked = False
+        self.only_trouble = False
         """Only rows that have a colour because something is wrong are shown."""
         self._identity = key
         self._tone = tone
@@ -117,8 +117,8 @@ class Figures:
         if self.only:
             wanted = self.only.casefold()
             rows = [row for row in rows if self._has(row, wanted)]
-        if self.only_marked:
-            rows = [row for row in rows if self._tone(row) in _WRONG]
+        if self.only_trouble:
+            rows = [row for row in rows if self._tone is not None and self._tone(row) in _WRONG]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
         if column is not None and column.sort is not None:
             key = column.sort
@@ -173,19 +173,24 @@ class Figures:
 
     # -- which rows -----------------------------------------------------------------------------------
 
-    def narrow(self, text: str, only_marked: bool = False) -> None:
+    def narrow(self, text: str, only_trouble: bool = False) -> None:
         """Show only rows with a text in some column, whether it has room or not; all for an empty text.
         Capitals do not matter.
 
-        :param only_marked: whether to show only rows with errors, or with what else has a colour.
+        :param only_trouble: whether to show only rows with errors, or with what else has a colour.
         """
-        self.only, self.only_marked = text, only_marked
+        self.only, self.only_trouble = text, only_trouble
         self._arrange()
+
+    @property
+    def marks_trouble(self) -> bool:
+        """Whether rows in which something is wrong have a colour."""
+        return self._tone is not None
 
     @property
     def is_narrow(self) -> bool:
         """Whether only some rows are shown."""
-        return bool(self.only) or self.only_marked
+        return bool(self.only) or self.only_trouble
 
     @property
     def narrowed(self) -> str:
@@ -193,7 +198,7 @@ class Figures:
         if not self.is_narrow:
             return ""
         kinds = [f"with {self.only}"] if self.only else []
-        kinds += ["with trouble"] if self.only_marked else []
+        kinds += ["with trouble"] if self.only_trouble else []
         return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 
     # -- what a table asks ----------------------------------------------------------------------------
@@ -254,7 +259,7 @@ class Figures:
         return [column.text(self._rows[row]) for column, _ in self._layout(width)]
 
     def tone(self, row: int) -> str | None:
-        return self._tone(self._rows[row])
+        return None if self._tone is None else self._tone(self._rows[row])
 
     def key(self, row: int) -> Hashable:
         return self._version, row

@@ -321,6 +321,8 @@ class FindingsPage(StatisticsPage):
             is_whole, found = self._is_whole, len(self._all())
 
             def nothing(room: int) -> Sequence[TextLine]:
+                if found and self.rows.is_narrow:
+                    return [TextLine(f"{self.why_empty()}", "heading")]
                 if found:
                     return [
                         TextLine(f"None of {plural(found, 'finding')} is of this range of time.", "heading")
@@ -387,7 +389,7 @@ class FindingsPage(StatisticsPage):
 
     def what(self) -> str:
         found = len(self._all())
-        if len(self.rows) != found:
+        if len(self.rows) != found and not self.rows.is_narrow:
             return f"{len(self.rows)} of {plural(found, 'finding')} in this range of time"
         looked_at = self._looked_at()
         if looked_at is not None and looked_at["is_unread"]:

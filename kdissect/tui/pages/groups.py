@@ -100,23 +100,31 @@ def figures() -> Figures:
     return Figures(COLUMNS, lambda row: row["group"], grave_tone)
 
 
-def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[TextLine]:
+WHOLE, SHOWN = "the capture", "what the filter shows"
+"""In what rebalances are looked for."""
+
+
+def text_of(
+    rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int, within: str = WHOLE
+) -> list[TextLine]:
     """The text of the chosen rebalance; without one, a line for each rebalance.
 
     :param rebalances: of one group.
     :param clock: writes times.
     :param room: cells of a line.
+    :param within: :data:`WHOLE` or :data:`SHOWN`. A filter may hide what began a rebalance.
     """
     if chosen is None:
         title = f"{plural(len(rebalances), 'rebalance')}: [ and ] go from one to the next"
-        out = [TextLine(title if rebalances else "no rebalance was captured", "heading")]
+        none = "no rebalance was captured" if within == WHOLE else f"no rebalance is in {within}"
+        out = [TextLine(title if rebalances else none, "heading")]
         for row in reversed(rebalances):
-            out += [TextLine(part) for part in fold_text(_short(row, clock), room)]
+            out += [TextLine(part) for part in fold_text(_short(row, clock, within), room)]
         return out
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
     title = f"{_named(row, before)}  {_stood(row)}  ({chosen + 1} of {len(rebalances)})"
     out = [TextLine(part, "heading") for part in fold_text(title, room)]
-    for text in (f"began {clock.text(began_ns(row))}: {_trigger(row)}", _phases(row), _people(row)):
+    for text in (f"began {clock.text(began_ns(row))}: {_trigger(row, within)}", _phases(row), _people(row)):
         out += [TextLine(part) for part in fold_text(text, room)] if text else []
     return out
 
@@ -139,14 +147,15 @@ def _stood(row: Row) -> str:
     return ", ".join(each for each in (stood, unfinished) if each)
 
 
-def _short(row: Row, clock: Clock) -> str:
-    return sanitise(f"{clock.text(began_ns(row))}  {_named(row)}  {_stood(row)}  {_trigger(row)}", None)
+def _short(row: Row, clock: Clock, within: str) -> str:
+    parts = clock.text(began_ns(row)), _named(row), _stood(row), _trigger(row, within)
+    return sanitise("  ".join(parts), None)
 
 
-def _trigger(row: Row) -> str:
+def _trigger(row: Row, within: str) -> str:
     """What began it, and who."""
     if row["trigger"] is None:
-        return "the capture does not show the cause"
+        return f"the cause is not in {within}" if within == SHOWN else f"{within} does not show the cause"
     who = row["trigger_client_id"] or row["trigger_member"]
     by = f" by {who}" if who is not None else ""
     reason = f": {row['trigger_reason']}" if row["trigger_reason"] else ""
@@ -266,7 +275,8 @@ class GroupsPage(StatisticsPage):
         self.members_pane.rows_changed(0)
 
         def text(room: int) -> Sequence[TextLine]:
-            return text_of(self.rebalances, self.chosen, self.clock, room)
+            within = SHOWN if self.kdissect.shown.is_filtered else WHOLE
+            return text_of(self.rebalances, self.chosen, self.clock, room, within)
 
         self.query_one("#rebalance", TextPane).show_folded(text)
         self.call_after_refresh(self._share_room)

@@ -37,6 +37,11 @@ class Saved(NamedTuple):
     """What the table is made from."""
 
 
+def no_row(rows: Figures) -> str:
+    """What a list without rows says if only some are to be shown."""
+    return f"No row is shown: {sanitise(rows.narrowed)}. Esc shows all rows."
+
+
 class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
@@ -196,20 +201,23 @@ class OrderedScreen(PanesScreen):
 
         def given(text: str | None) -> None:
             if text is not None:
-                self._narrow(text.strip(), self.rows.only_marked)
+                self._narrow(text.strip(), self.rows.only_trouble)
 
-        note = "nothing: all rows again"
+        note = "" if self.rows.only_trouble else "nothing: all rows again"
         self.app.push_screen(
             Ask("Only rows with", "a part of any column", self.rows.only, may_be_empty=True, note=note), given
         )
 
     def action_trouble(self) -> None:
         """Show only rows in which something is wrong, or all again."""
-        self._narrow(self.rows.only, not self.rows.only_marked)
+        if self.rows.marks_trouble:
+            self._narrow(self.rows.only, not self.rows.only_trouble)
+        else:
+            self.say("no row of this list is marked as trouble")
 
-    def _narrow(self, text: str, only_marked: bool = False) -> None:
+    def _narrow(self, text: str, only_trouble: bool = False) -> None:
         with_cursor = self.row_with_cursor()
-        self.rows.narrow(text, only_marked)
+        self.rows.narrow(text, only_trouble)
         self.rows_changed(with_cursor)
         self.call_after_refresh(self.tell)
 
@@ -271,7 +279,8 @@ class OrderedScreen(PanesScreen):
                 self._save(path, saved)
 
         hint = f"name{', name'.join(TABLE_FORMS)}"
-        note = "all rows, not only those that are shown" if self.rows.is_narrow else ""
+        is_more = self.rows.is_narrow and len(saved.rows) > len(self.rows)
+        note = "all rows, not only those that are shown" if is_more else ""
         title = f"Save {saved.name}, {plural(len(saved.rows), 'row')}"
         self.app.push_screen(Ask(title, hint, note=note), given)
 

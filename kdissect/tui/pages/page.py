@@ -16,7 +16,6 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from kdissect.feed.stories import Subject
-from kdissect.filter.errors import FilterError
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.places import PLACES
@@ -326,7 +325,7 @@ class Page(Screen[None]):
     def action_filter_off(self) -> None:
         self.kdissect.shown.toggle()
 
-    @on(VirtualTable.Menu)
+    @on(VirtualTable.Menu, "#list")
     def _list_what_can_be_done(self) -> None:
         """A right click: offer what can be done with the row."""
         found = {each.binding.id: each for each in self.active_bindings.values() if each.enabled}
@@ -345,15 +344,12 @@ class Page(Screen[None]):
             self.app.push_screen(Choose("This row", list(offered)), chosen)
 
     def action_filters_used(self) -> None:
-        """Choose one of the filters that were used last."""
+        """Choose one of the filters that were used last, and write it into the filter line."""
         used = {sanitise(text, None): text for text in reversed(self.kdissect.remembered.used[-MOST_USED:])}
 
         def chosen(words: str | None) -> None:
             if words is not None:
-                try:
-                    self.kdissect.shown.write(used[words])
-                except FilterError as error:  # of another version
-                    self.say(error.reason)
+                self.query_one(FilterLine).open(used[words])
 
         if used:
             self.app.push_screen(Choose("Filters that were used", list(used)), chosen)

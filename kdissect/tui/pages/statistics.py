@@ -18,12 +18,11 @@ from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import Options
-from kdissect.present.sanitise import sanitise
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui.copying import shown_command
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
-from kdissect.tui.pages.listed import Copies, OrderedScreen, Saved
+from kdissect.tui.pages.listed import Copies, OrderedScreen, Saved, no_row
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.status import Item
@@ -199,8 +198,7 @@ class StatisticsPage(Page, OrderedScreen):
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
         if self.rows.is_narrow:
-            what = sanitise(self.rows.only) if self.rows.only else "an error or a warning"
-            return f"No row has {what}. Esc shows all rows."
+            return no_row(self.rows)
         if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
             return f"No {listed} is in what the filter shows."
         so_far = " so far" if self.kdissect.ended is None else ""

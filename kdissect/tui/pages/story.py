@@ -164,6 +164,7 @@ class StoryPage(StatisticsPage):
 
     def _tell(self, subject: Subject) -> None:
         self._subject, self.counted, self._to_find = subject, None, True
+        self.rows.narrow("")
         if self.is_mounted and self.is_current:
             self.rows.show(())
             self.list_pane.rows_changed(0)
@@ -308,6 +309,8 @@ class StoryPage(StatisticsPage):
 
     def action_out(self) -> None:
         """Show the previous story."""
+        if self.show_all_rows():
+            return
         if self._before:
             self._begin(*self._before.pop())
         else:
@@ -315,7 +318,7 @@ class StoryPage(StatisticsPage):
 
     @property
     def way_out(self) -> str:
-        return BACK if self._before else super().way_out
+        return BACK if self._before and not self.rows.is_narrow else super().way_out
 
     def drawn(self) -> Drawn | None:
         """The story as the ladder draws it; None where nothing is told."""

@@ -382,3 +382,13 @@ def test_a_query_for_duckdb_is_about_what_is_shown() -> None:
             assert shlex.split(app.clipboard)[-3:-1] == ["duckdb", "-c"]
 
     asyncio.run(run())
+
+
+def test_bytes_that_are_no_text_are_copied_as_escapes() -> None:
+    async def run() -> None:
+        app = app_of(ERRORS)
+        async with running(app):
+            app.copy_to_clipboard("g\udcffb")
+            assert app.clipboard == "g\\xffb"
+
+    asyncio.run(run())

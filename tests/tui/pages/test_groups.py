@@ -4,10 +4,11 @@ import asyncio
 
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
+from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.members import MemberLines, MemberTold
 from kdissect.tui.pages.groups import GroupsPage, figures, state
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 
@@ -218,5 +219,23 @@ def test_keys_go_from_rebalance_to_rebalance_and_without_any_to_other_screens() 
             await press(pilot, "4")
             await press(pilot, "right_square_bracket")
             assert not isinstance(pilot.app.screen, GroupsPage)
+
+    asyncio.run(run())
+
+
+def test_under_a_filter_it_is_said_that_causes_may_be_hidden() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "member-killed.pcapng.gz"), 140, 40) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            await press(pilot, "4")
+            app.shown.write("api == Metadata and groups")
+            await settle(pilot)
+            text = screen_text(app)
+            assert "no rebalance was captured" not in text
+            assert "the capture does not show the cause" not in text
+            app.shown.write("error")
+            await settle(pilot)
+            assert "the capture does not show the cause" not in screen_text(app)
 
     asyncio.run(run())

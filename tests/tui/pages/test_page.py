@@ -168,10 +168,11 @@ def test_filters_that_were_used_can_be_chosen_again() -> None:
         app.remembered.used = ["api == Produce", 'client_id == "[/x]"', "error"]
         text = await shown_after(pilot, "ctrl+r")
         assert text.index("1 error") < text.index('2 client_id == "[/x]"') < text.index("3 api == Produce")
-        await press(pilot, "3")
+        await press(pilot, "3", "enter")
         assert app.shown.text == "api == Produce"
+        assert app.remembered.used[-1] == "api == Produce"  # the newest now
         app.remembered.used = ["api =="]  # of another version
-        await press(pilot, "ctrl+r", "1")
+        await press(pilot, "slash", "x", "ctrl+r", "1", "enter")
         assert app.shown.text == "api == Produce"
 
     with_app(step, "exchanges")

@@ -279,3 +279,18 @@ def test_the_line_below_says_to_which_story_the_key_leads() -> None:
             text = await shown_after(pilot, "n")
 
     with_app(step, CAPTURES / "errors.pcapng")
+
+
+def test_another_story_shows_all_its_lines_and_escape_first_shows_all_of_this() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "e", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        rows = page.rows
+        await press(pilot, "!", "c")
+        assert not rows.is_narrow
+        await press(pilot, "!", "escape")
+        assert pilot.app.screen is page
+        assert not rows.is_narrow
+
+    with_app(step, CAPTURES / "errors.pcapng")
