@@ -4,6 +4,7 @@
     python -m tests.fuzz --seconds 60                      # each of the targets, two at a time
     python -m tests.fuzz --runs 1000000 --keep records     # the long form: corpus and count of runs are kept
 
+``--seed 1`` tries the same inputs in the same order each time, as CI does: two runs on one commit then agree.
 ``--keep`` adds what brought new coverage to ``corpus/TARGET.tar.xz`` and the runs to ``runs.tsv``. An input
 that fails is written to ``failed/``; mended, it goes to ``found/TARGET/``, which the tests read.
 """
@@ -21,6 +22,7 @@ import tarfile
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -77,8 +79,8 @@ def kept(target: str) -> list[bytes]:
         return [file.read() for member in archive if (file := archive.extractfile(member)) is not None]
 
 
-def fuzz(target: str, seconds: int, runs: int, keep: bool) -> Ran:
-    """Fuzz one target in a process of its own."""
+def fuzz(target: str, seconds: int, runs: int, keep: bool, seed: int) -> Ran:
+    """Fuzz one target in a process of its own. A seed of 0 is another one each time."""
     with tempfile.TemporaryDirectory() as folder:
         corpus, artifacts = Path(folder, "corpus"), Path(folder, "artifacts")
         corpus.mkdir()
@@ -87,7 +89,7 @@ def fuzz(target: str, seconds: int, runs: int, keep: bool) -> Ran:
             (corpus / sha256(data).hexdigest()[:16]).write_bytes(data)
         limits = [f"-max_total_time={seconds}"] if seconds else []
         limits += [f"-runs={runs}"] if runs else []
-        limits.append(f"-max_len={TARGETS[target].largest}")
+        limits += [f"-max_len={TARGETS[target].largest}", f"-seed={seed}"]
         begin = time.monotonic()
         said = _libfuzzer(
             target, *limits, f"-rss_limit_mb={MOST_MIB}",
@@ -159,6 +161,9 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=0, help="of each target")
     parser.add_argument("--runs", type=int, default=0, help="of each target")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="try the same inputs as another run with this number"
+    )
     parser.add_argument("--keep", action="store_true", help="keep what brought new coverage, and count runs")
     options = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
@@ -167,8 +172,9 @@ def main() -> int:
     if not options.seconds and not options.runs:
         options.seconds = 60
     names = options.targets or list(TARGETS)
+    limits = {"seconds": options.seconds, "runs": options.runs, "keep": options.keep, "seed": options.seed}
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        ran = list(pool.map(lambda name: fuzz(name, options.seconds, options.runs, options.keep), names))
+        ran = list(pool.map(partial(fuzz, **limits), names))
     for each in ran:
         sys.stdout.write(
             f"{each.target:9} {each.runs:>9,} runs in {each.seconds:4.0f} s, {each.coverage:>6,} edges, "

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kdissect.cli.completing import a_message_class, a_version
-from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.group import HelpfulGroup
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.present.nearest import nearest
@@ -27,6 +27,9 @@ from kdissect.protocol.describe import describe
 from kdissect.protocol.library import user_folder
 from kdissect.protocol.schema import Struct, data_struct, message_struct
 from kdissect.wording import plural
+
+MOST_HALVES = 10
+"""Names of APIs with one half missing in the one line about them. A jar may have thousands."""
 
 
 @click.group(cls=HelpfulGroup)
@@ -155,7 +158,8 @@ def import_definitions(source: str, release: str | None, target: str | None, ven
     )
     if done.kafkas:
         others = plural(done.kafkas, "message class", "message classes")
-        click.echo(f"left out, because Kafka has them too: {others}", err=True)
+        complain(f"left out, because Kafka has them too: {others}")
     if done.halves:
-        names = ", ".join(done.halves)
-        click.echo(f"left out, because the request or the response is missing: {names}", err=True)
+        more = len(done.halves) - MOST_HALVES
+        names = ", ".join(done.halves[:MOST_HALVES]) + (f" and {more:,} more" if more > 0 else "")
+        complain(f"left out, because the request or the response is missing: {names}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import run, spawn
-from tests.protocol.test_importing import HEARTBEAT, SAUCE, vendors_jar
+from tests.protocol.test_importing import HEARTBEAT, SAUCE, secret_sauce, vendors_jar
 
 Capsys = pytest.CaptureFixture[bytes]
 
@@ -71,11 +71,20 @@ def test_a_vendors_requests_are_read_once_they_were_imported(tmp_path: Path) -> 
     home = str(tmp_path / "home")
     ran = spawn("schema", "import", source, "--vendor", "Confluent", KDISSECT_DATA_HOME=home)
     assert (ran.code, ran.lines[0][:45]) == (0, "Confluent 7.9.0: 2 message classes read, 1 fi")
-    assert ran.err == "left out, because Kafka has them too: 1 message class\n"
+    assert ran.err == "kdissect: left out, because Kafka has them too: 1 message class\n"
     shown = spawn("schema", "show", "SecretSauce", KDISSECT_DATA_HOME=home)
     assert shown.lines[0] == "SecretSauceRequest version 1, flexible, as of confluent-7.9.0"
     heartbeat = spawn("schema", "show", "Heartbeat", KDISSECT_DATA_HOME=home)
     assert heartbeat.lines[0].endswith("as of Kafka 4.4.0")
+
+
+def test_apis_with_one_half_missing_are_told_in_one_line(tmp_path: Path) -> None:
+    halves = [secret_sauce("request", key) | {"name": f"Sauce{key}Request"} for key in range(10_001, 10_013)]
+    source = vendors_jar(tmp_path / "kafka-clients-7.9.0.jar", *halves)
+    ran = spawn("schema", "import", source, "--to", tmp_path / "to")
+    assert (ran.code, ran.err.count("\n")) == (0, 1)
+    assert ran.err.startswith("kdissect: left out, because the request or the response is missing: Sauce1")
+    assert ran.err.endswith(", Sauce10010 and 2 more\n")
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 41, "ä"])
