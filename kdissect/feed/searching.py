@@ -283,27 +283,34 @@ class MatchCount(NamedTuple):
 
 
 class ListSearch:
-    """Which exchanges have it. Only those on the way to the next match are asked.
+    """Which rows of a list have it. Only exchanges on the way to the next match are asked.
 
+    :param view: gives the place of each row; rows in succession may share one.
     :param has_texts: whether it may occur in the texts of the list too.
     """
 
-    def __init__(self, pattern: Pattern, index: Index, asker: Asker, *, has_texts: bool = True) -> None:
+    def __init__(
+        self,
+        pattern: Pattern,
+        index: Index,
+        asker: Asker,
+        view: Callable[[], Places],
+        *,
+        has_texts: bool = True,
+    ) -> None:
         self.pattern = pattern
-        self._index, self._asker, self._has_texts = index, asker, has_texts
+        self._index, self._asker, self._view, self._has_texts = index, asker, view, has_texts
         self._hit: Mask = np.zeros(0, np.bool_)
         self._asked: Mask = np.zeros(0, np.bool_)
         self._texts: Mask = np.zeros(0, np.bool_)
         """Which texts of the index have it."""
         asker.ask(pattern)
 
-    def next(self, view: Places, row: int, step: int) -> int | None:
+    def next(self, row: int, step: int) -> int | None:
         """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
-        is not known: then :attr:`is_going_on`.
-
-        :param view: the place of each row; rows in succession may share one.
-        """
+        is not known: then :attr:`is_going_on`."""
         self._look_at_texts()
+        view = self._view()
         places = view[row + 1 :] if step > 0 else view[:row][::-1]
         hits, open_ = self._hit[places], ~self._asked[places]
         first_hit = int(hits.argmax()) if hits.any() else len(places)
@@ -311,29 +318,40 @@ class ListSearch:
         if first_hit < first_open:
             return row + 1 + first_hit if step > 0 else row - 1 - first_hit
         if first_open < len(places) and not self.is_going_on:
-            self._asker.ask(self.pattern)
-            asked = places[first_open : first_hit + 1][open_[first_open : first_hit + 1]]
-            self._asker.add(asked[np.flatnonzero(np.diff(asked, prepend=-1))])
+            self._ask(places[first_open : first_hit + 1][open_[first_open : first_hit + 1]])
         return None
 
-    def count(self, view: Places, row: int) -> MatchCount | None:
+    def answers(self) -> tuple[Mask, Mask]:
+        """Which rows have it, and which have it not. A row is in neither while its exchange was not asked."""
+        self._look_at_texts()
+        view = self._view()
+        hits = self._hit[view]
+        return hits, self._asked[view] & ~hits
+
+    def count(self, row: int) -> MatchCount | None:
         """Which of the matches of a list is in a row; None while rows before it were not asked."""
         self._look_at_texts()
+        view = self._view()
         if not self._asked[view[:row]].all():
             return None
         hits = self._hit[view]
         all_asked = bool(self._asked[view[row:]].all())
         return MatchCount(int(hits[: row + 1].sum()), int(hits.sum()), all_asked)
 
-    def ask_others(self, view: Places, most: int) -> None:
+    def ask_others(self, most: int) -> None:
         """Ask the rows of a list that were not asked yet, from the first on, unless any are being asked.
 
-        :param most: so many of them.
+        :param most: so many exchanges.
         """
         self._look_at_texts()
         if not self.is_going_on and self.reason is None:
-            self._asker.ask(self.pattern)
-            self._asker.add(view[~self._asked[view]][:most])
+            view = self._view()
+            self._ask(view[~self._asked[view]], most)
+
+    def _ask(self, places: Places, most: int | None = None) -> None:
+        """Ask exchanges, each once. Rows that share one follow one another."""
+        self._asker.ask(self.pattern)
+        self._asker.add(places[np.flatnonzero(np.diff(places, prepend=-1))][:most])
 
     @property
     def is_going_on(self) -> bool:

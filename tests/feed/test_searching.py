@@ -128,13 +128,13 @@ def test_from_match_to_match_in_any_order_and_direction(hits: list[bool], data: 
     index = index_with({"number": n} for n in range(1, len(hits) + 1))
     view = np.array(data.draw(st.permutations(range(len(hits)))), np.uint32)
     oracle = Oracle(hits)
-    search = ListSearch(Pattern("x", OPTIONS), index, oracle)  # type: ignore[arg-type]
+    search = ListSearch(Pattern("x", OPTIONS), index, oracle, lambda: view)  # type: ignore[arg-type]
     row = data.draw(st.integers(0, len(hits) - 1))
     for step in data.draw(st.lists(st.sampled_from((1, -1)), max_size=6)):
-        found = search.next(view, row, step)
+        found = search.next(row, step)
         while found is None and search.is_going_on:
             search.poll()
-            found = search.next(view, row, step)
+            found = search.next(row, step)
         rows = range(row + 1, len(hits)) if step > 0 else range(row - 1, -1, -1)
         assert found == next((each for each in rows if hits[view[each]]), None)
         row = row if found is None else found
@@ -145,13 +145,13 @@ def test_from_match_to_match_in_any_order_and_direction(hits: list[bool], data: 
 def test_which_match_it_is_of_how_many(hits: list[bool], data: st.DataObject) -> None:
     index = index_with({"number": n} for n in range(1, len(hits) + 1))
     view = np.array(data.draw(st.permutations(range(len(hits)))), np.uint32)
-    search = ListSearch(Pattern("x", OPTIONS), index, Oracle(hits))  # type: ignore[arg-type]
+    search = ListSearch(Pattern("x", OPTIONS), index, Oracle(hits), lambda: view)  # type: ignore[arg-type]
     row, most = data.draw(st.integers(0, len(hits) - 1)), data.draw(st.integers(0, len(hits)))
-    assert (search.count(view, row) is None) == (row > 0), "nothing was asked yet"
-    search.ask_others(view, most)
+    assert (search.count(row) is None) == (row > 0), "nothing was asked yet"
+    search.ask_others(most)
     while search.is_going_on:
         search.poll()
-    found = search.count(view, row)
+    found = search.count(row)
     assert (found is None) == (most < row)
     if found is not None:
         asked = [hits[place] for place in view[:most]]
@@ -164,9 +164,9 @@ def test_which_match_it_is_of_how_many(hits: list[bool], data: st.DataObject) ->
 def test_texts_of_the_list_are_found_without_asking() -> None:
     index = index_with([{"error": 1}, {"error": 2}, {"api": 3}], ["NOT_COORDINATOR", "x", "Fetch"])
     oracle = Oracle([False] * 3)
-    search = ListSearch(Pattern("coord", OPTIONS), index, oracle)  # type: ignore[arg-type]
     view = np.arange(3, dtype=np.uint32)
-    assert search.next(view, -1, 1) == 0
+    search = ListSearch(Pattern("coord", OPTIONS), index, oracle, lambda: view)  # type: ignore[arg-type]
+    assert search.next(-1, 1) == 0
     assert oracle.asked == []
 
 

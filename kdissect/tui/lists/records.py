@@ -121,7 +121,8 @@ class RecordRows:
         """One of :data:`kdissect.present.payload.FORMS`."""
         self.reason: str | None = None
         """Why nothing more comes."""
-        self._generation = 0
+        self.generation = 0
+        """How often the list began anew."""
         self._needs = [cell_len(heading.title) for heading in _HEADINGS]
         """Cells that columns need, as far as was seen."""
         self._layouts = 0
@@ -133,7 +134,7 @@ class RecordRows:
     def begin(self, chosen: Filter | None) -> None:
         """Begin anew, with the records that a filter chooses."""
         self._chosen = chosen
-        self._generation += 1
+        self.generation += 1
         self._count = 0
         self.is_full = False
         self._texts = [""]
@@ -173,7 +174,7 @@ class RecordRows:
             if isinstance(found, Ended):
                 self.reason, self._waiting, is_new = found.reason, self._waiting[:0], True
                 self._asked = self._done
-            elif found.generation == self._generation:
+            elif found.generation == self.generation:
                 is_new = True
                 self._done += found.exchanges
                 self._texts += found.texts
@@ -182,7 +183,7 @@ class RecordRows:
                     self.is_full, self._waiting = True, self._waiting[:0]
         while len(self._waiting) and self._asked - self._done <= (_MOST_ASKED - 1) * ASK_EXCHANGES:
             some, self._waiting = self._waiting[:ASK_EXCHANGES], self._waiting[ASK_EXCHANGES:]
-            self._records.ask(AskRecords(self._generation, self._chosen, self._spans(some)))
+            self._records.ask(AskRecords(self.generation, self._chosen, self._spans(some)))
             self._asked += len(some)
         return is_new
 
@@ -319,7 +320,7 @@ class RecordRows:
         self._layouts += before != self._needs
 
     def key(self, row: int) -> Hashable:
-        return self._generation, row, self._layouts
+        return self.generation, row, self._layouts
 
     def tone(self, row: int) -> str | None:
         line = self.line(row)

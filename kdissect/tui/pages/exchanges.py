@@ -14,9 +14,11 @@ from textual.binding import BindingType
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
+from kdissect.feed.asking import Asker
 from kdissect.feed.columns import limits_of, slowness_of
 from kdissect.feed.frame_time import FRAME_SECONDS
 from kdissect.feed.index import Places
+from kdissect.feed.searching import ListSearch, Pattern
 from kdissect.feed.summary import NOTHING, Summary, summarise, where_bad
 from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
@@ -30,7 +32,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
 from kdissect.tui.pages.chosen import SplitPage
-from kdissect.tui.pages.finder import Finder
+from kdissect.tui.pages.finder import SearchedPage
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
@@ -44,10 +46,11 @@ from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 
 
-class ExchangesPage(SplitPage):
+class ExchangesPage(SplitPage, SearchedPage):
     """The screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("exchanges")
+    QUESTION = "Search"
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +84,6 @@ class ExchangesPage(SplitPage):
         before = app.settings.before.sort
         if before is not None and before[0] in SORT_TITLES:
             self.order.sort, self.order.descending = before
-        self.finder = Finder(self, self.rows)
         yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
 
@@ -91,9 +93,6 @@ class ExchangesPage(SplitPage):
         bar.renderer = self.bad_marks
         self.kdissect.frame_time.when_behind = self._draw_the_rest_later
         self.index_grew()
-
-    def on_unmount(self) -> None:
-        self.finder.close()
 
     # -- the list -----------------------------------------------------------------------------------
 
@@ -111,9 +110,6 @@ class ExchangesPage(SplitPage):
             out.insert(0, Item("following", status.PAUSED, "bold reverse"))
         if self.order.is_paused:
             out.insert(0, Item(f"paused, {self.order.waiting:,} more", status.PAUSED, "bold reverse"))
-        which = self.finder.tell()
-        if which:
-            out.append(Item(which, status.ORDER, "bold"))
         if self.finder.turn:
             out.append(Item(self.finder.turn, status.ORDER, "bold"))
         if self.order.text():
@@ -270,6 +266,40 @@ class ExchangesPage(SplitPage):
         cursor = self.list_pane.cursor
         return self.rows.place(cursor) if cursor < len(self.rows) else None
 
+    # -- searching ----------------------------------------------------------------------------------
+
+    @property
+    def searched_list(self) -> VirtualTable:
+        return self.list_pane
+
+    @property
+    def searched_rows(self) -> str:
+        return "these exchanges"
+
+    @property
+    def row_under_cursor(self) -> int | None:
+        return self.chosen_place()
+
+    def search_for(self, text: str, asker: Asker) -> ListSearch:
+        app = self.kdissect
+        return ListSearch(Pattern(text, app.options), app.index, asker, lambda: self.rows.view)
+
+    def go_to_match(self, row: int) -> None:
+        if row == self.list_pane.cursor and self.panes.detail is not None:
+            self._show_match(self.panes.detail)
+        self.leap_to(row)
+
+    def _show_match(self, detail: Detail) -> None:
+        """Show where the match is in the exchange that is shown, if there is one."""
+        pattern = self.finder.pattern
+        if pattern is None:
+            return
+        spot = pattern.spot(detail.exchange, detail)
+        if spot is not None:
+            self.panes.point_at(*spot)
+        else:
+            self.panes.point_at_line(pattern.line)
+
     @property
     def is_at_rest(self) -> bool:
         """Whether the panes show the exchange under the cursor, and nothing is being filtered or searched."""
@@ -300,7 +330,7 @@ class ExchangesPage(SplitPage):
         if detail.exchange.number == self._wanted_error:
             self.panes.point_at_line(Detail.path_to_error)
         else:
-            self.finder.show_match(detail)
+            self._show_match(detail)
         self._wanted_error = None
 
     @on(VirtualTable.Chosen)
@@ -524,12 +554,6 @@ class ExchangesPage(SplitPage):
             self.panes.turn_to(other)
         else:
             self.say(f"there is no {other} in the capture")
-
-    def action_search(self) -> None:
-        self.finder.ask()
-
-    def action_match(self, step: int) -> None:
-        self.finder.go(step)
 
     def action_columns(self) -> None:
         """Choose the columns of the list; with none ticked there are as many as there is room for."""

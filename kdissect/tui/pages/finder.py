@@ -1,15 +1,19 @@
-"""Searching in the list of exchanges: what for, and from match to match."""
+"""Searching in the list of a page: what for, from match to match, and how many matches there are."""
 
 from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar, Protocol
 
 from textual.timer import Timer
 
 from kdissect.feed.asking import Asker
-from kdissect.feed.searching import ListSearch, Pattern
-from kdissect.present.detail import Detail
-from kdissect.tui.lists.exchanges import Exchanges
-from kdissect.tui.pages.chosen import SplitPage
+from kdissect.feed.searching import MatchCount, Pattern
+from kdissect.tui.pages.page import Page
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Ask
+from kdissect.tui.widgets.status import Item
+from kdissect.tui.widgets.table import VirtualTable
 
 POLL_SECONDS = 0.05
 HINT = "text, hex as de ad be ef, or a regex as /or.ers/"
@@ -17,17 +21,104 @@ HINT = "text, hex as de ad be ef, or a regex as /or.ers/"
 COUNT_SECONDS = 0.1
 """How often it is looked how many matches there are."""
 MOST_COUNTED = 20_000
-"""Exchanges that are searched after a match was found, only to count others. The next match has its turn
-first."""
+"""How much is searched after a match was found, only to count others. The next match has its turn first."""
+
+
+class RowSearch(Protocol):
+    """Which rows of a list have what is searched for: :class:`~kdissect.feed.searching.ListSearch`, or
+    :class:`~kdissect.tui.pages.record_search.RecordSearch`."""
+
+    @property
+    def pattern(self) -> Pattern:
+        """What is searched for."""
+
+    def next(self, row: int, step: int) -> int | None:
+        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
+        is not known: then :attr:`is_going_on`."""
+
+    def count(self, row: int) -> MatchCount | None:
+        """Which of the matches is in a row; None while that is not known."""
+
+    def ask_others(self, most: int) -> None:
+        """Look into the rows that are not known yet, to count.
+
+        :param most: into so many.
+        """
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether more will be known."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it stopped before its time."""
+
+    def poll(self) -> None:
+        """Take in what is known now."""
+
+    def stop(self) -> None:
+        """Search no more."""
+
+
+class SearchedPage(Page):
+    """A page with a list that can be searched."""
+
+    QUESTION: ClassVar[str]
+    """The title of the dialog that asks what to search for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.finder = Finder(self)
+
+    def on_unmount(self) -> None:
+        self.finder.close()
+
+    @property
+    def searched_list(self) -> VirtualTable:
+        """The list."""
+        raise NotImplementedError
+
+    @property
+    def searched_rows(self) -> str:
+        """The rows of the list, as in `not found in these exchanges`."""
+        raise NotImplementedError
+
+    @property
+    def row_under_cursor(self) -> Hashable:
+        """What tells the row under the cursor from all others; None without a row."""
+        raise NotImplementedError
+
+    def search_for(self, text: str, asker: Asker) -> RowSearch:
+        """Begin a search.
+
+        :raises ValueError: nothing can be searched for with this text.
+        """
+        raise NotImplementedError
+
+    def go_to_match(self, row: int) -> None:
+        """Go to a row that has it, and show where."""
+        raise NotImplementedError
+
+    def status(self) -> list[Item]:
+        out, which = super().status(), self.finder.tell()
+        if which:
+            out.append(Item(which, status.ORDER, "bold"))
+        return out
+
+    def action_search(self) -> None:
+        self.finder.ask()
+
+    def action_match(self, step: int) -> None:
+        self.finder.go(step)
 
 
 class Finder:
     """The search of a page."""
 
-    def __init__(self, page: SplitPage, rows: Exchanges) -> None:
-        self._page, self._rows = page, rows
+    def __init__(self, page: SearchedPage) -> None:
+        self._page = page
         self._asker: Asker | None = None
-        self._search: ListSearch | None = None
+        self._search: RowSearch | None = None
         self._step = 1
         self._from = 0
         """The row from which is being searched."""
@@ -36,10 +127,15 @@ class Finder:
         self._timer: Timer | None = None
         self._counting: Timer | None = None
         """While matches are counted."""
-        self._match: int | None = None
-        """The place in the index of the match that was found last."""
+        self._match: Hashable = None
+        """The row that was found last."""
         self._told = ""
         """Which match it is of how many, as the status has it."""
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """What was searched for last."""
+        return None if self._search is None else self._search.pattern
 
     def ask(self) -> None:
         """Ask what to search for."""
@@ -47,27 +143,27 @@ class Finder:
         if self._asker is None:
             self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
         self._asker.start()
-        self._page.app.push_screen(Ask("Search", HINT), self._begin)
+        app.push_screen(Ask(self._page.QUESTION, HINT), self._begin)
 
     def _begin(self, text: str | None) -> None:
         if text is None or self._asker is None:
             return
-        app = self._page.kdissect
         try:
-            pattern = Pattern(text, app.options)
+            search = self._page.search_for(text, self._asker)
         except ValueError as error:
             self._page.say(str(error))
             return
-        self._search = ListSearch(pattern, app.index, self._asker)
-        # The exchange under the cursor is the first that can be found.
-        self._look(1, self._page.list_pane.cursor - 1)
+        self.stop()
+        self._search = search
+        # The row under the cursor is the first that can be found.
+        self._look(1, self._page.searched_list.cursor - 1)
 
     def go(self, step: int) -> None:
         """To the next match, or the one before."""
         if self._search is None:
             self.ask()
         else:
-            self._look(step, self._page.list_pane.cursor)
+            self._look(step, self._page.searched_list.cursor)
 
     def _look(self, step: int, start: int) -> None:
         self.stop()
@@ -79,11 +175,10 @@ class Finder:
         search, page = self._search, self._page
         assert search is not None
         search.poll()
-        view = self._rows.view
-        row = search.next(view, self._from, self._step)
+        row = search.next(self._from, self._step)
         if row is None and not search.is_going_on and search.reason is None and not self._has_turned:
-            self._has_turned, self._from = True, -1 if self._step > 0 else len(view)
-            row = search.next(view, self._from, self._step)
+            self._has_turned, self._from = True, -1 if self._step > 0 else len(page.searched_list.rows)
+            row = search.next(self._from, self._step)
         if row is None and search.is_going_on:
             if self._timer is None:
                 page.say(f"searching for {search.pattern.text} …")
@@ -91,33 +186,43 @@ class Finder:
             return
         self.stop()
         if row is not None:
-            if row == page.list_pane.cursor and page.panes.detail is not None:
-                self.show_match(page.panes.detail)
-            page.leap_to(row)
-            self._count_others(row)
+            page.go_to_match(row)
+            self._match = page.row_under_cursor
+            self._count_others()
             page.tell_status()
         elif search.reason is not None:
             page.say(search.reason)
         else:
-            page.say(f"{search.pattern.text} is not found in these exchanges")
+            page.say(f"{search.pattern.text} is not found in {page.searched_rows}")
 
     def stop(self) -> None:
         """Search no further."""
         for timer in (self._timer, self._counting):
             if timer is not None:
                 timer.stop()
-                assert self._search is not None
-                self._search.stop()
         self._timer = self._counting = None
+        if self._search is not None:
+            self._search.stop()
+
+    @property
+    def turn(self) -> str:
+        """That the last match was found from the other end of the list; empty if it was not."""
+        if not self._has_turned or self.is_going_on:
+            return ""
+        return f"search went on from the {'top' if self._step > 0 else 'end'}"
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether the next match is being searched for."""
+        return self._timer is not None
 
     # -- how many there are -------------------------------------------------------------------------
 
-    def _count_others(self, row: int) -> None:
-        """Search the exchanges that were not on the way to a match, to tell how many matches there are."""
-        search, view = self._search, self._rows.view
+    def _count_others(self) -> None:
+        """Search the rows that were not on the way to a match, to tell how many matches there are."""
+        search = self._search
         assert search is not None
-        self._match = int(view[row])
-        search.ask_others(view, MOST_COUNTED)
+        search.ask_others(MOST_COUNTED)
         if search.is_going_on:
             self._counting = self._page.set_interval(COUNT_SECONDS, self._count_on)
 
@@ -132,11 +237,16 @@ class Finder:
             self._page.tell_status()
 
     @property
+    def is_counting(self) -> bool:
+        """Whether matches are being counted."""
+        return self._counting is not None
+
+    @property
     def which(self) -> str:
         """Which match is under the cursor, of how many; empty if that is not known."""
         if self._search is None or not self._is_on_match:
             return ""
-        count = self._search.count(self._rows.view, self._page.list_pane.cursor)
+        count = self._search.count(self._page.searched_list.cursor)
         return "" if count is None else count.text
 
     def tell(self) -> str:
@@ -151,36 +261,7 @@ class Finder:
 
     @property
     def _is_on_match(self) -> bool:
-        row = self._page.list_pane.cursor
-        return self._match is not None and row < len(self._rows) and self._rows.place(row) == self._match
-
-    @property
-    def is_counting(self) -> bool:
-        """Whether matches are being counted."""
-        return self._counting is not None
-
-    @property
-    def turn(self) -> str:
-        """That the last match was found from the other end of the list; empty if it was not."""
-        if not self._has_turned or self.is_going_on:
-            return ""
-        return f"search went on from the {'top' if self._step > 0 else 'end'}"
-
-    @property
-    def is_going_on(self) -> bool:
-        """Whether the next match is being searched for."""
-        return self._timer is not None
-
-    def show_match(self, detail: Detail) -> None:
-        """Where the match is in the exchange that is shown, if there is one."""
-        if self._search is None:
-            return
-        pattern = self._search.pattern
-        spot = pattern.spot(detail.exchange, detail)
-        if spot is not None:
-            self._page.panes.point_at(*spot)
-        else:
-            self._page.panes.point_at_line(pattern.line)
+        return self._match is not None and self._page.row_under_cursor == self._match
 
     def close(self) -> None:
         """Stop the process."""

@@ -10,7 +10,9 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
+from kdissect.feed.asking import Asker
 from kdissect.feed.records import ListedRecords, RecordLine, records_of
+from kdissect.feed.searching import ListSearch, RecordPattern
 from kdissect.feed.stories import offset_subject
 from kdissect.filter.compiled import Filter
 from kdissect.filter.errors import FilterError
@@ -24,8 +26,9 @@ from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.copying import told
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
+from kdissect.tui.pages.finder import SearchedPage
 from kdissect.tui.pages.page import BACK
-from kdissect.tui.pages.record_finder import RecordFinder, SearchedPage
+from kdissect.tui.pages.record_search import RecordSearch
 from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
@@ -58,6 +61,7 @@ class RecordsPage(SearchedPage, PanesScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("records")
     BINDING_GROUP_TITLE = PLACES["records"]
+    QUESTION = "Search in keys, values and headers"
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +74,6 @@ class RecordsPage(SearchedPage, PanesScreen):
         """What was listed by."""
         self._said = ""
         """About the list, last."""
-        self.finder = RecordFinder(self)
         self._steps: Timer | None = None
         self._rest: Timer | None = None
 
@@ -86,9 +89,13 @@ class RecordsPage(SearchedPage, PanesScreen):
         self.table.focus()
 
     def on_unmount(self) -> None:
-        self.finder.close()
         if self._records is not None:
             self._records.close()
+
+    @property
+    def table(self) -> VirtualTable:
+        """The list."""
+        return self.query_one("#list", VirtualTable)
 
     @property
     def pane(self) -> TextPane:
@@ -154,12 +161,10 @@ class RecordsPage(SearchedPage, PanesScreen):
             self._said = text
             self.say(text)
 
-    def tell_again(self) -> None:
-        self._said = ""
-        self._say_count()
-
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
+        if self.finder.has_left_match:
+            self.tell_status()
         self._rest_at(event.row)
         self._say_count()
 
@@ -180,9 +185,10 @@ class RecordsPage(SearchedPage, PanesScreen):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether all is listed, and the record under the cursor is the one that is shown."""
+        """Whether all is listed, nothing is searched, and the record under the cursor is the one that is
+        shown."""
         rows = self.rows
-        if rows is None or rows.is_busy or self.finder.is_going_on:
+        if rows is None or rows.is_busy or self.finder.is_going_on or self.finder.is_counting:
             return rows is None
         return (self.record is not None) if len(rows) else self.record is None
 
@@ -216,7 +222,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             return
         self.record = row
         self.pane.show(lines)
-        self.show_match()
+        self._show_match()
         if form != self.rows.form:  # it was switched meanwhile
             self._lay_out(row, self.rows.form)
 
@@ -229,7 +235,39 @@ class RecordsPage(SearchedPage, PanesScreen):
         if row is self.record:
             self.pane.show(lines, stay=True)
 
-    def show_match(self) -> None:
+    # -- searching ------------------------------------------------------------------------------------
+
+    @property
+    def searched_list(self) -> VirtualTable:
+        return self.table
+
+    @property
+    def searched_rows(self) -> str:
+        so_far = self.rows is not None and self.rows.is_busy
+        return f"these records{' that are listed so far' if so_far else ''}"
+
+    @property
+    def row_under_cursor(self) -> RecordLine | None:
+        return self._line_at(self.table.cursor)
+
+    def search_for(self, text: str, asker: Asker) -> RecordSearch:
+        app, rows = self.kdissect, self.rows
+        assert rows is not None
+        pattern = RecordPattern(text, app.options)
+        exchanges = ListSearch(pattern, app.index, asker, lambda: rows.places, has_texts=False)
+        return RecordSearch(self, rows, pattern, exchanges)
+
+    def go_to_match(self, row: int) -> None:
+        if row == self.table.cursor:
+            self._show_match()
+        self.table.go_to(row)
+        self._said = ""  # what is listed is said again, in the place of what was said of the search
+        self._say_count()
+        if self.finder.turn:  # when the cursor has moved, it is said what is listed
+            self.call_after_refresh(self.say, f"the {self.finder.turn}")
+
+    def _show_match(self) -> None:
+        """Show what was searched for in the record that is shown, if it is there."""
         if self.finder.pattern is not None:
             self.pane.seek(self.finder.pattern.is_in)
 
@@ -308,12 +346,6 @@ class RecordsPage(SearchedPage, PanesScreen):
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
-
-    def action_search(self) -> None:
-        self.finder.ask()
-
-    def action_match(self, step: int) -> None:
-        self.finder.go(step)
 
     def action_tell(self, kind: str) -> None:
         """Tell who wrote the offset of this record, and who fetched it."""

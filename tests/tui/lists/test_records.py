@@ -69,7 +69,7 @@ def test_exchanges_are_handed_over_bit_by_bit_and_those_only_that_can_have_recor
     rows.step()
     assert len(answers.asked) == 2
     for _ in range(10):
-        answers.waiting = [FoundRecords(rows._generation, 0, ASK_EXCHANGES, [])] if rows.is_busy else []
+        answers.waiting = [FoundRecords(rows.generation, 0, ASK_EXCHANGES, [])] if rows.is_busy else []
         rows.step()
     told = [place for asked in answers.asked for place, _, _ in SPAN.iter_unpack(asked.spans)]
     assert told == [place for place in range(count) if place % 4 != 3]
@@ -92,19 +92,19 @@ def test_an_exchange_is_handed_over_once() -> None:
 
 def test_answers_to_an_older_question_do_not_count() -> None:
     rows, answers = rows_of(4)
-    old = rows._generation
+    old = rows.generation
     rows.begin(None)
     answers.waiting = [FoundRecords(old, 100, 1, ["x"])]
     assert not rows.step()
     assert len(rows) == 0
-    answers.waiting = [FoundRecords(rows._generation, 7, 1, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 7, 1, ["t", "zstd"])]
     assert rows.step()
     assert len(rows) == 7
 
 
 def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [FoundRecords(rows._generation, 1_000_000, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1_000_000, 3, ["t", "zstd"])]
     rows.step()
     rows.headings(120)
     assert answers.reads == [(0, 64), (64, 64), (999_936, 64)]  # for the width of columns, once
@@ -120,10 +120,10 @@ def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
 
 def test_the_last_page_is_read_again_when_it_grew() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [FoundRecords(rows._generation, 3, 1, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 3, 1, ["t", "zstd"])]
     rows.step()
     assert rows.line(2) is not None
-    answers.waiting = [FoundRecords(rows._generation, 5, 1, [])]
+    answers.waiting = [FoundRecords(rows.generation, 5, 1, [])]
     rows.step()
     assert rows.line(4) is not None
 
@@ -131,7 +131,7 @@ def test_the_last_page_is_read_again_when_it_grew() -> None:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_cells(width: int) -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t", "zstd"])]
     rows.step()
     answers.line = LINE._replace(flags=LINE.flags | IS_RELATIVE)
     cells = dict(zip((heading.title for heading in rows.headings(width)), rows.cells(0, width), strict=True))
@@ -153,7 +153,7 @@ DAY_MS = 24 * 3_600_000
 def test_a_narrow_list_has_the_time_of_day_or_the_date_of_another_day(timestamp: int, cell: str) -> None:
     rows, answers = rows_of(4)  # all exchanges are of 1970-01-01
     answers.line = LINE._replace(timestamp=timestamp)
-    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t", "zstd"])]
     rows.step()
     for width in range(62, 80):
         titles = [heading.title for heading in rows.headings(width)]
@@ -166,7 +166,7 @@ def test_a_narrow_list_has_the_time_of_day_or_the_date_of_another_day(timestamp:
 def test_words_are_not_shown_as_bytes() -> None:
     rows, answers = rows_of(4)
     answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')
-    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t", "zstd"])]
     rows.step()
     assert 'OffsetCommit v3 {"group":"g…' in rows.cells(0, 80)
     rows.form = "hex"
@@ -175,13 +175,13 @@ def test_words_are_not_shown_as_bytes() -> None:
 
 def test_columns_take_what_their_contents_need_and_more_where_those_grow() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t" * 20, "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t" * 20, "zstd"])]
     rows.step()
     widths = {heading.title: heading.width for heading in rows.headings(200)}
     assert (widths["Topic"], widths["Part"], widths["Offset"], widths["Value"]) == (20, 4, 6, 0)
     before = rows.key(0)
     answers.line = LINE._replace(offset=123_456_789)
-    answers.waiting = [FoundRecords(rows._generation, 2, 1, [])]
+    answers.waiting = [FoundRecords(rows.generation, 2, 1, [])]
     rows.step()
     assert next(each.width for each in rows.headings(200) if each.title == "Offset") == 9
     assert rows.key(0) != before  # the row is to be drawn anew
@@ -199,7 +199,7 @@ def test_that_it_failed_is_told_and_ends_it() -> None:
 
 def test_a_line_that_cannot_be_read_says_so() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t", "zstd"])]
     rows.step()
 
     def lines(start: int, count: int) -> list[RecordLine]:
@@ -263,7 +263,7 @@ def test_the_places_of_rows_are_read_once() -> None:
     rows.take(all_places(8))
     rows.step()
     for count in (100, 100, 150):
-        answers.waiting = [FoundRecords(rows._generation, count, 0, [])]
+        answers.waiting = [FoundRecords(rows.generation, count, 0, [])]
         rows.step()
         assert rows.read_places()
         assert len(rows.places) == count
@@ -277,7 +277,7 @@ def test_the_places_of_many_rows_are_read_some_at_a_time(monkeypatch: pytest.Mon
     rows, answers = rows_of(8)
     rows.take(all_places(8))
     rows.step()
-    answers.waiting = [FoundRecords(rows._generation, 100, 0, [])]
+    answers.waiting = [FoundRecords(rows.generation, 100, 0, [])]
     rows.step()
     assert [(rows.read_places(), len(rows.places)) for _ in range(4)] == [
         (False, 40),

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from kdissect import read
 from kdissect.feed import records as record_lines
@@ -423,73 +422,6 @@ def test_an_offset_from_the_first_of_a_batch_is_explained(tmp_path: Path) -> Non
         assert "+n: counted from the batch's first" in text
 
     with_records(step, path)
-
-
-async def search(pilot: Pilot[None], text: str) -> str:
-    """Search for a text; gives what then stands on the screen."""
-    await press(pilot, "ctrl+f")
-    pilot.app.screen.query_one(Input).value = text
-    return await shown_after(pilot, "enter")
-
-
-def key_of(pilot: Pilot[None]) -> bytes:
-    record = page_of(pilot).record
-    assert record is not None
-    key = record["key"]
-    assert isinstance(key, bytes)
-    return key
-
-
-def test_search_goes_from_record_to_record_and_on_from_the_other_end(tmp_path: Path) -> None:
-    keys = [b"a1", b"b1", b"a2", b"b2", b"a3"]
-    path = capture(tmp_path, *(Record(at, 1, key, b"v") for at, key in enumerate(keys)))
-
-    async def step(pilot: Pilot[None]) -> None:
-        assert "searching" not in await search(pilot, "B")
-        assert key_of(pilot) == b"b1"
-        await press(pilot, "n")
-        assert key_of(pilot) == b"b2"
-        assert "the search went on from the top" in await shown_after(pilot, "n")
-        assert key_of(pilot) == b"b1"
-        assert "the search went on from the end" in await shown_after(pilot, "N")
-        assert key_of(pilot) == b"b2"
-
-    with_records(step, path)
-
-
-def test_search_finds_what_the_list_has_no_room_for(tmp_path: Path) -> None:
-    long = b"\n".join(b"line %d" % at for at in range(200)) + b" needle"
-    path = capture(tmp_path, Record(0, 1, b"k0", b"v"), Record(1, 1, b"k1", long))
-
-    async def step(pilot: Pilot[None]) -> None:
-        text = await search(pilot, "NEEDLE")
-        assert key_of(pilot) == b"k1"
-        assert "line 199 needle" in text
-
-    with_records(step, path)
-
-
-def test_search_looks_at_the_records_that_are_listed_and_at_no_other(tmp_path: Path) -> None:
-    path = capture(tmp_path, *(Record(at, 1, b"k%d" % at, b"same") for at in range(6)))
-
-    async def step(pilot: Pilot[None]) -> None:
-        page_of(pilot).kdissect.shown.write('record.key == "k2" or record.key == "k5"')
-        await settle(pilot)
-        await search(pilot, "same")
-        assert key_of(pilot) == b"k2"
-        await press(pilot, "n")
-        assert key_of(pilot) == b"k5"
-        assert "k3 is not found in these records" in await search(pilot, "k3")
-        assert key_of(pilot) == b"k5"
-
-    with_records(step, path)
-
-
-def test_search_tells_what_it_cannot_search_for() -> None:
-    async def step(pilot: Pilot[None]) -> None:
-        assert "not a regular expression" in await search(pilot, "/(/")
-
-    with_records(step)
 
 
 def test_keys_say_that_there_is_no_record() -> None:

@@ -1,0 +1,197 @@
+"""Searching in the list of records: which exchanges have a match, and which of their records.
+
+A line of the list has the beginnings of key and value only. So a process asks the exchanges, as it does for
+the list of exchanges (:mod:`kdissect.feed.searching`). A thread then looks into those that have a match, and
+tells which of their records have it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from kdissect.feed.index import Places
+from kdissect.feed.searching import ListSearch, MatchCount, RecordPattern
+from kdissect.filter.masks import Mask
+from kdissect.present.records import Address
+from kdissect.tui.lists.records import RecordRows
+from kdissect.tui.pages.page import Page
+
+LOOK_SECONDS = 0.01
+"""How long rows are looked at before keys have their turn."""
+ROWS_AT_ONCE = 1_000
+"""Rows of one exchange that are looked at before the time is."""
+PORTION_SECONDS, MOST_IN_PORTION = 0.05, 256
+"""How long the thread looks into exchanges before it tells of them, and how many it is given."""
+
+
+class RecordSearch:
+    """Which records of a list have it.
+
+    :param page: has the list; its threads look into exchanges.
+    :param exchanges: the same search in the exchanges of the rows.
+    """
+
+    def __init__(self, page: Page, rows: RecordRows, pattern: RecordPattern, exchanges: ListSearch) -> None:
+        self.pattern = pattern
+        self._page, self._rows, self._exchanges = page, rows, exchanges
+        self._generation = rows.generation
+        """Of these rows are the masks."""
+        self._hit: Mask = np.zeros(0, np.bool_)
+        self._known: Mask = np.zeros(0, np.bool_)
+        """Rows that were looked at. Those of an exchange without a match need not be."""
+        self._looked_into: Mapping[int, frozenset[Address]] = {}
+        """Some exchanges with a match, by their places in the index, and those of their records that have
+        it."""
+        self._job = 0
+        """How often the thread was asked, or its answer was not wanted any more."""
+        self._is_looking = False
+        """Whether the thread is at work."""
+        self._is_late = False
+        """Whether keys have their turn before a search goes on."""
+        self._to_count = 0
+        """Rows that may still be looked at only to count."""
+
+    def next(self, row: int, step: int) -> int | None:
+        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
+        is not known: then :attr:`is_going_on`."""
+        self._is_late = not self._rows.read_places()
+        if self._is_late:
+            return None
+        began = time.monotonic()
+        hits, misses = self._answers()
+        while True:
+            at = _first(self._hit | ~(self._known | misses), row, step)
+            if at is None or self._hit[at]:
+                return at
+            if not hits[at]:
+                self._exchanges.next(at - step, step)  # asks it, and some that follow
+                return None
+            if not self._look_at(at, step, hits):
+                return None
+            if time.monotonic() - began > LOOK_SECONDS:
+                self._is_late = True
+                return None
+
+    def count(self, row: int) -> MatchCount | None:
+        """Which of the matches is in a row; None while that is not known."""
+        _, misses = self._answers()
+        known = self._known | misses
+        if row >= len(known) or not self._hit[row] or not known[:row].all():
+            return None
+        is_all = bool(known.all()) and len(known) == len(self._rows)
+        return MatchCount(int(self._hit[: row + 1].sum()), int(self._hit.sum()), is_all)
+
+    def ask_others(self, most: int) -> None:
+        """Look into the rows that are not known yet, to count.
+
+        :param most: so many exchanges are asked, and so many rows are looked at.
+        """
+        self._exchanges.ask_others(most)
+        self._to_count = most
+
+    def _count_on(self) -> None:
+        began = time.monotonic()
+        hits, _ = self._answers()
+        while self._to_count > 0 and time.monotonic() - began < LOOK_SECONDS:
+            at = _first(hits & ~self._known, -1, 1)
+            if at is None:
+                if not self._exchanges.is_going_on:
+                    self._to_count = 0
+                return
+            looked_at = self._look_at(at, 1, hits)
+            if not looked_at:
+                return
+            self._to_count -= looked_at
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether more will be known."""
+        return self._exchanges.is_going_on or self._is_looking or self._is_late or self._to_count > 0
+
+    @property
+    def reason(self) -> str | None:
+        """Why it stopped before its time."""
+        return self._exchanges.reason
+
+    def poll(self) -> None:
+        """Take in what is known now."""
+        self._exchanges.poll()
+        if self._to_count > 0:
+            self._count_on()
+
+    def stop(self) -> None:
+        """Search no more."""
+        self._exchanges.stop()
+        self._job += 1
+        self._is_looking = self._is_late = False
+        self._to_count = 0
+
+    def _answers(self) -> tuple[Mask, Mask]:
+        """Which rows are of exchanges that have it, and which of others. Makes room for what is known of
+        them."""
+        if self._generation != self._rows.generation:
+            self._generation = self._rows.generation
+            self._hit = self._known = np.zeros(0, np.bool_)
+        answers = self._exchanges.answers()
+        more = np.zeros(len(answers[0]) - len(self._hit), np.bool_)
+        if len(more):
+            self._hit, self._known = np.concatenate((self._hit, more)), np.concatenate((self._known, more))
+        return answers
+
+    # -- into exchanges -------------------------------------------------------------------------------
+
+    def _look_at(self, row: int, step: int, hits: Mask) -> int:
+        """Look at a row, and at those of the same exchange that follow it; gives how many. They are none if
+        its exchange was not looked into yet: then the thread looks into it and into some that follow."""
+        view = self._rows.places
+        place, at = view[row], row
+        found = self._looked_into.get(int(place))
+        if found is None:
+            if not self._is_looking:
+                ahead = slice(row, None) if step > 0 else slice(row + 1)
+                places = view[ahead][(hits & ~self._known)[ahead]][::step]
+                self._look_into(places[np.flatnonzero(np.diff(places, prepend=-1))][:MOST_IN_PORTION])
+            return 0
+        while 0 <= at < len(view) and view[at] == place and abs(at - row) < ROWS_AT_ONCE:
+            line = self._rows.line(at)
+            self._hit[at] = line is not None and line.address in found
+            self._known[at] = True
+            at += step
+        return abs(at - row)
+
+    def _look_into(self, places: Places) -> None:
+        self._job += 1
+        self._is_looking = True
+        index = self._page.kdissect.index
+        spooled = [(at, index.value("place", at), index.value("length", at)) for at in places.tolist()]
+        self._page.run_worker(partial(self._look, spooled, self._job), thread=True, group="find")
+
+    def _look(self, spooled: list[tuple[int, int, int]], job: int) -> None:
+        """See which records of exchanges match: of the first, and of others for which there is time."""
+        app, began = self._page.kdissect, time.monotonic()
+        found: dict[int, frozenset[Address]] = {}
+        for place, at, length in spooled:
+            try:
+                found[place] = frozenset(self.pattern.addresses(app.feed.exchange(at, length)))
+            except OSError:
+                found[place] = frozenset()  # it is told of the record itself, when it is to be shown
+            if time.monotonic() - began > PORTION_SECONDS:
+                break
+        app.call_from_thread(self._looked, found, job)
+
+    def _looked(self, found: Mapping[int, frozenset[Address]], job: int) -> None:
+        if job == self._job:
+            self._looked_into, self._is_looking = found, False
+
+
+def _first(mask: Mask, row: int, step: int) -> int | None:
+    """The first row of a mask after one, or before it with -1."""
+    ahead = mask[row + 1 :] if step > 0 else mask[: max(0, row)][::-1]
+    if not ahead.any():
+        return None
+    away = int(ahead.argmax())
+    return row + 1 + away if step > 0 else min(row, len(mask)) - 1 - away
