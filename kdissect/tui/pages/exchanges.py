@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,23 +24,23 @@ from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
-from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
-from kdissect.settings.coloring import COLORS, ColoringRule
-from kdissect.settings.list_columns import listed
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
-from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
-from kdissect.tui.pages.chosen import SplitPage
+from kdissect.tui.lists.exchanges import SORT_TITLES, TIMES, Exchanges
+from kdissect.tui.pages.coloring import choose_color
+from kdissect.tui.pages.field_columns import ColumnChoice
 from kdissect.tui.pages.finder import SearchedPage
+from kdissect.tui.pages.jumps import Jumps
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
-from kdissect.tui.selecting import field_of_line, filter_of_column, filter_of_field, filter_of_line, joined
-from kdissect.tui.trail import Trail
+from kdissect.tui.pages.split import SplitPage
+from kdissect.tui.pages.under_cursor import UnderCursor
+from kdissect.tui.selecting import joined
 from kdissect.tui.widgets import bad_marks, status
 from kdissect.tui.widgets.bad_marks import BadMarks
-from kdissect.tui.widgets.dialogs import Choose, Pick
+from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
@@ -60,8 +60,6 @@ class ExchangesPage(SplitPage, SearchedPage):
         self._summarised: Places | None = None
         """Of these is the summary."""
         self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
-        self._wanted_error: int | None = None
-        """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
         self._sought: int | None = None
         """The place in the index of the exchange to which the cursor is to go when the list has it, …"""
         self._sought_from: int | None = None
@@ -70,8 +68,6 @@ class ExchangesPage(SplitPage, SearchedPage):
         """The filter with which it is sought: with another one it is not sought any more."""
         self._reference: int | None = None
         """The exchange that times count from, by its number; None for the start."""
-        self._trail = Trail()
-        """Where jumps led away from."""
         self._going_on: Mapping[int, Connection] = {}
         """By what it was said why there is nothing."""
 
@@ -84,6 +80,9 @@ class ExchangesPage(SplitPage, SearchedPage):
         before = app.settings.before.sort
         if before is not None and before[0] in SORT_TITLES:
             self.order.sort, self.order.descending = before
+        self.jumps = Jumps(self, self.rows, self.uncover)
+        self.under_cursor = UnderCursor(self, self.rows)
+        self.column_choice = ColumnChoice(self, self.rows)
         yield VirtualTable(self.rows, id="list", has_columns=True)
         yield DetailPanes(id="panes")
 
@@ -245,11 +244,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.leap_to(row)
 
     def leap_to(self, row: int) -> None:
-        """The same; a key leads back."""
-        here = self.chosen_place()
-        if here is not None and row != self.list_pane.cursor:
-            self._trail.leave(here)
-        self.list_pane.go_to(row)
+        self.jumps.to(row)
 
     @property
     def order_of_list(self) -> tuple[str, bool]:
@@ -265,6 +260,14 @@ class ExchangesPage(SplitPage, SearchedPage):
     def chosen_place(self) -> int | None:
         cursor = self.list_pane.cursor
         return self.rows.place(cursor) if cursor < len(self.rows) else None
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the panes show the exchange under the cursor, and nothing is being filtered or searched."""
+        if self.finder.is_going_on or self.kdissect.shown.progress is not None:
+            return False
+        shows_none = self.chosen_place() is None and self.panes.detail is None
+        return shows_none or self.under_cursor.detail() is not None
 
     # -- searching ----------------------------------------------------------------------------------
 
@@ -300,18 +303,6 @@ class ExchangesPage(SplitPage, SearchedPage):
         else:
             self.panes.point_at_line(pattern.line)
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the panes show the exchange under the cursor, and nothing is being filtered or searched."""
-        if self.finder.is_going_on or self.kdissect.shown.progress is not None:
-            return False
-        return self._shows_chosen or (self.chosen_place() is None and self.panes.detail is None)
-
-    @property
-    def _shows_chosen(self) -> bool:
-        detail = self.panes.detail
-        return detail is not None and detail.exchange.number == self.chosen_number
-
     # -- the exchange -------------------------------------------------------------------------------
 
     def _say_why_none(self) -> None:
@@ -327,11 +318,10 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.say("there is no exchange to show" if is_over else "decoding …")
 
     def _shown_in_panes(self, detail: Detail) -> None:
-        if detail.exchange.number == self._wanted_error:
+        if self.jumps.led_to_error(detail.exchange.number):
             self.panes.point_at_line(Detail.path_to_error)
         else:
             self._show_match(detail)
-        self._wanted_error = None
 
     @on(VirtualTable.Chosen)
     def _chosen(self) -> None:
@@ -368,38 +358,21 @@ class ExchangesPage(SplitPage, SearchedPage):
         return QUIT if out == BACK and app.is_home(self) and app.is_outermost else out
 
     def action_next_bad(self, step: int) -> None:
-        row = self.rows.next_bad(self.list_pane.cursor, step)
-        if row is None:
-            self.say("no exchange with an error or fault " + ("after this" if step > 0 else "before this"))
-        else:
-            self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
-            self.leap_to(row)
+        self.jumps.to_bad(step)
 
     def action_next_of_connection(self, step: int) -> None:
-        row = self.rows.next_of_connection(self.list_pane.cursor, step)
-        if row is not None:
-            self.leap_to(row)
-        elif len(self.rows):
-            where = "after" if step > 0 else "before"
-            self.say(f"no exchange of this connection {where} this one is in the list")
+        self.jumps.to_same_connection(step)
 
     def action_jump(self, step: int) -> None:
         """Go back to where the last jump led away from (-1), or forward again (1)."""
         here = self.chosen_place()
         if here is None:
             self._say_why_none()
-            return
-        place = self._trail.back(here) if step < 0 else self._trail.forward(here)
-        if place is None:
-            self.say(f"there is no jump to go {'back' if step < 0 else 'forward'} to")
-            return
-        self.uncover(place)
-        row = self.rows.row_of(place)
-        if row is not None:
-            self.list_pane.go_to(row)
+        else:
+            self.jumps.back_or_forward(here, step)
 
     def action_sort(self) -> None:
-        column = self._column()
+        column = self.under_cursor.column()
         if column is not None:
             self._sort_by(column)
         else:
@@ -423,12 +396,6 @@ class ExchangesPage(SplitPage, SearchedPage):
     @on(VirtualTable.HeadingClicked)
     def _heading_clicked(self, event: VirtualTable.HeadingClicked) -> None:
         self._sort_by(self.rows.names(self.list_pane.columns)[event.column])
-
-    def _column(self) -> str | None:
-        """The name of the column under the cursor; None where none was chosen."""
-        names = self.rows.names(self.list_pane.columns)
-        at = self.list_pane.column
-        return names[at] if at is not None and at < len(names) else None
 
     def _sort_by(self, column: str) -> None:
         sort = self.rows.column(column).sort
@@ -454,7 +421,7 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
-        text, shown = self._filter_of_this("what"), self.kdissect.shown
+        text, shown = self.under_cursor.filter("what"), self.kdissect.shown
         if text is None:
             return
         try:
@@ -462,50 +429,11 @@ class ExchangesPage(SplitPage, SearchedPage):
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
 
-    def _filter_of_this(self, usual: str) -> str | None:
-        """The filter for the field under the cursor of the tree, or else for the column under that of the
-        list. None where there is none, which is said.
-
-        :param usual: the column that is meant where none was chosen.
-        """
-        if self.list_pane.has_focus:
-            # The panes may still show another row: their exchange is decoded beside the screen.
-            place = self.chosen_place()
-            exchange = None if place is None else self.kdissect.exchange_at(place)
-            if exchange is None:
-                return None
-            column = self._column() or usual
-            shown = self.rows.fields.shown.get(column)
-            if shown is None:
-                text = filter_of_column(column, exchange)
-            else:
-                text = filter_of_field(shown.field, exchange, self.kdissect.field_values.options)
-        else:
-            detail = self.panes.detail
-            if detail is None or not self._shows_chosen:
-                return None
-            text = filter_of_line(detail, self.panes.chosen())
-        if text is None:
-            self.say("there is no filter for this")
-        return text
-
     def action_color(self) -> None:
         """Choose a colour for all rows with the value under the cursor."""
-        filter, coloring = self._filter_of_this("who"), self.kdissect.coloring
-        if filter is None:
-            return
-        none = "no colour"
-
-        def chosen(color: str | None) -> None:
-            if color == none:
-                had_one = coloring.remove(filter)
-                self.say(f"no colour for {filter}" if had_one else "these rows have no colour from this key")
-            elif color is not None:
-                coloring.add(ColoringRule(filter, filter, color))
-                self.say(f"{color}: {filter}   [coloring] in config.toml keeps a rule")
-            self.list_pane.rows_changed()
-
-        self.app.push_screen(Choose(f"Colour rows with {sanitise(filter, 40)}", (*COLORS, none)), chosen)
+        filter = self.under_cursor.filter("who")
+        if filter is not None:
+            choose_color(self, filter)
 
     def _draw_the_rest_later(self) -> None:
         """Draw what had to wait for the exchanges of rows: colours, and values of fields."""
@@ -556,77 +484,13 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.say(f"there is no {other} in the capture")
 
     def action_columns(self) -> None:
-        """Choose the columns of the list; with none ticked there are as many as there is room for."""
-        shown = self.rows.names(self.list_pane.columns) if self.rows.is_usual else self.rows.chosen
-        *others, info = (name for name in COLUMNS if name != "mark")
-        fields = self.rows.fields.shown
-        names = (*others, *fields, info)
-        heads = {name: each.title for name, each in fields.items()}
-        words = [(name, _column_words(name, heads), name in shown or name in fields) for name in names]
-        usual = [name for name, _, is_ticked in words if is_ticked and name in COLUMNS]
-
-        def chosen(picked: list[str] | None) -> None:
-            if picked is None:
-                return
-            left = [name for name in picked if name in fields]
-            is_usual = self.rows.is_usual and [name for name in picked if name in COLUMNS] == usual
-            self._show_columns(left if is_usual else picked)
-
-        self.app.push_screen(Pick("Columns", words), chosen)
-
-    @property
-    def _list_width(self) -> int:
-        """The cells of a line of the list, or where the tree has its room about as many."""
-        return self.list_pane.columns or self.app.size.width - 2
-
-    def _show_columns(self, names: Sequence[str]) -> None:
-        self.rows.choose(names)
-        self.kdissect.columns = self.rows.chosen
-        self.list_pane.column = None
-        self.list_pane.rows_changed()  # makes the values of the rows on the screen
-        self.rows.fields.grow()
-        self.list_pane.rows_look_different()
+        self.column_choice.ask()
 
     def action_field_column(self) -> None:
         """Make the field under the cursor of the tree a column of the list, or take the column away."""
-        name = self._field_under_cursor()
-        if name is None:
-            return
-        try:
-            (name,) = listed((name,))
-        except LookupError as error:
-            self.say(str(error.args[0]))
-            return
-        rows = self.rows
-        before = rows.chosen
-        if name in COLUMNS and rows.is_usual:  # what is usual is no longer: it stays as it is now
-            shown = [each for each in rows.names(self._list_width) if each != "mark"]
-            before = (*shown, *(each for each in before if each not in shown))
-        if name in before:
-            self._show_columns([each for each in before if each != name])
-            self.say(f"{sanitise(name)} was removed from the columns")
-            return
-        at = before.index("info") if "info" in before else len(before)
-        self._show_columns((*before[:at], name, *before[at:]))
-        has_room = name in rows.names(self._list_width)
-        where = "the same key removes it" if has_room else "→ in the list leads to it"
-        self.say(f"{sanitise(name)} is a column now; {where}")
-
-    def _field_under_cursor(self) -> str | None:
-        """The name of the field that is meant; None where there is none, which is said."""
-        if self.list_pane.has_focus:
-            name = self._column()
-            if name is not None and name in self.rows.fields.shown:
-                return name
-            self.say("Enter goes to the fields, where this key makes one a column; c chooses other columns")
-            return None
-        detail = self.panes.detail
-        if detail is None or not self._shows_chosen:
-            return None
-        name = field_of_line(detail, self.panes.chosen())
-        if name is None:
-            self.say("no column can show this line")
-        return name
+        name = self.under_cursor.field()
+        if name is not None:
+            self.column_choice.add_or_remove(name)
 
     # -- for what can be done with the exchange -------------------------------------------------------
 
@@ -636,11 +500,3 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     def listed(self) -> Places:
         return self.rows.view
-
-
-def _column_words(name: str, heads: Mapping[str, str]) -> str:
-    """What a column is called here, and in the configuration.
-
-    :param heads: of the columns that show fields.
-    """
-    return f"{heads[name] if name in heads else COLUMNS[name].name:<12} {sanitise(name)}"

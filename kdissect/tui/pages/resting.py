@@ -10,7 +10,7 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from kdissect.present.detail import Detail
-from kdissect.tui.pages.chosen import SplitPage
+from kdissect.tui.pages.split import SplitPage
 
 REST_SECONDS, REST_IN_A_ROW = 0.05, 0.12
 """How long the cursor must rest before the exchange under it is shown; and longer where it moves again and

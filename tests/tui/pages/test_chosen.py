@@ -338,20 +338,6 @@ def test_wireshark_is_opened_or_its_command_told(is_there: bool, monkeypatch: py
     with_app(step)
 
 
-def test_columns_are_chosen() -> None:
-    async def step(pilot: Pilot[None]) -> None:
-        app, _ = app_and_page(pilot)
-        heading = screen_text(app).splitlines()[2]
-        assert heading.split() == ["No.", "Latency", "Error"]
-        await press(pilot, "c", "space", "enter")
-        assert screen_text(app).splitlines()[2].split() == ["Latency", "Error"]
-        assert app.columns == ("latency_ns", "error")
-        await press(pilot, "c", "escape")
-        assert app.columns == ("latency_ns", "error")
-
-    with_app(step, settings=Settings(columns=("number", "latency_ns", "error")))
-
-
 def test_commands_of_the_user_are_copied_with_values_of_the_exchange() -> None:
     async def run() -> None:
         commands = {"groups": "groups --group {group}", "who": "echo {client_id}"}

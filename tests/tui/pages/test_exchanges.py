@@ -7,29 +7,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from rich.color import Color
-from rich.style import Style
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
-from kdissect.feed import frame_time
 from kdissect.feed.batches import Ended
-from kdissect.present.detail import Detail, error_of
-from kdissect.present.options import Options
-from kdissect.protocol.errors import error_name
-from kdissect.settings.coloring import COLORS, ColoringRule
-from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.colors import legible
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
-from kdissect.tui.widgets.table import VirtualTable
 from tests.cli.run import CAPTURES
 from tests.cli.test_filters import beats
-from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle, shown_after
 from tests.tui.test_app import Slow
@@ -155,47 +143,6 @@ def test_an_exchange_that_the_filter_hides_can_be_gone_to() -> None:
     with_page(step)
 
 
-async def search(pilot: Pilot[None], text: str) -> str:
-    """Search for a text; gives what then stands on the screen."""
-    await press(pilot, "ctrl+f")
-    pilot.app.screen.query_one(Input).value = text
-    return await shown_after(pilot, "enter")
-
-
-def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        # The software's name stands in no text of the list.
-        here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
-        text = await search(pilot, "apache-kafka-JAVA")
-        assert page.chosen_number == here[0]
-        assert 'clientSoftwareName: "apache-kafka-java"' in text
-        assert page.query_one(BytesPane).range == (17, 35)
-        for number in here[1:4]:
-            await press(pilot, "n")
-            assert page.chosen_number == number
-        await press(pilot, "N")
-        assert page.chosen_number == here[2]
-        await press(pilot, "G", "n")
-        assert page.chosen_number == here[0]
-        await press(pilot, "N")
-        assert page.chosen_number == here[-1]
-        await search(pilot, "61 70 61 63 68 65")
-        assert page.chosen_number == here[-1]
-        assert "not a regular expression" in await search(pilot, "/(/")
-
-    with_page(step)
-
-
-def test_searching_without_anything_to_search_for_asks() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "n")
-        assert app.screen is not page
-        await press(pilot, "escape", "j")
-        assert page.chosen_number == 2
-
-    with_page(step)
-
-
 def test_from_the_request_to_the_response_and_back() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         pane = page.query_one(BytesPane)
@@ -292,75 +239,6 @@ def test_following_begins_again_at_the_end_of_what_still_grows() -> None:
     asyncio.run(run())
 
 
-def test_chosen_columns_stand_in_their_order() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        heading = screen_text(app).splitlines()[2].split()
-        assert heading == ["API", "Version", "Packet", "Error", "Latency"]
-        assert "INVALID_TOPIC_EXCEPTION" in screen_text(app)
-
-    columns = ("api", "api_version", "request_packet", "error", "latency_ns", "request")
-    with_page(step, settings=Settings(columns=columns))
-
-
-def test_the_choice_of_columns_names_each_once() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        text = await shown_after(pilot, "c")
-        lines = [line.partition("▊")[2].partition("▎")[0] for line in text.splitlines() if "▊" in line]
-        names = [line[3:16].strip() for line in lines if line[3:16].strip(" ▔▁")]
-        assert {"API", "API alone", "Asked in", "Answered in", "Client", "Client id"} <= set(names)
-        assert len(set(names)) == len(names)
-
-    with_page(step)
-
-
-def color_of(page: ExchangesPage, number: int) -> str:
-    """In which colour the row of an exchange is drawn while the cursor is elsewhere."""
-    table = page.list_pane
-    drawn = table._style(listed(page).index(number), False).color
-    return next((name for name in (*COLORS, "error") if drawn == _drawn(table, name)), "none")
-
-
-def _drawn(table: VirtualTable, name: str) -> Color | None:
-    even = table.get_component_rich_style("table--even")
-    return legible(even + Style(color=table.get_component_rich_style(f"table--{name}").color)).color
-
-
-def test_rows_have_the_colour_of_the_first_rule_that_they_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_time, "SPENT_SECONDS", 3_600)
-    rules = (
-        ColoringRule("topics", "createTopics.request.topics", "cyan"),
-        ColoringRule("all of it", "number > 0", "grey"),
-    )
-
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        rows = [number for number in listed(page) if not listed(page).index(number) & 1]
-        assert {number for number in rows if color_of(page, number) == "cyan"} == {
-            number for number in rows if number in numbers(api="CreateTopics")
-        }
-        assert {color_of(page, number) for number in rows} == {"cyan", "grey"}
-        assert "topics" in screen_text(app)
-        assert "all of it" in screen_text(app)
-
-    columns = ("number", "coloring_rule", "what", "info")
-    with_page(step, settings=Settings(columns=columns, coloring=rules))
-
-
-def test_a_key_colours_the_rows_with_the_value_under_the_cursor() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "j", "j", "j", "enter")
-        await press(pilot, "H")  # the API in the tree, which is there now
-        assert "Colour rows with api == CreateTopics" in screen_text(app)
-        await press(pilot, "2")
-        assert [rule.filter for rule in app.coloring.rules] == ["api == CreateTopics"]
-        some = next(number for number in numbers(api="CreateTopics") if not listed(page).index(number) & 1)
-        assert color_of(page, some) == "cyan"
-        await press(pilot, "H", "6")
-        assert app.coloring.rules == ()
-        assert color_of(page, some) != "cyan"
-
-    with_page(step)
-
-
 def test_marks_stand_before_the_row() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.marks.toggle(5)
@@ -440,83 +318,3 @@ def test_there_is_a_filter_line_where_there_is_little_room(width: int, height: i
         assert "Metadata v13" in text
 
     with_page(step, width=width, height=height)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_next_error_leads_to_the_field_of_the_error_and_says_what_it_means(size: tuple[int, int]) -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        for _ in range(3):
-            text = await shown_after(pilot, "e")
-            detail = page.panes.detail
-            assert detail is not None
-            spot = page.panes.chosen()[-1]
-            assert spot.branch is not None
-            name = detail.exchange.error
-            assert name is not None
-            assert error_name(error_of(spot.branch.node) or 0) == name
-            said = " ".join(text.split())  # in two lines on a narrow screen: all of it
-            assert f"{name}, {detail.exchange.error_class}: " in said
-            meaning = detail.meaning_of(spot)
-            assert meaning is not None
-            assert meaning in said
-            assert page.list_pane.has_focus
-        before = page.panes.chosen()[-1].branch
-        await press(pilot, "k")  # another way to an exchange leaves the cursor of its tree at the top
-        assert page.panes.chosen()[-1].branch is not before
-        assert len(page.panes.chosen()) == 1
-
-    with_page(step, width=size[0], height=size[1])
-
-
-def test_where_there_is_no_error_but_a_fault_it_leads_there() -> None:
-    found = [each for each in read(CAPTURES / "broker-0.9.pcap") if each.faults and not each.error]
-    assert found
-    for each in found:
-        path = Detail(each, Options()).path_to_error()
-        assert path
-        assert path[-1].fault is not None
-
-
-def test_keys_lead_back_to_where_jumps_led_away_from_and_forward_again() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "j")
-        start = page.list_pane.cursor
-        await press(pilot, "e")
-        first = page.list_pane.cursor
-        await press(pilot, "e")
-        second = page.list_pane.cursor
-        assert start < first < second
-        await press(pilot, "alt+left")
-        assert page.list_pane.cursor == first
-        await press(pilot, "ctrl+o")
-        assert page.list_pane.cursor == start
-        assert "no jump to go back to" in await shown_after(pilot, "alt+left")
-        await press(pilot, "alt+right", "alt+right")
-        assert page.list_pane.cursor == second
-        await press(pilot, "alt+left", "j", "e", "alt+left")  # from another row, somewhere else
-        assert page.list_pane.cursor == first + 1
-        assert "no jump to go forward to" not in await shown_after(pilot, "alt+right")
-
-    with_page(step)
-
-
-def test_the_way_back_leads_to_a_row_that_the_filter_hides() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "e")
-        app.shown.write("api == ApiVersions")
-        await settle(pilot)
-        await press(pilot, "alt+left")
-        assert page.list_pane.cursor == 0
-
-    with_page(step)
-
-
-def test_a_value_that_is_too_long_for_a_filter_has_no_colour(tmp_path: Path) -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        assert "there is no filter for this" in await shown_after(pilot, "H")
-        assert app.coloring.rules == ()
-
-    talk = Talk()
-    talk.ask(request("Heartbeat", 0, 1, "x" * 5_000, groupId="g", generationId=1, memberId="m"))
-    talk.answer(response("Heartbeat", 0, 1, errorCode=0))
-    with_page(step, write_capture(tmp_path / "long.pcap", talk.close()))

@@ -1,4 +1,4 @@
-"""The key that makes a field of the tree a column of the list."""
+"""The columns of the list: those that are chosen, and fields of the tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdissect.tui.lists.exchanges import COLUMNS
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.present.captures import SECRET, secret_talks, write_capture
 from tests.tui.pages.test_exchanges import ERRORS, with_page
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 from tests.tui.test_idle import at_rest
 
 ACKS = "produce.request.acks"
@@ -201,3 +201,37 @@ def test_a_column_shows_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     path = write_capture(tmp_path / "c.pcapng", *secret_talks())
     with_page(step, path, settings=Settings(columns=("number", name, "info")))
+
+
+def test_chosen_columns_stand_in_their_order() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        heading = screen_text(app).splitlines()[2].split()
+        assert heading == ["API", "Version", "Packet", "Error", "Latency"]
+        assert "INVALID_TOPIC_EXCEPTION" in screen_text(app)
+
+    columns = ("api", "api_version", "request_packet", "error", "latency_ns", "request")
+    with_page(step, settings=Settings(columns=columns))
+
+
+def test_the_choice_of_columns_names_each_once() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        text = await shown_after(pilot, "c")
+        lines = [line.partition("▊")[2].partition("▎")[0] for line in text.splitlines() if "▊" in line]
+        names = [line[3:16].strip() for line in lines if line[3:16].strip(" ▔▁")]
+        assert {"API", "API alone", "Asked in", "Answered in", "Client", "Client id"} <= set(names)
+        assert len(set(names)) == len(names)
+
+    with_page(step)
+
+
+def test_columns_are_chosen() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        heading = screen_text(app).splitlines()[2]
+        assert heading.split() == ["No.", "Latency", "Error"]
+        await press(pilot, "c", "space", "enter")
+        assert screen_text(app).splitlines()[2].split() == ["Latency", "Error"]
+        assert app.columns == ("latency_ns", "error")
+        await press(pilot, "c", "escape")
+        assert app.columns == ("latency_ns", "error")
+
+    with_page(step, width=200, settings=Settings(columns=("number", "latency_ns", "error")))

@@ -3,13 +3,56 @@
 from __future__ import annotations
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from kdissect import read
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
-from tests.tui.pages.test_exchanges import ERRORS, search, with_page
+from tests.tui.pages.test_exchanges import ERRORS, with_page
 from tests.tui.snapshots import press, shown_after
+
+
+async def search(pilot: Pilot[None], text: str) -> str:
+    """Search for a text; gives what then stands on the screen."""
+    await press(pilot, "ctrl+f")
+    pilot.app.screen.query_one(Input).value = text
+    return await shown_after(pilot, "enter")
+
+
+def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        # The software's name stands in no text of the list.
+        here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
+        text = await search(pilot, "apache-kafka-JAVA")
+        assert page.chosen_number == here[0]
+        assert 'clientSoftwareName: "apache-kafka-java"' in text
+        assert page.query_one(BytesPane).range == (17, 35)
+        for number in here[1:4]:
+            await press(pilot, "n")
+            assert page.chosen_number == number
+        await press(pilot, "N")
+        assert page.chosen_number == here[2]
+        await press(pilot, "G", "n")
+        assert page.chosen_number == here[0]
+        await press(pilot, "N")
+        assert page.chosen_number == here[-1]
+        await search(pilot, "61 70 61 63 68 65")
+        assert page.chosen_number == here[-1]
+        assert "not a regular expression" in await search(pilot, "/(/")
+
+    with_page(step)
+
+
+def test_searching_without_anything_to_search_for_asks() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "n")
+        assert app.screen is not page
+        await press(pilot, "escape", "j")
+        assert page.chosen_number == 2
+
+    with_page(step)
 
 
 def test_a_name_of_the_tree_is_found_and_its_line_is_shown() -> None:

@@ -1,0 +1,68 @@
+"""Jumps in the list of exchanges: to errors, along a connection, and the way back from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kdissect.tui.lists.exchanges import Exchanges
+from kdissect.tui.pages.split import SplitPage
+from kdissect.tui.trail import Trail
+
+
+class Jumps:
+    """The jumps of a page.
+
+    :param uncover: sees that the list has the exchange at a place of the index.
+    """
+
+    def __init__(self, page: SplitPage, rows: Exchanges, uncover: Callable[[int], None]) -> None:
+        self._page, self._rows, self._uncover = page, rows, uncover
+        self._trail = Trail()
+        """Where jumps led away from."""
+        self._wanted_error: int | None = None
+        """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
+
+    def to(self, row: int) -> None:
+        """Go to a row; a key leads back."""
+        here = self._page.chosen_place()
+        if here is not None and row != self._page.list_pane.cursor:
+            self._trail.leave(here)
+        self._page.list_pane.go_to(row)
+
+    def to_bad(self, step: int) -> None:
+        """To the next exchange with an error or a fault (1), or the one before (-1)."""
+        row = self._rows.next_bad(self._page.list_pane.cursor, step)
+        if row is None:
+            where = "after this" if step > 0 else "before this"
+            self._page.say(f"no exchange with an error or fault {where}")
+        else:
+            self._wanted_error = self._page.kdissect.index.value("number", self._rows.place(row))
+            self.to(row)
+
+    def led_to_error(self, number: int) -> bool:
+        """Whether a jump to an error led to the exchange that is shown now. That is true only once."""
+        wanted, self._wanted_error = self._wanted_error, None
+        return number == wanted
+
+    def to_same_connection(self, step: int) -> None:
+        """To the next exchange of the same connection (1), or the one before (-1)."""
+        row = self._rows.next_of_connection(self._page.list_pane.cursor, step)
+        if row is not None:
+            self.to(row)
+        elif len(self._rows):
+            where = "after" if step > 0 else "before"
+            self._page.say(f"no exchange of this connection {where} this one is in the list")
+
+    def back_or_forward(self, here: int, step: int) -> None:
+        """Go back to where the last jump led away from (-1), or forward again (1).
+
+        :param here: the place in the index of the exchange under the cursor.
+        """
+        place = self._trail.back(here) if step < 0 else self._trail.forward(here)
+        if place is None:
+            self._page.say(f"there is no jump to go {'back' if step < 0 else 'forward'} to")
+            return
+        self._uncover(place)
+        row = self._rows.row_of(place)
+        if row is not None:
+            self._page.list_pane.go_to(row)
