@@ -25,10 +25,13 @@ ROWS = [
 ]
 
 
-def heat_of(count: int = 5) -> Heat:
-    """Of the first rows."""
+def heat_of(count: int = 5, packets_ns: tuple[int, int] = (0, 10 * SECOND)) -> Heat:
+    """Of the first rows.
+
+    :param packets_ns: the times of the first packet and of the last.
+    """
     index = index_with(ROWS, ["Fetch", "Produce"])
-    index.first_ns, index.last_ns = 0, 10 * SECOND
+    index.first_ns, index.last_ns = packets_ns
     heat = Heat(str)
     heat.show(index, index.order()[:count], "all")
     return heat
@@ -86,10 +89,7 @@ def test_the_cells_are_all_exchanges_each_once() -> None:
 
 
 def test_what_began_before_the_first_packet_or_after_the_last_has_a_cell() -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
-    index.first_ns, index.last_ns = 4 * SECOND, 6 * SECOND
-    heat = Heat(str)
-    heat.show(index, index.order()[:5], "all")
+    heat = heat_of(packets_ns=(4 * SECOND, 6 * SECOND))
     cells = [heat.cell(row, at, 10) for row in range(len(heat)) for at in range(10)]
     assert sum(cell.exchanges for cell in cells) == 5
 
