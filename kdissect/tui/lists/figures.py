@@ -14,7 +14,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, size
 from kdissect.present.sanitise import sanitise, width
 from kdissect.tui.lists.layout import Turned, Want, evenly, granted, turned
-from kdissect.tui.widgets.table import Heading
+from kdissect.tui.widgets.table import WRONG_TONES, Heading
 
 MEASURED = 300
 """Rows whose cells say how wide columns are; a wider cell further below is cut."""
@@ -57,10 +57,6 @@ class FigureColumn(NamedTuple):
     """Whether nothing stands in it as a rule: then it is left out, whatever its rank."""
 
 
-_WRONG = ("table--error", "table--warning")
-"""Tones of rows in which something is wrong."""
-
-
 class Figures:
     """The rows, in an order.
 
@@ -81,7 +77,7 @@ class Figures:
         self.sorted_by: str | None = None
         """The title of a column; None for the order in which the rows came."""
         self.descending = False
-        self.only = ""
+        self.only_text = ""
         """Only rows with this text in some column are shown; all if it is empty."""
         self.only_trouble = False
         """Only rows that have a colour because something is wrong are shown."""
@@ -114,11 +110,11 @@ class Figures:
 
     def _arrange(self) -> None:
         rows = self._as_they_came
-        if self.only:
-            wanted = self.only.casefold()
+        if self.only_text:
+            wanted = self.only_text.casefold()
             rows = [row for row in rows if self._has(row, wanted)]
         if self.only_trouble:
-            rows = [row for row in rows if self._tone is not None and self._tone(row) in _WRONG]
+            rows = [row for row in rows if self._tone is not None and self._tone(row) in WRONG_TONES]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
         if column is not None and column.sort is not None:
             key = column.sort
@@ -179,7 +175,7 @@ class Figures:
 
         :param only_trouble: whether to show only rows with errors, or with what else has a colour.
         """
-        self.only, self.only_trouble = text, only_trouble
+        self.only_text, self.only_trouble = text, only_trouble
         self._arrange()
 
     @property
@@ -190,14 +186,14 @@ class Figures:
     @property
     def is_narrow(self) -> bool:
         """Whether only some rows are shown."""
-        return bool(self.only) or self.only_trouble
+        return bool(self.only_text) or self.only_trouble
 
     @property
     def narrowed(self) -> str:
         """Which rows are shown, where they are not all."""
         if not self.is_narrow:
             return ""
-        kinds = [f"with {self.only}"] if self.only else []
+        kinds = [f"with {self.only_text}"] if self.only_text else []
         kinds += ["with trouble"] if self.only_trouble else []
         return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 

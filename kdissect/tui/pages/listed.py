@@ -205,13 +205,14 @@ class OrderedScreen(PanesScreen):
 
         note = "" if self.rows.only_trouble else "nothing: all rows again"
         self.app.push_screen(
-            Ask("Only rows with", "a part of any column", self.rows.only, may_be_empty=True, note=note), given
+            Ask("Only rows with", "a part of any column", self.rows.only_text, may_be_empty=True, note=note),
+            given,
         )
 
     def action_trouble(self) -> None:
         """Show only rows in which something is wrong, or all again."""
         if self.rows.marks_trouble:
-            self._narrow(self.rows.only, not self.rows.only_trouble)
+            self._narrow(self.rows.only_text, not self.rows.only_trouble)
         else:
             self.say("no row of this list is marked as trouble")
 

@@ -33,6 +33,8 @@ STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
 RIGHT = 3
 """The number of the right button of the mouse."""
+WRONG_TONES = ("table--error", "table--warning")
+"""The component classes of rows in which something is wrong."""
 _NOTHING_LINE = 2
 """From where on it is said that there is no row."""
 
@@ -325,7 +327,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         if tone is None:
             return style
         if self.app.no_color:  # every colour would be a grey, that of an error a dark one
-            is_bad = tone in ("table--error", "table--warning")
+            is_bad = tone in WRONG_TONES
             by_rule = not is_bad and tone != "table--dim"
             return style + Style(bold=is_bad, dim=tone == "table--dim", underline=by_rule)
         return legible(style + Style(color=self.get_component_rich_style(tone).color))

@@ -287,10 +287,10 @@ def test_another_table_shows_all_its_rows_and_escape_first_shows_all_of_this() -
             assert page.list_pane.has_focus
             await press(pilot, "escape")
             assert page.list_pane.has_focus
-            assert page.rows.only == ""
+            assert page.rows.only_text == ""
             await press(pilot, "F")
             pilot.app.screen.query_one(Input).value = "zzz"
             await press(pilot, "enter", "shift+tab", "down")
-            assert page.rows.only == ""
+            assert page.rows.only_text == ""
 
     asyncio.run(run())

@@ -18,7 +18,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.table import WRONG_TONES, VirtualTable
 from tests.amount import some
 from tests.cli.run import CAPTURES, run_with
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
@@ -369,7 +369,7 @@ def test_a_legend_is_said_of_columns_that_are_shown_only() -> None:
     assert "waited: " in text
 
 
-@pytest.mark.parametrize("style", ["table--error", "table--warning"])
+@pytest.mark.parametrize("style", WRONG_TONES)
 def test_without_colours_what_is_wrong_is_bold(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -475,7 +475,7 @@ def test_only_rows_with_trouble_are_shown_until_the_key_comes_again() -> None:
             page = pilot.app.screen
             assert isinstance(page, StatisticsPage)
             rows = page.rows
-            wrong = [at for at in range(len(rows)) if rows.tone(at) in ("table--error", "table--warning")]
+            wrong = [at for at in range(len(rows)) if rows.tone(at) in WRONG_TONES]
             every = len(rows)
             text = await shown_after(pilot, "!")
             assert len(rows) == len(wrong)
