@@ -302,7 +302,7 @@ class Page(Screen[None]):
         out.append(Item(plural(len(index), "exchange"), status.COUNT))
         if self.shown() != len(index):
             out.append(Item(f"{self.shown():,} shown", status.SHOWN, "bold"))
-            out.append(Item(share_of(self.shown(), len(index)), status.RATE))
+            out.append(Item(share_of(self.shown(), len(index)), status.SHARE))
         out += status.error_items(index.graded, self.alarm)
         faults = index.fault_count()
         out.append(Item(f"! {plural(faults, 'fault')}", status.FAULTS, self.alarm if faults else ""))

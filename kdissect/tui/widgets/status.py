@@ -14,7 +14,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
-ORDER, WORK, OF_THEM, MEDIAN, PACKETS, RATE, NOTE, ROUTINES = range(10, 18)
+ORDER, WORK, OF_THEM, MEDIAN, PACKETS, SHARE, RATE, NOTE, ROUTINES = range(10, 19)
 """How important what is told is, beginning with what goes last."""
 
 
