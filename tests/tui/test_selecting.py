@@ -14,7 +14,7 @@ from kdissect.filter.resolve import field_named
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
-from kdissect.tui.lists.exchanges import COLUMNS
+from kdissect.tui.lists.exchange_columns import COLUMNS
 from kdissect.tui.selecting import (
     OF_RECORDS,
     field_of_line,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +12,15 @@ from kdissect.feed.coloring import Coloring
 from kdissect.feed.field_values import FieldValues
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import (
-    FIRST,
-    HAS_CORRELATION,
-    HAS_LATENCY,
     HAS_REQUEST,
     HAS_RESPONSE,
-    HAS_TAKEN,
     HAS_VERSION,
     IS_CUT,
     grade_of,
 )
-from kdissect.present.form import Clock, duration, plural, seconds, size
-from kdissect.present.sanitise import sanitise
-from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
-from kdissect.settings.coloring import ColoringRule
+from kdissect.present.form import Clock, seconds
+from kdissect.protocol.errors import FATAL, RETRIABLE
+from kdissect.tui.lists.exchange_columns import COLUMNS, ExchangeTexts, ListColumn
 from kdissect.tui.lists.field_columns import MOST_CELLS, FieldColumns
 from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken, turned
 from kdissect.tui.marks import Marks
@@ -34,38 +28,12 @@ from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"
 """Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
-SLOW_SIGN = "◷"
 _LEAST_TEXT = 12
 """Cells that a text keeps, if it needs them."""
 _UP, _DOWN = "▴", "▾"
 
-Cell = Callable[["Exchanges", int, int], str]
-"""The text of an exchange in a column, by its place in the index and its flags."""
-
-
 _Layout = tuple[Sequence[str], Sequence[Heading]]
 """Columns and their heads."""
-
-
-class ListColumn(NamedTuple):
-    """A column of the list."""
-
-    heading: Heading
-    """Its width is the most cells that it takes; 0 for what the others leave."""
-    cell: Cell
-    sort: str | None = None
-    """The column of the index that orders the list; None where none does."""
-    is_text: bool = False
-    """Whether it can be narrower than what stands in it."""
-    is_fixed: bool = False
-    """Whether it always takes its cells."""
-    alone: str = ""
-    """Its name where it stands beside all others, if the head is not its own."""
-
-    @property
-    def name(self) -> str:
-        """What tells it from the others."""
-        return self.alone or self.heading.title
 
 
 def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
@@ -97,6 +65,7 @@ class Exchanges:
         self.index = index
         self.view: Places = index.view()
         self.clock = Clock()
+        self.texts = ExchangeTexts(index, self.clock, marks, coloring)
         self.fields = FieldColumns(values)
         """Those of the columns that show fields of messages."""
         self.choose(chosen)
@@ -113,11 +82,6 @@ class Exchanges:
         """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
         self._hint = ""
         """What is said of columns without room."""
-        self._marks = marks if marks is not None else Marks()
-        self._coloring = coloring
-        self.slow = np.zeros(0, np.int64)
-        """By the number of an API's name: what an exchange takes no longer unless it is slow
-        (:func:`kdissect.feed.columns.limits_of`)."""
 
     # -- which --------------------------------------------------------------------------------------
 
@@ -169,8 +133,8 @@ class Exchanges:
         return COLUMNS[name] if name in COLUMNS else self._field_column(name)
 
     def _field_column(self, name: str) -> ListColumn:
-        def cell(rows: Exchanges, place: int, _: int) -> str:
-            return rows.fields.text(name, place)
+        def cell(_: ExchangeTexts, place: int, flags: int) -> str:
+            return self.fields.text(name, place)
 
         found = self.fields.shown[name]
         return ListColumn(Heading(found.title, MOST_CELLS, found.is_number), cell, is_text=True, alone=name)
@@ -286,39 +250,28 @@ class Exchanges:
     def key(self, row: int) -> Hashable:
         place = self.place(row)
         before = self.view[row - 1] if row and self.clock.letter == "d" else 0
-        looks = self._sign(place), self._is_slow(place), self._rule(place)
+        looks = self.texts.sign(place), self.texts.is_slow(place), self.texts.rule(place)
         return place, int(before), looks, self.fields.texts(place), self._layouts
 
     def tone(self, row: int) -> str | None:
         place, index = self.place(row), self.index
-        rule = self._rule(place)
+        rule = self.texts.rule(place)
         if rule is not None:
             return f"table--{rule.color}"
         flags = index.value("flags", place)
         grade = grade_of(flags)
         if grade == FATAL or index.value("faults", place):
             return "table--error"
-        if grade == RETRIABLE or flags & IS_CUT or self._is_slow(place):
+        if grade == RETRIABLE or flags & IS_CUT or self.texts.is_slow(place):
             return "table--warning"
         return None if flags & HAS_REQUEST and flags & HAS_RESPONSE else "table--dim"
-
-    def _rule(self, place: int) -> ColoringRule | None:
-        """The coloring rule that an exchange matches."""
-        return None if self._coloring is None else self._coloring.rule_of(place)
-
-    def _is_slow(self, place: int) -> bool:
-        """Whether it took longer than nearly all others of its API."""
-        index, api = self.index, self.index.value("api", place)
-        if not index.value("flags", place) & HAS_TAKEN or api >= len(self.slow):
-            return False
-        return index.value("taken_ns", place) > int(self.slow[api])
 
     def cells(self, row: int, width: int) -> Sequence[str]:
         place = self.place(row)
         flags = self.index.value("flags", place)
-        self._row = row
+        self.texts.above = self.place(row - 1) if row else None
         names = self.names(width)
-        out = [self.column(name).cell(self, place, flags) for name in names]
+        out = [self.column(name).cell(self.texts, place, flags) for name in names]
         if "what" in names and flags & HAS_VERSION:
             at = names.index("what")
             room = self.headings(width)[at].width
@@ -327,135 +280,6 @@ class Exchanges:
                 out[at] = shortened(name, f" {version}", room)
         return out
 
-    def _sign(self, place: int) -> str:
-        return self._marks.sign(self.index.value("number", place))
-
-    # -- cells --------------------------------------------------------------------------------------
-
-    def _mark(self, place: int, flags: int) -> str:
-        return (self._state(place, flags) or " ") + self._sign(place)
-
-    def _state(self, place: int, flags: int) -> str:
-        index = self.index
-        grade = grade_of(flags)
-        if grade in (FATAL, RETRIABLE):
-            return SIGNS[grade]
-        if index.value("faults", place):
-            return "!"
-        if flags & IS_CUT:
-            return "◐"
-        if not (flags & HAS_REQUEST and flags & HAS_RESPONSE):
-            return "…" if index.text("missing", place) == "waiting" else "∅"
-        if self._is_slow(place):
-            return SLOW_SIGN
-        return SIGNS[ROUTINE] if grade else ""
-
-    def _time(self, place: int, flags: int) -> str:
-        ns = self.index.value("time_ns", place)
-        if self.clock.letter == "d":  # since the row above, which may not have been drawn
-            above = self.index.value("time_ns", self.place(self._row - 1)) if self._row else ns
-            return seconds(ns - above)[:-3]
-        if self.clock.first_ns is None:
-            self.clock.first_ns = self.index.first_ns
-        return self.clock.text(ns)
-
-    def _who(self, place: int, flags: int) -> str:
-        return self.index.text("client_id", place) or self.index.text("client", place)
-
-    def _api(self, place: int, flags: int) -> str:
-        api = self.index.text("api", place) or "?"
-        return f"{api} v{self.index.value('api_version', place)}" if flags & HAS_VERSION else api
-
-    def _latency(self, place: int, flags: int) -> str:
-        return duration(self.index.value("latency_ns", place)) if flags & HAS_LATENCY else ""
-
-    def _behind(self, place: int, flags: int) -> str:
-        behind = self.index.value("behind_ns", place)
-        return duration(behind) if behind > 0 else ""
-
-    def _rule_name(self, place: int, flags: int) -> str:
-        rule = self._rule(place)
-        return "" if rule is None else sanitise(rule.name)
-
-    def _sizes(self, place: int, flags: int) -> str:
-        sides = (self.index.value(name, place) for name in ("request_size", "response_size"))
-        return " → ".join("·" if count < 0 else size(count) for count in sides)
-
-    def _info(self, place: int, flags: int) -> str:
-        index = self.index
-        parts = []
-        if error := index.text("error", place):
-            parts.append(graded(error, grade_of(flags, FIRST), grade_of(flags)))
-        if missing := index.text("missing", place):
-            side = "request" if not flags & HAS_REQUEST else "response"
-            whole = flags & HAS_REQUEST and flags & HAS_RESPONSE
-            parts.append(f"[{'cut' if whole else 'no'} {side}: {missing}]")
-        if faults := index.value("faults", place):
-            parts.append(f"[{plural(faults, 'fault')}]")
-        if topics := index.text("topics", place):
-            parts.append(topics)
-        return " ".join(parts)
-
-
-def _text(title: str, name: str, most: int) -> ListColumn:
-    def cell(rows: Exchanges, place: int, _: int) -> str:
-        return rows.index.text(name, place)
-
-    return ListColumn(Heading(title, most, is_name=name in _NAMES), cell, name, is_text=True)
-
-
-def _number(title: str, name: str, least: int | None = None, flag: int = 0) -> ListColumn:
-    """A column of numbers; nothing stands for those below ``least``, and in rows without the flag."""
-
-    def cell(rows: Exchanges, place: int, flags: int) -> str:
-        value = rows.index.value(name, place)
-        return "" if flags & flag != flag or (least is not None and value < least) else str(value)
-
-    return ListColumn(Heading(title, _MOST_DIGITS, True), cell, name)
-
-
-def _size(title: str, name: str) -> ListColumn:
-    def cell(rows: Exchanges, place: int, _: int) -> str:
-        value = rows.index.value(name, place)
-        return "" if value < 0 else size(value)
-
-    return ListColumn(Heading(title, _MOST_SIZE, True), cell, name)
-
-
-_NAMES = ("client_id", "client", "broker")
-_MOST_DIGITS, _MOST_SIZE, _MOST_TIME = 11, 10, 27
-_MOST_ID, _MOST_ADDRESS, _MOST_API = 28, 47, 34
-_MOST_RULE = 16
-
-COLUMNS: Mapping[str, ListColumn] = {
-    "mark": ListColumn(Heading("", 2), Exchanges._mark, is_fixed=True),
-    "number": _number("No.", "number"),
-    "request_time_ns": ListColumn(Heading("Time", _MOST_TIME, True), Exchanges._time, "time_ns"),
-    "connection": _number("Conn", "connection"),
-    "who": ListColumn(Heading("Client", _MOST_ID, is_name=True), Exchanges._who, "client_id", is_text=True),
-    "client_id": _text("Client id", "client_id", _MOST_ID),
-    "client": _text("Address", "client", _MOST_ADDRESS),
-    "broker": _text("Broker", "broker", _MOST_ADDRESS),
-    "what": ListColumn(Heading("API", _MOST_API), Exchanges._api, "api", is_text=True),
-    "api": _text("API", "api", _MOST_API)._replace(alone="API alone"),
-    "api_version": _number("Version", "api_version", flag=HAS_VERSION),
-    "correlation_id": _number("Corr", "correlation_id", flag=HAS_CORRELATION),
-    "latency_ns": ListColumn(Heading("Latency", 8, True), Exchanges._latency, "latency_ns", is_fixed=True),
-    "behind_ns": ListColumn(Heading("Behind", 8, True), Exchanges._behind, "behind_ns", is_fixed=True),
-    "request_size": _size("Request", "request_size"),
-    "response_size": _size("Response", "response_size"),
-    "sizes": ListColumn(Heading("Bytes", 2 * _MOST_SIZE + 3), Exchanges._sizes, "response_size"),
-    "request_packet": _number("Packet", "request_packet", 1)._replace(alone="Asked in"),
-    "response_packet": _number("Packet", "response_packet", 1)._replace(alone="Answered in"),
-    "missing": _text("Missing", "missing", 20),
-    "error": _text("Error", "error", 40),
-    "topics": _text("Topics", "topics", 60),
-    "faults": _number("Faults", "faults", 1),
-    "coloring_rule": ListColumn(Heading("Rule", _MOST_RULE), Exchanges._rule_name, is_fixed=True),
-    "info": ListColumn(Heading("Info", 0), Exchanges._info, "error", is_text=True),
-}
-"""Columns of an exchange that the list can show, by their names; ``mark``, ``who``, ``what``, ``sizes`` and
-``info`` say in one what stands in several."""
 
 _ORDER = (
     *("mark", "number", "request_time_ns", "connection", "who", "client", "broker", "what"),
@@ -485,20 +309,3 @@ _WANTS = (
 API does not take the room of the client from all rows."""
 _BEFORE_FIELDS = 6
 """After so many of these wants, fields that were chosen have all their cells."""
-
-SORTS = {
-    "number": "No.",
-    "time_ns": "Time",
-    "latency_ns": "Latency",
-    "response_size": "Response",
-    "request_size": "Request",
-    "api": "API",
-    "client_id": "Client",
-    "broker": "Broker",
-    "error": "Error",
-}
-"""Columns of the index that the list can be ordered by, in the order in which the key goes through them."""
-
-SORT_TITLES = {each.sort: each.heading.title for each in COLUMNS.values() if each.sort} | SORTS
-LARGEST_FIRST = ("latency_ns", "behind_ns", "response_size", "request_size", "faults")
-"""Those by which the largest stand first."""

@@ -27,7 +27,8 @@ from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
-from kdissect.tui.lists.exchanges import SORT_TITLES, TIMES, Exchanges
+from kdissect.tui.lists.exchange_columns import SORT_TITLES
+from kdissect.tui.lists.exchanges import TIMES, Exchanges
 from kdissect.tui.pages.coloring import choose_color
 from kdissect.tui.pages.field_columns import ColumnChoice
 from kdissect.tui.pages.finder import SearchedPage
@@ -199,7 +200,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             app.call_from_thread(self._summary_came, summary, slow, bad)
 
     def _summary_came(self, summary: Summary, slow: NDArray[np.int64], bad: tuple[int, ...]) -> None:
-        self.summary, self.rows.slow = summary, slow
+        self.summary, self.rows.texts.slow = summary, slow
         if self.bad_marks.show(bad):
             self.list_pane.vertical_scrollbar.refresh()
         self.list_pane.rows_changed()  # which draws it only if another row on the screen is slow

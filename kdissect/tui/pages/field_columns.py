@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.list_columns import listed
-from kdissect.tui.lists.exchanges import COLUMNS, Exchanges
+from kdissect.tui.lists.exchange_columns import COLUMNS
+from kdissect.tui.lists.exchanges import Exchanges
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.widgets.dialogs import Pick
 

@@ -10,7 +10,8 @@ import time
 
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
-from kdissect.tui.lists.exchanges import LARGEST_FIRST, SORT_TITLES, SORTS, Exchanges
+from kdissect.tui.lists.exchange_columns import LARGEST_FIRST, SORT_TITLES, SORTS
+from kdissect.tui.lists.exchanges import Exchanges
 
 SHARE = 0.1
 USUAL = ("number", False)

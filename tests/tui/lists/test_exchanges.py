@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from kdissect.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_TAKEN, HAS_VERSION
-from kdissect.tui.lists.exchanges import COLUMNS, SLOW_SIGN, Exchanges
+from kdissect.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_VERSION
+from kdissect.tui.lists.exchanges import Exchanges
 from tests.feed.feeds import index_with
 
 LONG = "ConsumerGroupHeartbeat"
@@ -139,17 +138,3 @@ def test_the_column_that_orders_the_list_is_marked(order: tuple[str, bool], titl
     assert title in [heading.title for heading in rows.headings(200)]
     rows.sorted_by = None
     assert not any(set("▴▾") & set(heading.title) for heading in rows.headings(200))
-
-
-def test_a_slow_row_has_a_sign_beside_its_colour() -> None:
-    flags = HAS_REQUEST | HAS_RESPONSE | HAS_TAKEN
-    index = index_with([{"api": 1, "flags": flags, "taken_ns": taken} for taken in (5, 50)], ["Fetch"])
-    rows = Exchanges(index)
-    rows.slow = np.array([0, 10], np.int64)
-    assert [rows.cells(row, 80)[0] for row in (0, 1)] == [" ", SLOW_SIGN]
-    assert [rows.tone(row) for row in (0, 1)] == [None, "table--warning"]
-
-
-def test_no_two_columns_have_the_same_name() -> None:
-    names = [column.name for column in COLUMNS.values()]
-    assert len(set(names)) == len(names)

@@ -13,7 +13,7 @@ from kdissect import read
 from kdissect.analysis.waits import split
 from kdissect.feed.batches import Ended
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.exchanges import SLOW_SIGN
+from kdissect.tui.lists.exchange_columns import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES

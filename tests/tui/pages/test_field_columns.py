@@ -18,7 +18,7 @@ from kdissect.present.secret_names import REDACTED
 from kdissect.settings.screens import Settings
 from kdissect.settings.session import LastSession
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.exchanges import COLUMNS
+from kdissect.tui.lists.exchange_columns import COLUMNS
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.present.captures import SECRET, secret_talks, write_capture
 from tests.tui.pages.test_exchanges import ERRORS, with_page
