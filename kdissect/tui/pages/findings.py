@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
-from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
 from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
-from kdissect.feed.index import Places
 from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
-from kdissect.feed.summary import OverTime, over_same_time, over_time
 from kdissect.insight.finding import Finding
 from kdissect.present.findings import FINDINGS as TABLE
 from kdissect.present.form import plural
@@ -32,8 +28,8 @@ from kdissect.tui.host import OF_FILES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
+from kdissect.tui.pages.figures_over_time import FiguresOverTime
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, Saved
-from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets import status
@@ -117,11 +113,7 @@ class FindingsPage(StatisticsPage):
     def __init__(self) -> None:
         self._of: object = None
         """What the text is about."""
-        self._drawing = Sparing()
-        self._drawn: tuple[tuple[int, int], tuple[str, int] | None] = (-1, -1), None
-        """Of how many exchanges the time line was made, and in how many columns; and with which filter."""
-        self._made = -1, -1
-        """Of how many exchanges the figures of all were made that are drawn, and in how many columns."""
+        self._over_time = FiguresOverTime(self, self._over_time_came)
         self._waits: Timer | None = None
         """Runs while the process that judges is not started yet."""
         self._may_judge = False
@@ -196,7 +188,7 @@ class FindingsPage(StatisticsPage):
     def index_grew(self) -> None:
         super().index_grew()
         self.time_line.say_without_any(self._without_any())
-        self._draw_time()
+        self._over_time.make()
         if not len(self.rows):
             self.cursor_moved()  # what is said of it changes when all is read
 
@@ -206,49 +198,18 @@ class FindingsPage(StatisticsPage):
 
     def filter_went_on(self, found: bool) -> None:
         super().filter_went_on(found)
-        self._draw_time()  # the last time, too, where it is not sparing
+        self._over_time.make()  # the last time, too, where it is not sparing
 
     # -- the time line -----------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height >= HIGH, "-high")
         self.set_class(self.app.size.height >= HIGHEST, "-highest")
-        self.call_after_refresh(self._draw_time)
+        self.call_after_refresh(self._over_time.make)
 
-    def _draw_time(self) -> None:
-        """Make the figures over time anew, where there are more, as often as they take little of the time."""
-        index, shown = self.kdissect.index, self.kdissect.shown
-        filtered = (shown.text, shown.version) if self._is_filtered else None
-        wanted = (len(index), self.time_line.spans), filtered
-        (_, spans), before = self._drawn
-        is_other = wanted[0][1] != spans or (filtered or ("",))[0] != (before or ("",))[0]
-        is_whole = self.kdissect.ended is not None and shown.progress is None
-        if wanted != self._drawn and (is_whole or is_other or self._drawing.is_due):
-            self._drawn = wanted
-            whole = self.time_line.over_time if wanted[0] == self._made else None
-            self._make_time(wanted[0], whole, None if filtered is None else shown.places)
-
-    @property
-    def _is_filtered(self) -> bool:
-        """Whether a filter is on that is more than a range of time, which the axis has."""
-        return self.kdissect.shown.is_filtered and bool(self.kdissect.shown.written)
-
-    @work(thread=True, exclusive=True, group="time")
-    def _make_time(self, of: tuple[int, int], whole: OverTime | None, places: Places | None) -> None:
-        """Make the figures of all, unless they are there, and of those that the filter shows."""
-        began = time.monotonic()
-        index = self.kdissect.index
-        found = over_time(index, of[1]) if whole is None else whole
-        some = None if places is None or found is None else over_same_time(index, places, found)
-        self._drawing.done(began)
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._time_made, of, found, some)
-
-    def _time_made(self, of: tuple[int, int], found: OverTime | None, some: OverTime | None) -> None:
-        self._made = of
-        self.time_line.show(found, self.time_line.marks, some)
+    def _over_time_came(self, has_any: bool) -> None:
         self._point()
-        if found is not None and self._waits is not None:
+        if has_any and self._waits is not None:
             self.call_after_refresh(self._begin_to_judge)
 
     def chosen_time(self) -> int | None:

@@ -65,46 +65,6 @@ def test_filtering_by_the_api_of_the_row_and_the_way_back() -> None:
     with_page(step)
 
 
-def test_a_row_filters_before_its_panes_are_there() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        page.resting.decode = lambda *_: None  # type: ignore[method-assign]
-        await pilot.press("j", "j", "j", "=")
-        await pilot.pause()
-        assert app.shown.text == "api == CreateTopics"
-
-    with_page(step)
-
-
-def test_filtering_by_the_column_under_the_cursor() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        await press(pilot, "e", *["right"] * 8, "=")
-        assert app.shown.text == "error == INVALID_TOPIC_EXCEPTION"
-        await press(pilot, *["left"] * 4, "&")
-        assert app.shown.text == '(error == INVALID_TOPIC_EXCEPTION) and client_id == "errors"'
-        assert listed(page) == numbers(error="INVALID_TOPIC_EXCEPTION", client_id="errors")
-        await press(pilot, *["left"] * 9, "|")
-        assert page.list_pane.column is None
-        assert app.shown.text.endswith(" or api == CreateTopics")
-        assert listed(page) == numbers(api="CreateTopics")
-
-    with_page(step)
-
-
-def test_filtering_by_the_field_of_the_tree() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        page.go_to(next(e.number for e in read(ERRORS) if e.api == "Produce") - 1)
-        await press(pilot, "enter")
-        tree = page.panes.tree_pane
-        while "acks" not in str(tree.cursor_node and tree.cursor_node.label):
-            await press(pilot, "down")
-        await press(pilot, "=")
-        assert app.shown.text.startswith("produce.request.acks == ")
-        assert set(listed(page)) <= set(numbers(api="Produce"))
-        assert listed(page)
-
-    with_page(step)
-
-
 def test_a_filter_by_connection_is_a_filter_like_others() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         text = await shown_after(pilot, "j", "j", "j", "f")
