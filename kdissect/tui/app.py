@@ -71,7 +71,7 @@ FIRST_PAGE_SECONDS = 1.5
 _ELSEWHERE = ("findings", "statistics", "grouped", "story", "ladder", "panes", *PAGES)
 """Places whose keys are known everywhere: where one does not work, a line says so."""
 REST_SECONDS = 0.2
-"""How long no key must come before memory is tidied up, which takes as long as a frame or some."""
+"""After so long without a key, memory is tidied up. That takes as long as one frame or a few."""
 
 
 class Kdissect(Host):
@@ -248,8 +248,8 @@ class Kdissect(Host):
         if time.monotonic() < self._touched_at + REST_SECONDS:
             self._tidy_at_rest()
         elif look_at_all() and self.screen_stack and self._here() is not None:
-            # What outlived it are lines of screens, which stay: each look would take longer than the last.
-            # What belongs to a dialog goes with it.
+            # The objects that are left are lines of screens. They stay, and each look would take longer than
+            # the last. The objects of a dialog go with it.
             keep_what_there_is()
 
     def _await_first(self) -> None:
@@ -330,7 +330,7 @@ class Kdissect(Host):
         """Show a screen to which something on this one led; gives whether it is another.
 
         :param filters: how deep the filter was before.
-        :param order: of the list of exchanges, to which the way back leads.
+        :param order: that of the list of exchanges; the way back restores it.
         """
         here = self._here()
         if here is None or here == name:
@@ -502,7 +502,7 @@ class Kdissect(Host):
         return tuple(STATISTICS) if self.pages else ()
 
     def show_table(self, name: str) -> None:
-        """Where another screen than that of facts shows it, that screen."""
+        """The screen that shows it, if that is not the screen of facts."""
         pages = ((key, each) for key, each in self.pages.items() if isinstance(each, StatisticsPage))
         facts = self.pages["facts"]
         page = next((key for key, each in pages if each is not facts and name in each.names), "facts")

@@ -22,8 +22,8 @@ from kdissect.protocol.topics import partition_of
 from kdissect.tui.selecting import filter_of_line
 
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Kafka's ``Topic.validate``. What is captured may be anything, and a command is pasted into a shell, where
-escape codes and line feeds do harm whatever is quoted."""
+"""Kafka's ``Topic.validate``. A captured name may be anything, and users paste a command into a shell. There
+escape codes and line feeds do harm even between quotes."""
 
 
 def kcat_command(exchange: Exchange, spots: Sequence[TreeSpot]) -> str | None:
@@ -62,7 +62,7 @@ def _value(nodes: Sequence[Node], name: str) -> int | None:
 
 
 def _offset(nodes: Sequence[Node]) -> int | None:
-    """The offset of the record, else of the batch, that a line of a fetched record set is in."""
+    """The offset of the record around a line of a fetched record set, or else that of the batch."""
     base = _value(nodes, "baseOffset")
     return None if base is None else base + (_value(nodes, "offsetDelta") or 0)
 

@@ -24,7 +24,7 @@ class QuietApp(App[None]):
     """An application that tells no values where it fails, and that Ctrl-C ends."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before all others, for it is to work in dialogs too.
+        # Before all others, because it must work in dialogs too.
         Binding("ctrl+c", "copy_or_interrupt", show=False, priority=True, system=True)
     ]
     _copied: Input | None = None

@@ -3,11 +3,11 @@
 :class:`~kdissect.tui.app.Kdissect` is the one application. Screens and widgets know it as a :class:`Host`, so
 that they need not import what imports them.
 
-There are two kinds of steps on the way through the screens. A *turn* goes to a screen by its number or name:
-back from there is the screen before, under whatever filter is set now. A *jump* follows something: a row's
-exchanges, a record's exchange, the ladder of an exchange. Back from there is the screen before with its
-filter and its exchange. Turning to a screen that is on the way already goes back to it, so that turning here
-and there makes no long way.
+There are two kinds of steps on the way through the screens. A *turn* goes to a screen by its number or name.
+The way back leads to the screen before, and the filter stays as it is then. A *jump* follows something: a
+row's exchanges, a record's exchange, the ladder of an exchange. The way back leads to the screen before with
+its filter and its exchange. Turning to a screen that is on the way already goes back to it, so that turning
+here and there makes no long way.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ _STOPPED = "file", "unreadable"
 
 
 OF_FILES = "not-a-capture", "unreadable"
-"""Kinds of faults because of which nothing at all is read of a file."""
+"""Faults of these kinds leave a file unread."""
 
 
 def _told(found: CountedFault) -> str:
@@ -167,7 +167,7 @@ class Host(QuietApp):
         self.settings, self.options, self.remembered = settings, options, remembered
         """Of these ``remembered`` are the filters that were used or saved."""
         self.columns = settings.columns or settings.before.columns
-        """Those of the list of exchanges; none for as many as there is room for."""
+        """Those of the list of exchanges. Without any, it has as many as there is room for."""
         self.marks = Marks()
         self.way = WayBack()
         self.index = Index()
@@ -175,7 +175,8 @@ class Host(QuietApp):
         self._saved = 0
         """How many exchanges were saved with their packets."""
         self.is_asking = False
-        """Whether what is not saved was told at the last key; nothing else is told until the next."""
+        """Whether the last key made the screen say what is not saved. Until the next key, nothing else is
+        said."""
         self.is_open = False
         """Whether there is a capture to show."""
         self.first_words: str | None = None

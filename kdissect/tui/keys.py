@@ -84,11 +84,11 @@ MOVES = (
 )
 """What arrow keys do, and others that everybody finds: the palette lists it last."""
 _LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
-"""What the palette lists after all else, in which order."""
+"""What the palette lists last, in this order."""
 _CALLED = 1_000.0
 """More than for any text in which only the letters occur in that order."""
 _NAMED = 450.0
-"""A table, filter or page of this name comes after actions that are called so, and before all else."""
+"""A table, filter or page of this name comes after actions of this name, and before all else."""
 _NOT_LISTED = ("palette",)
 
 
@@ -173,6 +173,6 @@ class Commands(Provider):
                     is_called_so = True
                     yield Hit(_NAMED * score, Content(place.text), place.run)
         for score, command in others:
-            # Letters far from each other are a guess, of use only where nothing is called so.
+            # Letters far from each other are a guess. It helps only where nothing has that name.
             if not is_called_so or query.strip().lower() in command.text.lower():
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)

@@ -16,7 +16,7 @@ class Marks:
         self.comments: dict[int, str] = {}
         """What was written here; never empty."""
         self.unsaved: set[int] = set()
-        """Whose comment was written or changed since it was saved."""
+        """Exchanges with a comment that was written or changed since it was saved."""
         self._captured: dict[int, str] = {}
         """What the capture itself says of the exchanges' packets."""
 

@@ -26,12 +26,15 @@ OPERATIONS = {
     "and": "({shown}) and {this}",
     "or": "({shown}) or {this}",
 }
-"""Of one value, and of the filter that is set, the filter that follows."""
+"""The new filter, made of that for one value and of the one that is set."""
 
 
 def joined(operation: str, this: str, shown: str) -> str:
-    """The filter that one of the :data:`OPERATIONS` makes of the one that is set and of what is under the
-    cursor."""
+    """The filter that one of the :data:`OPERATIONS` makes.
+
+    :param this: the filter for what is under the cursor.
+    :param shown: the filter that is set; empty for none.
+    """
     if not shown:
         operation = "not" if operation == "not" else "only"
     return OPERATIONS[operation].format(this=this, shown=shown)
@@ -171,7 +174,7 @@ def _literal(value: object, is_bytes: bool = False) -> str | None:
 
 
 def _bytes_literal(value: bytes) -> str:
-    """Text where the bytes are nothing but plain text, else each byte that is none as ``\\xff``."""
+    """The text, if all bytes are plain text. If not, the other bytes are written as ``\\xff``."""
     if value.isascii() or not _is_text(value):
         return '"' + "".join(map(_byte, value)) + '"'
     return quoted(value.decode("utf-8"))
@@ -270,7 +273,7 @@ _SHORT = {"who": "client_id", "what": "api", "sizes": "response_size"}
 def filter_of_column(column: str, exchange: Exchange) -> str | None:
     """The filter for what an exchange has in a column; None for a column that none asks for.
 
-    What is told in the column of remarks is the error if there is one, else what is missing, else the topics.
+    The column of remarks has the error, or else what is missing, or else the topics.
     """
     if column == "info":
         column = "error" if exchange.error else "missing" if exchange.missing else "topics"

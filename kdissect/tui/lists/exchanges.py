@@ -48,8 +48,8 @@ def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
 class Exchanges:
     """The exchanges of a view.
 
-    :param chosen: names of columns; none for as many as there is room for. Where all of them are fields of
-        messages, those stand among as many as there is room for.
+    :param chosen: names of columns. Without any, the list has as many columns as there is room for. If all of
+        them are fields of messages, they stand among those columns.
     :param coloring: colours rows by rules of the user.
     :param values: gives the values of fields.
     """
@@ -73,7 +73,7 @@ class Exchanges:
         """The column of the index that orders the list, and whether the largest stand first; None for the
         usual order."""
         self.needs = Needs(index)
-        """What the columns are to be as wide as."""
+        """How wide the columns have to be."""
         self._laid_out: tuple[object, _Layout] | None = None
         """The columns and their heads, after what they were made of."""
         self._layouts = 0
@@ -190,7 +190,7 @@ class Exchanges:
 
     def _fitted(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
         """The cells of as many columns as there is room for. ``Info`` has its share before the next column
-        has any. Who chose a field wants to see it before others."""
+        has any. A user who chose a field wants to see it before others."""
         need = dict(zip(names, needs, strict=True))
         at = {name: place for place, name in enumerate(names)}
         begun = [(name, _LEAST_TEXT) for name in self.chosen]
@@ -204,7 +204,7 @@ class Exchanges:
         return widths
 
     def _fitted_to_chosen(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
-        """The cells of columns all of which are wanted: texts give way."""
+        """The cells of columns if all of them are wanted: texts give way."""
         can = [at for at, name in enumerate(names) if self.column(name).is_text]
         least = [Want(at, min(need, _LEAST_TEXT) if at in can else need) for at, need in enumerate(needs)]
         most = [Want(at, needs[at]) for at in can]
@@ -308,4 +308,4 @@ _WANTS = (
 """Cells that columns have before others have any, or more; of each no more than it needs. One long name of an
 API does not take the room of the client from all rows."""
 _BEFORE_FIELDS = 6
-"""After so many of these wants, fields that were chosen have all their cells."""
+"""So many of these wants come before those of fields that were chosen."""

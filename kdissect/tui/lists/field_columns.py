@@ -1,7 +1,7 @@
 """Fields of messages as columns of the list of exchanges (Wireshark: "Apply as Column"). Nothing here draws.
 
-How wide such a column is to be is known only when its values are. It begins narrow and grows, between two
-drawings, to what was seen in it so far. It never gets narrower again.
+The width of such a column is known only when its values are. The column begins narrow. Between two drawings
+it grows to the widest value that was seen in it. It never gets narrower again.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def _field(name: str) -> FilterField | None:
 
 
 def _titles(names: Sequence[str]) -> dict[str, str]:
-    """The last step of each path. Where several end so, the first step stands before it; where that is the
-    same too, the whole path stands there."""
+    """The last step of each path. If several paths have the same last step, the first step stands before it.
+    If that is the same too, it is the whole path."""
     out: dict[str, str] = {}
     ends = [name.rpartition(".")[2] for name in names]
     longer = [f"{name.partition('.')[0]}…{end}" for name, end in zip(names, ends, strict=True)]

@@ -24,7 +24,7 @@ have any; and that one has at most."""
 WHOLE_TEXT = 120
 """Cells that a text may have when all columns have what they want."""
 ADDRESS = 26
-"""Cells for an address with its port, of which nothing may be missing; IPv6 addresses may need more."""
+"""Cells for an address with its port. It is never cut; IPv6 addresses may need more."""
 LEGIBLE = 24
 """Cells that a column of texts has before those that are only useful have any."""
 USEFUL, NICE = 3, 5
@@ -89,8 +89,8 @@ class Figures:
         self._version = 0
         self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
         self._longest: dict[FigureColumn, int] = {}
-        """Cells of the longest text of a column, of the rows that are measured. Three things are told by it,
-        and all texts of some hundred rows are most of what new rows take."""
+        """Cells of the longest text of a column, in the rows that are measured. They are kept because three
+        methods ask for them: making the texts of some hundred rows is most of the work for new rows."""
         self._hints: dict[int, str] = {}
         """What is said of columns without room, by the width of the table."""
         self._turn = 0
@@ -190,7 +190,7 @@ class Figures:
 
     @property
     def narrowed(self) -> str:
-        """Which rows are shown, where they are not all."""
+        """Which rows are shown; empty if all are."""
         if not self.is_narrow:
             return ""
         kinds = [f"with {self.only_text}"] if self.only_text else []

@@ -28,7 +28,7 @@ BEFORE = _LABEL + _COUNT + 2
 
 
 def _edges(parts: int) -> NDArray[np.int64]:
-    """Where bands end, with each of the usual ones in so many parts."""
+    """Where bands end if each of the usual bands has so many parts."""
     usual = np.log(np.array(BANDS_NS, np.float64))
     at = np.linspace(0, len(usual) - 1, (len(usual) - 1) * parts + 1)
     found = np.exp(np.interp(at, np.arange(len(usual)), usual)).round().astype(np.int64)
@@ -37,7 +37,7 @@ def _edges(parts: int) -> NDArray[np.int64]:
 
 
 WIDE_EDGES_NS, EDGES_NS = np.array(BANDS_NS[::2]), np.array(BANDS_NS)
-"""Where bands end if every ten times as long begins another, and where the usual ones do."""
+"""Where bands end if each reaches to ten times its beginning, and where the usual bands end."""
 EDGES_BY_ROOM = (WIDE_EDGES_NS, EDGES_NS, *map(_edges, (2, 3, 4, 5)))
 """From few lines to many."""
 
@@ -156,17 +156,26 @@ class Heat:
         return self.row_of(int(self._latencies.max())) if len(self._times) else 0
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
-        """From when to when a column is, of so many; the end is not in it."""
+        """The time at which a column begins, and that at which it ends, which is not in it.
+
+        :param columns: how many there are.
+        """
         start, length = equal_spans(*self._span, columns)
         return start + column * length, start + (column + 1) * length
 
     def column_of(self, ns: int, columns: int) -> int:
-        """The column of a time, or the nearest, of so many."""
+        """The column of a time, or the nearest.
+
+        :param columns: how many there are.
+        """
         start, length = equal_spans(*self._span, columns)
         return max(0, min(columns - 1, (ns - start) // length))
 
     def columns_with_any(self, row: int, columns: int) -> Sequence[int]:
-        """The columns in which a line has exchanges, of so many."""
+        """The columns in which a line has exchanges.
+
+        :param columns: how many there are.
+        """
         found: list[int] = np.flatnonzero(self._grid(columns)[0][row]).tolist()
         return found
 

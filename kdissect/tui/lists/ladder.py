@@ -32,11 +32,11 @@ from kdissect.tui.lists.layout import shortened
 from kdissect.tui.widgets.table import Heading
 
 LANE = 26
-"""Cells that a lane needs. Brokers for which there is no room share the last one."""
+"""Cells that a lane needs. Brokers without room share the last one."""
 
 _LATENCY, _IN_FLIGHT = Heading("Latency", 8, True), Heading("In flight", 9)
 _BEFORE_IN_FLIGHT = 64
-"""Cells that lanes have before requests in flight are told."""
+"""Cells that lanes have before there is a column for requests in flight."""
 _TIME_WIDTHS = {"r": 12, "a": 15}
 _FULL_BAR = 5
 _EDGE = 14
@@ -79,7 +79,7 @@ def of_numbers(columns: Snapshot, numbers: Sequence[int]) -> Places:
 
 
 def hosts_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], list[str]]:
-    """For every text the number of its host, where it is an address; and the hosts."""
+    """The number of the host of each text that is an address; and the hosts."""
     numbers: dict[str, int] = {}
     out = np.empty(len(texts), np.uint32)
     for at, text in enumerate(texts):
@@ -98,13 +98,13 @@ class LadderEvents(NamedTuple):
 
 
 def events_of(columns: Snapshot, places: Places) -> LadderEvents:
-    """The events of exchanges. At the same time, requests come before responses, and by number."""
+    """The events of exchanges. At the same time, requests come before responses, and lower numbers first."""
     by_number = places[np.argsort(columns.number[places], kind="stable")]
     flags, began = columns.flags[by_number], columns.time_ns[by_number]
     asked = (flags & HAS_REQUEST) != 0
     answered = (flags & HAS_RESPONSE) != 0
     both = asked & answered & ((flags & HAS_LATENCY) != 0)
-    # Of an exchange without request, the time is that of its response.
+    # The time of an exchange without request is that of its response.
     times = np.concatenate(
         (began[asked], (began + np.where(both, columns.latency_ns[by_number], 0))[answered])
     )
@@ -357,7 +357,7 @@ class Ladder:
     def _label(self, row: int, room: int) -> str:
         """What an arrow says: the API, and its topics, group or transaction; for a response the outcome.
 
-        Every character is one cell wide. Of an API that is longer than the room, its version stays.
+        Every character is one cell wide. If the API has no room, its name is cut and its version stays.
         """
         index, place = self._index, self.place(row)
         flags = index.value("flags", place)

@@ -1,4 +1,4 @@
-"""How many cells the columns of a list get of those that a table has, and how many its rows need.
+"""How the columns of a list share the cells of a table, and how many cells its rows need.
 
 A list says what it wants, the most wanted first. It gets as much of that as there is room for, strictly in
 that order. So a wider table has all that a narrower one has. When a terminal grows, no column gets narrower
@@ -88,8 +88,8 @@ def turned(
     room: int,
     turn: int,
 ) -> Turned:
-    """The columns of a page. On the first stand those that are wanted most. On each of the others stand the
-    kept ones, which tell rows from each other. Behind them stand those without room on a page before.
+    """The columns of a page. The first page has those that are wanted most. Each other page has the kept
+    ones, which tell rows from each other, and then those without room on a page before.
 
     :param fit: gives the cells of the columns that are wanted most, in so much room.
     :param needs: cells that each column needs.
@@ -213,7 +213,7 @@ def _digits(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _size_steps() -> Iterator[tuple[int, int]]:
-    """From which number on :func:`kdissect.present.form.size` needs how many cells."""
+    """Numbers, and the cells that :func:`kdissect.present.form.size` needs from each of them on."""
     for digits in range(1, 5):
         yield 10 ** (digits - 1) if digits > 1 else 0, digits + len(" B")
     for power in (1, 2, 3):

@@ -25,11 +25,11 @@ CHOSEN = "▼"
 """In the head of the lines: where the rebalance begins that is chosen."""
 _RANKS = {IN: 1, STOPPED: 2, JOINING: 3, WAITING: 4, LEFT: 5, EXPIRED: 6, EARLIER: 7, LATER: 7}
 _LEAST_FACTS, _LEAST_ALL = 70, 150
-"""Cells of a table from which on what is owned and the lag have room, and the rest."""
+"""Cells of a table that has room for what is owned and for the lag, and of one that has room for the rest."""
 _WIDE = 110
-"""From so many cells on names, what is owned and the line of lag have more room."""
+"""In a table with so many cells, names, what is owned and the line of lag have more room."""
 _FEW_POINTS = 9
-"""Of the line of lag, where they have not."""
+"""Points of the line of lag in a table with fewer cells."""
 
 
 class MemberTold(NamedTuple):
@@ -254,7 +254,8 @@ class MemberLines:
         return (step for step in self._told.steps if step["member_id"] in names)
 
     def _stops(self, member: Row) -> Iterator[tuple[int, int]]:
-        """From being told to join again, or to give partitions back, until it fetches again."""
+        """The times in which a member fetched nothing: from the order to join again, or to give partitions
+        back, to its next fetch."""
         since: int | None = None
         for step in sorted(self._steps_of(member), key=lambda row: int(row["ns"])):
             if step["step"] in ("notified", "revoked"):

@@ -52,7 +52,7 @@ _PAGE = 64
 _PAGES = 32
 """Pages that are kept."""
 _MEASURED = 2
-"""Pages of which all cells say how wide columns are, beside the last."""
+"""All cells of so many pages, and of the last, say how wide columns are."""
 
 _MOST_ASKED = 2
 """Questions that may wait to be answered."""
@@ -73,7 +73,7 @@ _ALL = 1_000
 _SHORT_TIME = 13
 """Cells of a long time in short: :meth:`RecordRows._time_in`."""
 _LONG_TIME = 24
-"""From so many cells on a time is long: it has a date."""
+"""A time with so many cells is long: it has a date."""
 _MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
 _WANTS = (
     *(("Topic", 12), ("Direction", _ALL), ("Time", _SHORT_TIME), ("Key", 10), ("Value", 18), ("Key", 14)),
@@ -81,8 +81,8 @@ _WANTS = (
     *(("Client id", 20), ("Size", _ALL), ("Value", 40), ("Hdr", _ALL), ("Topic", 26), ("Key", 30)),
     *(("No.", _ALL), ("Codec", _ALL), ("Value", 60), ("Client id", _ALL), ("Topic", _ALL), ("Key", _ALL)),
 )
-"""Cells that columns have before others have any, or more; of each no more than it needs, but of the value,
-which has what is left."""
+"""Cells that columns have before others have any, or more. No column has more than it needs, but the value
+has what is left."""
 
 
 class Listing(Protocol):
@@ -144,7 +144,7 @@ class RecordRows:
         """Pages that were looked at for it, beside the last."""
         self._pages: dict[int, list[RecordLine]] = {}
         self._places: Places = np.zeros(0, np.uint32)
-        """Of the exchanges of rows, and room for more."""
+        """The places of the exchanges of rows, and room for more."""
         self._known = 0
         """How many of these were read: as far as somebody asked."""
         self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
@@ -252,8 +252,8 @@ class RecordRows:
         return self._places[: self._known]
 
     def is_relative(self, row: int) -> bool:
-        """Whether the offset of a row is counted from the first of its batch: what the broker made of it is
-        not told."""
+        """Whether the offset of a row is counted from the first of its batch, because nothing tells which
+        offset the broker gave it."""
         line = self.line(row) if row < len(self) else None
         return line is not None and bool(line.flags & IS_RELATIVE)
 
@@ -394,8 +394,8 @@ _JSON_BEGINS = re.compile(rb'\s*(\{\s*["}]|\[\s*["\[{\]\d-])')
 
 
 def _one_line(data: bytes, count: int, form: str) -> str:
-    """:func:`~kdissect.present.payload.one_line`, but an object or array of JSON without quotes around it: it
-    has its own. Of one that is cut, the beginning must look like that."""
+    """:func:`~kdissect.present.payload.one_line`, but without quotes around an object or array of JSON, which
+    has its own. If the text is cut, its beginning must look like JSON."""
     text = one_line(data, count, form)
     if form == "text" or text[:1] != '"' or not _JSON_BEGINS.match(data):
         return text

@@ -57,7 +57,7 @@ COLUMNS = (
 
 
 _FULL = 0.5
-"""A share of the ring from which on packets may be lost soon."""
+"""If so much of the ring is full, packets may be lost soon."""
 
 
 def figures() -> Figures:

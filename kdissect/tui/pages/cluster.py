@@ -203,9 +203,10 @@ def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]
 
 
 class ClusterPage(GroupedScreen):
-    """Above, what changed, between the beginning and the end of the capture. The exchange under the cursor of
-    the screen before has its place among them. Below, the brokers and the partitions (one key: topics,
-    settings) as they were at the time under the cursor. Enter shows the exchange that told of a change."""
+    """The list shows what changed, between the beginning and the end of the capture. The exchange under the
+    cursor of the screen before has its place in it. Below it stand the brokers and the partitions (one key:
+    topics, settings) as they were at the time under the cursor. Enter shows the exchange that told of a
+    change."""
 
     DEFAULT_CSS = """
     ClusterPage #list { height: 2fr; }

@@ -146,9 +146,9 @@ _NAMES = 20
 
 
 class ConnectionsPage(GroupedPage):
-    """The connections, or the clients; Enter shows the exchanges of one. Below the list stands what a proxy
-    said of the connection under the cursor, and what its handshake showed, where it speaks TLS. What speaks
-    TLS and has no exchange yet is listed too."""
+    """The connections, or the clients; Enter shows the exchanges of one. The text below the list is about the
+    connection under the cursor: what a proxy said of it, and what its TLS handshake showed. A connection with
+    TLS is listed too if it has no exchange yet."""
 
     DEFAULT_CSS = """
     ConnectionsPage #tls { height: auto; max-height: 45%; border-top: hkey $panel; background: $surface;

@@ -62,15 +62,15 @@ class ExchangesPage(SplitPage, SearchedPage):
         """Of these is the summary."""
         self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
         self._sought: int | None = None
-        """The place in the index of the exchange to which the cursor is to go when the list has it, …"""
+        """The exchange to which the cursor goes as soon as the list has it, by its place in the index."""
         self._sought_from: int | None = None
-        """… and the row where the cursor was put meanwhile: the user may have moved it since."""
+        """The row where the cursor was put meanwhile. If it has left that row, nothing is sought any more."""
         self._sought_with = ""
-        """The filter with which it is sought: with another one it is not sought any more."""
+        """The filter with which it is sought. With another one it is not sought any more."""
         self._reference: int | None = None
         """The exchange that times count from, by its number; None for the start."""
         self._going_on: Mapping[int, Connection] = {}
-        """By what it was said why there is nothing."""
+        """The connections from which it was made out why there is nothing."""
 
     def body(self) -> ComposeResult:
         app = self.kdissect
@@ -232,7 +232,7 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     def seek(self, place: int | None) -> None:
         """Go to the exchange at a place of the index, or to what follows it, when the list has it. With
-        another filter than the one that is set now nothing is sought any more."""
+        another filter than the present one, nothing is sought any more."""
         self._sought, self._sought_from, self._sought_with = place, None, self.kdissect.shown.text
         if place is not None:
             self.follow = False

@@ -62,7 +62,7 @@ _NAMES = (
 )
 """Columns with names, which differ at the end as often as at the beginning."""
 _ADDRESSES = ("broker", "client", "coordinator")
-"""Those of them with an address, of which nothing may be missing."""
+"""Those of them with an address, which is never cut."""
 _API, _API_CELLS = "api", 28
 """The column with names of APIs, and the cells that these keep. Only one name is longer."""
 
@@ -92,7 +92,7 @@ def columns_of(name: str, clock: Clock) -> tuple[FigureColumn, ...]:
     """
     columns = TABLES[name].columns
     names = {each.name for each in columns}
-    # The cells have units, so a title needs none. Where another column is called so, this one is a time.
+    # The cells have units, so a title needs none. If another column has that title, this one is a time.
     titles = [
         each.name if short == each.name else f"{short}_time" if short in names else short
         for each in columns

@@ -40,7 +40,7 @@ from kdissect.tui.widgets.time_line import TimeLine
 
 ASKED = (FINDINGS,)
 _LEAST_ROWS = 3
-"""Of the list, for which there is room at least."""
+"""The list has room for so many."""
 FIRST_SECONDS = 1.0
 """How long the process that judges waits at most for the first picture of the time line."""
 HIGH, HIGHEST = 50, 58
@@ -158,8 +158,8 @@ class FindingsPage(StatisticsPage):
         return ASKED
 
     def ask(self) -> None:
-        """Have the capture judged. That takes a process with all the rules, which would take the processor
-        from this screen while it is drawn for the first time."""
+        """Have the capture judged. A process with all the rules does that. It waits until this screen was
+        drawn for the first time, because both need the processor."""
         if self._may_judge or self.kdissect.ended is not None:
             self._begin_to_judge()
         elif self._waits is None:

@@ -33,7 +33,7 @@ from kdissect.tui.widgets.table import VirtualTable
 _PADDING = 2
 """Cells beside the text of the parts."""
 _OTHER_LINES = 7
-"""Lines of the screen that are neither of the list nor of the heat map: the parts have up to three."""
+"""Lines of the screen beside those of the list and of the heat map. The parts have up to three."""
 
 
 def places_of(
@@ -71,7 +71,7 @@ def _api(row: Row) -> str:
 
 
 def _waits(row: Row) -> str:
-    """Of how many it is known that the broker waited as asked, of how many it may be."""
+    """In how many exchanges the broker waited as asked, and in how many it may have waited."""
     if not row["may_wait"]:
         return ""
     return f"{row['waited_out']:,}/{row['may_wait']:,}"
@@ -185,7 +185,7 @@ class LatencyPage(GroupedPage):
         self._tell_parts()
 
     def _share_room(self) -> None:
-        """The list has as many lines as it needs, as far as the heat map has room for the usual bands."""
+        """Give the list as many lines as it needs, but leave the heat map room for the usual bands."""
         height = self.app.size.height
         bands = 0 if height < TINY else len(WIDE_EDGES_NS if height < LOW else EDGES_NS) + 1
         bands += 1 if height >= BARS else 0

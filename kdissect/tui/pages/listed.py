@@ -69,7 +69,7 @@ class OrderedScreen(PanesScreen):
         raise NotImplementedError
 
     def say_next(self, text: str) -> None:
-        """Write it when a dialog has gone and the cursor has moved, both of which tell what is listed."""
+        """Write it when a dialog has gone and the cursor has moved. Both write what is listed."""
         self.call_after_refresh(self.say, text)
 
     def tell(self) -> None:
@@ -84,7 +84,7 @@ class OrderedScreen(PanesScreen):
         """Another row is under the cursor, or the rows are others."""
 
     def say_notes(self, notes: Sequence[str]) -> None:
-        """Say the first note, those of the others for which there is room, and the order of the list."""
+        """Say the first note, others that have room, and the order of the list."""
         wanted = list(notes)
         if self.rows.is_narrow:
             wanted.insert(0, sanitise(self.rows.narrowed))

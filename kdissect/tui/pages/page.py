@@ -55,11 +55,11 @@ MOST_USED = 20
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
-"""From so many columns on it is said which page is the one before."""
+"""In a terminal with so many columns, the footer names the page before."""
 
 
 def share_of(part: int, whole: int) -> str:
-    """A share in words: ``40 % of all``. Nothing that is there is 0 %, and only all of it is 100 %."""
+    """A share in words: ``40 % of all``. A part that is there is never 0 %, and only the whole is 100 %."""
     percent = round(100 * part / whole) if whole else 0
     if 0 < part < whole:
         percent = min(99, percent)
@@ -167,7 +167,7 @@ class Page(Screen[None]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether all that takes long is there, of what the page is made of."""
+        """Whether everything that takes long to make is there."""
         return True
 
     def make_ready(self) -> None:
@@ -243,8 +243,8 @@ class Page(Screen[None]):
         return None
 
     def came_from(self, place: int | None, ns: int | None) -> None:
-        """A key of its own leads here from a screen with this exchange, or else this time, under its
-        cursor."""
+        """The user came here by the key of this page, from a screen with this exchange, or else this time,
+        under its cursor."""
 
     def on_screen_resume(self) -> None:
         self.index_grew()

@@ -36,8 +36,7 @@ HERE = "▶"
 WHAT = "What"
 """The head of the column that tells."""
 REST_SECONDS = 0.12
-"""How long the cursor rests on a line before the exchange of the line is decoded, which may take as long as
-some frames."""
+"""How long the cursor rests on a line before its exchange is decoded. Decoding may take some frames."""
 _LEADS = {
     "of-transaction": TRANSACTION,
     "of-producer": PRODUCER,
@@ -115,7 +114,7 @@ class StoryPage(StatisticsPage):
         self._told = Text()
         """What stands above the list."""
         self._kinds: frozenset[str] | None = None
-        """Of the other stories to which the line under the cursor leads; None while they are not known."""
+        """The kinds of other stories to which the line under the cursor leads; None while not known."""
         super().__init__()
 
     def figures(self) -> Figures:

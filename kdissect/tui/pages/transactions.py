@@ -267,12 +267,12 @@ _LOOKED_FOR = (
 )
 """Said where there is none."""
 _LEAST_ROWS = 3
-"""Of the list, for which there is room at least."""
+"""The list has room for so many."""
 
 
 class TransactionsPage(StatisticsPage):
-    """Transactions, each transactional id as a time line, and in words all that is known of the one under
-    the cursor. Enter shows its exchanges."""
+    """Transactions, and each transactional id as a time line. The text says all that is known of the
+    transaction under the cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
     TransactionsPage #list { max-height: 60%; }

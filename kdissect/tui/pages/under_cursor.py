@@ -27,7 +27,7 @@ class UnderCursor:
 
     def filter(self, usual: str) -> str | None:
         """The filter for the field under the cursor of the tree, or else for the column under that of the
-        list. None where there is none, which is said.
+        list. If there is no filter, it is said, and None given.
 
         :param usual: the column that is meant where none was chosen.
         """
@@ -53,8 +53,8 @@ class UnderCursor:
         return text
 
     def field(self) -> str | None:
-        """The name of the field that is to be a column, or is one. None where there is none, which is
-        said."""
+        """The name of the field that is to be a column, or is one. If there is no field, it is said, and None
+        given."""
         if self._page.list_pane.has_focus:
             name = self.column()
             if name is not None and name in self._rows.fields.shown:

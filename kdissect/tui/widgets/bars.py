@@ -194,7 +194,7 @@ class PaneLine(Legible):
 
 
 COMMON = "save", "app.story", "filter"
-"""Actions of most screens, in the order in which the footer leaves them out."""
+"""Actions of most screens. If there is no room, the footer leaves out the first one first."""
 
 
 class FooterKey(NamedTuple):
@@ -239,7 +239,7 @@ class Foot(Vertical):
 
 
 def _character_of(key: str) -> str | None:
-    """What a key writes, if anything. Textual does not know it of the slash, which Unicode calls solidus."""
+    """What a key writes, if anything. Textual does not know the slash, which Unicode calls solidus."""
     return "/" if key == "slash" else key_to_character(key)
 
 
@@ -250,9 +250,9 @@ def _is_of_empty(active: ActiveBinding) -> bool:
 
 
 class KeysFooter(Legible):
-    """The keys that mean something here; a click is as good as the key. Where there is no room for all, it
-    first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
-    the help, which has them all.
+    """The keys that mean something here; a click is as good as the key. If there is no room for all, it first
+    leaves out keys that most screens have. Then it leaves out the last ones, but never the very last, which
+    opens the help with all keys.
 
     Textual's own footer has a widget for each key, and makes all of them anew when one changes. That was half
     of the time to another screen.

@@ -39,7 +39,7 @@ class _KeptLines:
 
 
 class KeptOpen:
-    """What is kept of all APIs, and what in the tree that is shown was not done by the user."""
+    """What is kept for each API, and which lines of the present tree were not opened by the user."""
 
     def __init__(self) -> None:
         self._apis: dict[str | None, _KeptLines] = {}

@@ -24,8 +24,8 @@ class LegibleInput(Input):
 
 
 LEAST_CELLS = 4
-"""Of a text to choose. With fewer Textual breaks it in pieces of none, which ends in a traceback; a terminal
-that is dragged smaller has as few for a moment."""
+"""Cells of a text to choose. With fewer, Textual breaks it in empty pieces, which ends in a traceback. A
+terminal that is dragged smaller has so few for a moment."""
 
 
 class LegibleOptions(OptionList):
@@ -57,8 +57,8 @@ class Palette(CommandPalette):
 
 
 def _has_lines(options: OptionList) -> bool:
-    """Whether options were laid out. Where there is no room for a line of them, Textual looks for one in vain
-    when a key goes to the next page, which ends in a traceback."""
+    """Whether options were laid out. If not one line has room, a key to the next page ends in a traceback of
+    Textual, which looks for a line."""
     return (options.highlighted or 0) in options._index_to_line
 
 

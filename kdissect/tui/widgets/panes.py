@@ -163,7 +163,7 @@ class DetailPanes(Vertical):
         """Keep what the user opened and closed, for the next exchange of the API."""
         if self.detail is not None and self._has_fields:
             tree = self.tree_pane
-            # Else the exchange has no such tab, and its fields were shown without being asked for.
+            # If not, the exchange has no such tab, and its fields are shown although nobody asked for them.
             cursor = tree.cursor_node if self.tab in _IN_TREE else None
             self._kept.keep(self.detail.exchange.api, tree.root, cursor)
         self._has_fields = False

@@ -15,7 +15,7 @@ from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
 ORDER, WORK, OF_THEM, MEDIAN, PACKETS, SHARE, RATE, NOTE, ROUTINES = range(10, 19)
-"""How important what is told is, beginning with what goes last."""
+"""How important a fact is. The first of these is left out last."""
 
 
 class Item(NamedTuple):

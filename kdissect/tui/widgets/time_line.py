@@ -44,13 +44,13 @@ _WORDS = (
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SHADE = "▒"
 _OTHERS = "·"
-"""Where there are exchanges, but none that the filter shows."""
+"""Stands where there are exchanges that the filter hides."""
 _EIGHTHS = 8
 _HALF_AND_MOST = f"p50 {_BLOCKS[_EIGHTHS]} p99 {_SHADE}"
 _PAGE = 10
 """Columns that a page key goes."""
 _WITH_BYTES, _MORE_BYTES = 10, 16
-"""From so many lines on, one of them, or two, show bytes."""
+"""A time line with so many lines shows bytes in one of them; one with so many, in two."""
 
 _COUNTED = {"requests": ("request", "requests"), "bytes": ("byte", "bytes"), "error": ("error", "errors")}
 """What bars count: one of it, and several."""
