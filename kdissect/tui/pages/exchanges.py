@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
-from kdissect.analysis.fold import MILLISECOND
 from kdissect.feed.asking import Asker
-from kdissect.feed.columns import limits_of, slowness_of
 from kdissect.feed.frame_time import FRAME_SECONDS
 from kdissect.feed.index import Places
 from kdissect.feed.searching import ListSearch, Pattern
-from kdissect.feed.summary import NOTHING, Summary, summarise, where_bad
 from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
-from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchange_columns import SORT_TITLES
 from kdissect.tui.lists.exchanges import TIMES, Exchanges
 from kdissect.tui.pages.coloring import choose_color
 from kdissect.tui.pages.field_columns import ColumnChoice
 from kdissect.tui.pages.finder import SearchedPage
 from kdissect.tui.pages.jumps import Jumps
-from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
+from kdissect.tui.pages.list_summary import ListSummary
+from kdissect.tui.pages.ordering import USUAL, Ordering
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
 from kdissect.tui.pages.split import SplitPage
 from kdissect.tui.pages.under_cursor import UnderCursor
 from kdissect.tui.selecting import joined
-from kdissect.tui.widgets import bad_marks, status
-from kdissect.tui.widgets.bad_marks import BadMarks
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.status import Item
@@ -56,10 +47,6 @@ class ExchangesPage(SplitPage, SearchedPage):
     def __init__(self) -> None:
         super().__init__()
         self.follow = False
-        self.summary: Summary = NOTHING
-        self._summarising = Sparing()
-        self._summarised: Places | None = None
-        """Of these is the summary."""
         self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
         self._sought: int | None = None
         """The exchange to which the cursor goes as soon as the list has it, by its place in the index."""
@@ -81,6 +68,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         before = app.settings.before.sort
         if before is not None and before[0] in SORT_TITLES:
             self.order.sort, self.order.descending = before
+        self.summary = ListSummary(self, self.rows, self._figures_came)
         self.jumps = Jumps(self, self.rows, self.uncover)
         self.under_cursor = UnderCursor(self, self.rows)
         self.column_choice = ColumnChoice(self, self.rows)
@@ -88,9 +76,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         yield DetailPanes(id="panes")
 
     def on_mount(self) -> None:
-        self.bad_marks = BadMarks(lambda: self.list_pane.get_component_rich_style("table--error").color)
-        bar: Any = self.list_pane.vertical_scrollbar
-        bar.renderer = self.bad_marks
+        self.summary.put_on_scroll_bar()
         self.kdissect.frame_time.when_behind = self._draw_the_rest_later
         self.index_grew()
 
@@ -116,15 +102,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             out.append(Item(self.order.text(), status.ORDER, "bold"))
         if self._reference is not None:
             out.append(Item(f"times since No. {self._reference}", status.ORDER, "bold"))
-        summary = self.summary
-        if summary.p50_ns is not None and summary.p99_ns is not None:
-            out.append(Item(f"work p99 {duration(summary.p99_ns)}", status.WORK))
-            out.append(Item(f"p50 {duration(summary.p50_ns)}", status.MEDIAN))
-        if self.kdissect.shown.is_filtered:
-            out.append(status.errors_of_them(summary.graded, self.alarm))
-        if self.app.size.width >= WIDE_WIDTH and summary.per_second is not None:
-            over_time = f"exchanges over time {bars(summary.counts)} {summary.per_second:,.0f}/s"
-            out.append(Item(over_time, status.RATE))
+        out += self.summary.items()
         return out
 
     def index_grew(self) -> None:
@@ -133,8 +111,10 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.rearrange()
         if not len(self.kdissect.index) and self._going_on is not self.kdissect.index.going_on:
             self._say_why_nothing()
-        if self._summarised is not self.rows.view and (has_ended or self._summarising.is_due):
-            self._summarise()
+        self.summary.make_if_due(has_ended)
+        super().index_grew()
+
+    def _figures_came(self) -> None:
         super().index_grew()
 
     def on_screen_resume(self) -> None:
@@ -158,7 +138,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     def reorder(self) -> None:
         """Put the list in order, and tell its figures."""
         self.rearrange()
-        self._summarise()
+        self.summary.make()
 
     def rearrange(self) -> None:
         """Put the list in order; the cursor stays on its exchange, or where it would be."""
@@ -183,28 +163,6 @@ class ExchangesPage(SplitPage, SearchedPage):
             if found is not None or self.kdissect.shown.progress is None:
                 self._sought = None
         self._rest_at(table.cursor)
-
-    def _summarise(self) -> None:
-        self._summarised = self.rows.view
-        self._make_summary(self.rows.view)
-
-    @work(thread=True, exclusive=True, group="summary")
-    def _make_summary(self, view: Places) -> None:
-        app, began = self.kdissect, time.monotonic()
-        slow_ms = app.settings.slow_ms
-        slowness = slowness_of(app.index, None if slow_ms is None else slow_ms * MILLISECOND)
-        summary, slow = summarise(app.index, view), limits_of(app.index, slowness)
-        bad = where_bad(app.index, view, bad_marks.PARTS)
-        self._summarising.done(began)
-        if not get_current_worker().is_cancelled:
-            app.call_from_thread(self._summary_came, summary, slow, bad)
-
-    def _summary_came(self, summary: Summary, slow: NDArray[np.int64], bad: tuple[int, ...]) -> None:
-        self.summary, self.rows.texts.slow = summary, slow
-        if self.bad_marks.show(bad):
-            self.list_pane.vertical_scrollbar.refresh()
-        self.list_pane.rows_changed()  # which draws it only if another row on the screen is slow
-        super().index_grew()
 
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:

@@ -10,7 +10,6 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect import read
-from kdissect.analysis.waits import split
 from kdissect.feed.batches import Ended
 from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.exchange_columns import SLOW_SIGN
@@ -226,16 +225,6 @@ def test_times_since_the_row_above() -> None:
     with_page(step)
 
 
-def test_long_polls_are_not_in_the_times_that_brokers_worked() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        app.filter_by("api == Fetch and latency > 100ms")
-        text = await shown_after(pilot)
-        assert "shown" in text
-        assert "work p99" not in text
-
-    with_page(step, width=200)
-
-
 def test_where_nothing_is_slow_every_screen_says_why(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("slow")
@@ -253,20 +242,6 @@ def test_where_something_is_slow_but_not_what_is_asked_for_nothing_else_is_said(
         assert "no exchange matches" in await shown_after(pilot)
 
     with_page(step, write_capture(tmp_path / "beats.pcapng", beats(6, slow={3})))
-
-
-def test_figures_are_those_of_what_is_shown() -> None:
-    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        known = [split(each).broker_ns for each in read(ERRORS)]
-        worked = sorted(ns for ns in known if ns is not None)
-        assert page.summary.p50_ns == worked[-(-len(worked) // 2) - 1]
-        assert "exchanges over time ▃·▆█▁·▂···▅▁·▁···▂·▇ 12/s" in screen_text(app)
-        app.filter_by("api == CreateTopics")
-        text = await shown_after(pilot)
-        assert "work p99 33.3 ms  p50 4.95 ms" in text
-        assert "✗ 1 of them" in text
-
-    with_page(step, width=200)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 20)])
