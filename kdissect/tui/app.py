@@ -504,11 +504,11 @@ class Kdissect(Host):
     def show_table(self, name: str) -> None:
         """The screen that shows it, if that is not the screen of facts."""
         pages = ((key, each) for key, each in self.pages.items() if isinstance(each, StatisticsPage))
-        facts = self.pages["facts"]
-        page = next((key for key, each in pages if each is not facts and name in each.names), "facts")
+        page = next((key for key, each in pages if key != "facts" and name in each.names), "facts")
         self.action_page(page)
-        if page == "facts" and isinstance(facts, FactsPage):
-            facts.show_table(name)
+        shown = self.pages[page]
+        assert isinstance(shown, StatisticsPage)
+        shown.show_table(name)
 
     def show_help(self, topic: str) -> None:
         self.push_screen(HelpPage(topic))

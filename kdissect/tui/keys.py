@@ -87,8 +87,11 @@ _LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
 """What the palette lists last, in this order."""
 _CALLED = 1_000.0
 """More than for any text in which only the letters occur in that order."""
-_NAMED = 450.0
-"""A table, filter or page of this name comes after actions of this name, and before all else."""
+_LABEL = 3_000.0
+"""An action with exactly this word in the footer comes first."""
+_NAMED = {3: 2_500.0, 2: 2_000.0, 1: 450.0}
+"""How well a text names a table, filter or page of the help (:func:`~kdissect.tui.named.leads_to`). Its exact
+name comes before actions that are called so by one of their words; a beginning of it comes after these."""
 _NOT_LISTED = ("palette",)
 
 
@@ -163,7 +166,8 @@ class Commands(Provider):
             score = matcher.match(command.text)
             if query.strip() and is_called(command.name, query, command.label):
                 is_called_so = True
-                yield Hit(_CALLED + score, Content(command.text), command.run, help=command.help)
+                rank = _LABEL if query.strip().lower() == command.label.lower() else _CALLED
+                yield Hit(rank + score, Content(command.text), command.run, help=command.help)
             elif score > 0:
                 others.append((score, command))
         if isinstance(app, Host) and app.is_open:
@@ -171,7 +175,7 @@ class Commands(Provider):
                 score = leads_to(place, query)
                 if score:
                     is_called_so = True
-                    yield Hit(_NAMED * score, Content(place.text), place.run)
+                    yield Hit(_NAMED[score], Content(place.text), place.run)
         for score, command in others:
             # Letters far from each other are a guess. It helps only where nothing has that name.
             if not is_called_so or query.strip().lower() in command.text.lower():

@@ -22,6 +22,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.keys import Commands, help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.facts import FactsPage
+from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.dialogs import HelpPage
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
@@ -326,10 +327,8 @@ def test_the_palette_finds_them_so() -> None:
             assert isinstance(app, Kdissect)
             await command(pilot, "exactly-once")
             assert app.screen is app.pages["transactions"]
-            found = [hit async for hit in Commands(app.screen).search("lag")]
-            first = max(found, key=lambda hit: hit.score)
-            assert str(first.text).startswith(("Show Topics", "Show Groups"))
-            assert len(found) > 2  # others have the letters
+            found = await hits(app, "lagging")
+            assert found[0].startswith(("Show Topics", "Show Groups"))
 
     asyncio.run(run())
 
@@ -363,6 +362,49 @@ def test_the_palette_leads_to_tables_filters_and_pages_of_the_help_by_their_name
             assert app.shown.text == odd
             await command(pilot, "help spark")
             assert isinstance(app.screen, HelpPage)
+
+    asyncio.run(run())
+
+
+def test_an_exact_name_comes_before_words_of_actions_and_a_label_before_both() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            for name in ("slowest", "lag", "traffic"):
+                table, *others = await hits(app, name)
+                assert table == f"Table {name}: show its rows"
+                assert others, name
+            assert (await hits(app, "live"))[0].startswith("Help live")
+            for label in ("topics", "filter", "errors"):
+                assert (await hits(app, label))[0].lower().startswith(("show", "write a filter"))
+            assert (await hits(app, "slow"))[0].startswith("Show Latency")
+
+    asyncio.run(run())
+
+
+def test_a_table_is_shown_by_its_name_however_rows_were_grouped() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "incidents" / "lag-grows.pcapng.gz")
+        async with running(app) as pilot:
+            topics, cluster = app.pages["topics"], app.pages["cluster"]
+            assert isinstance(topics, GroupedScreen)
+            assert isinstance(cluster, GroupedScreen)
+            for typed, grouping in (
+                ("table positions", "client"),
+                ("table lag", "group"),
+                ("table topics", "topic"),
+                ("positions", "client"),
+            ):
+                await command(pilot, typed)
+                assert (app.screen, topics.grouping) == (topics, grouping)
+                assert f"by {grouping} (g:" in screen_text(app)
+                assert len(topics.rows), grouping
+            await press(pilot, "g", "g")
+            await command(pilot, "table topics")
+            assert topics.grouping == "partition"  # which has the rows of this table too
+            await command(pilot, "cluster_configs")
+            assert (app.screen, cluster.grouping) == (cluster, "settings")
 
     asyncio.run(run())
 

@@ -331,6 +331,13 @@ class ClusterPage(GroupedScreen):
     def notes(self) -> list[str]:
         return [*super().notes(), f"g: {', '.join(self.other_groupings)}"]
 
+    def show_table(self, name: str) -> None:
+        grouping = next((view for view, table in VIEWS.items() if table == name), self.grouping)
+        if grouping != self.grouping:
+            self.grouping = grouping
+            if self.is_mounted:
+                self.regroup()
+
     def regroup(self) -> None:
         self.cursor_moved()
 

@@ -122,6 +122,10 @@ class StatisticsPage(Page, OrderedScreen):
         """The statistics that it may show."""
         return frozenset(text.partition(",")[0] for text in self.asked())
 
+    def show_table(self, name: str) -> None:
+        """Show the rows of one of :attr:`names`, now or when this screen is made. Here they are always
+        shown."""
+
     def on_mount(self) -> None:
         self.clock.letter = self.kdissect.settings.time
         self.first_pane.focus()
@@ -327,6 +331,18 @@ class GroupedPage(GroupedScreen):
 
     def body(self) -> ComposeResult:
         yield GroupedTable(self.rows, id="list")
+
+    def show_table(self, name: str) -> None:
+        """Group the rows so that they are made of the table. If they are already, they stay as they are."""
+        before = self.grouping
+
+        def how_well(grouping: str) -> tuple[bool, bool, bool]:
+            names = [text.partition(",")[0] for text in self.asked_by(grouping)]
+            return names[0] == name, name in names, grouping == before
+
+        self.grouping = max(self.GROUPINGS, key=how_well)
+        if self.grouping != before and self.is_mounted:
+            self.regroup()
 
     def regroup(self) -> None:
         self.counted = None
