@@ -10,7 +10,8 @@ Without a time of the user's, how many exchanges of an API there are decides:
 
 * if a hundred or more, those that took longer than 99 % of them: no more than 1 % are slow;
 * if fewer, those that took longer than three times their median, and those that took more than a second;
-* if fewer than five, which have no median worth the name, those that took more than a second.
+* if fewer than five, which have no median worth the name, those that took more than a second. So too where
+  the median of long polls is nothing: most are over within their wait, the others a moment after it.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class Slowness:
         if api_key not in self._limits:
             times = self._times.get(api_key, Histogram())
             percent = asked_percent(times.count)
-            self._limits[api_key] = limit_of(times.count, None if percent is None else times.ceiling(percent))
+            ceiling = None if percent is None else times.ceiling(percent)
+            self._limits[api_key] = limit_of(api_key, times.count, ceiling)
         return self._limits[api_key]
 
     @property
@@ -130,8 +132,12 @@ def asked_percent(count: int) -> int | None:
     return PERCENT if count >= ENOUGH else 50 if count >= HANDFUL else None
 
 
-def limit_of(count: int, percentile_ns: int | None) -> int:
+def limit_of(api_key: int, count: int, percentile_ns: int | None) -> int:
     """The time beyond which one of so many exchanges of an API is slow, by that percentile."""
     if percentile_ns is None:
         return LONGEST_NS
-    return percentile_ns if count >= ENOUGH else min(LONGEST_NS, MEDIANS * max(0, percentile_ns))
+    if count >= ENOUGH:
+        return percentile_ns
+    if percentile_ns <= 0 and api_traits(api_key).waits == "records":
+        return LONGEST_NS
+    return min(LONGEST_NS, MEDIANS * max(0, percentile_ns))

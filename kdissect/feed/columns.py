@@ -59,7 +59,7 @@ def slowness_of(index: Index, slow_ns: int | None = None) -> Slowness:
             rank = -(-percent * len(times) // 100) - 1
             times.partition((rank, len(times) - 1))
             ceiling = min(ceiling_of(int(times[rank])), int(times[-1]))
-        found.know(key, limit_of(len(times), ceiling))
+        found.know(key, limit_of(key, len(times), ceiling))
     return found
 
 

@@ -74,6 +74,14 @@ def test_the_median_is_that_of_the_times(times: list[int]) -> None:
     assert min(LONGEST_NS, 3 * median) <= limit <= min(LONGEST_NS, 3 * (median + median / 128 + 1))
 
 
+def test_long_polls_that_simply_waited_are_not_slow_where_others_did_not_wait() -> None:
+    polls = [*(fetch(3) for _ in range(HANDFUL)), fetch(502), fetch(503)]
+    found = fed(*polls)
+    assert found.nothing_is
+    assert not any(map(found.is_slow, polls))
+    assert found.is_slow(fetch(1_501))
+
+
 def test_where_nothing_is_slow_it_is_known_why() -> None:
     found = fed(*(beat(MILLISECOND) for _ in range(9)))
     assert found.nothing_is
