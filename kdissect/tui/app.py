@@ -454,7 +454,7 @@ class Kdissect(Host):
         subject = here.chosen_subject()
         exchange = self.chosen_exchange() if subject is None else None
         if subject is not None or exchange is not None:
-            story.about(exchange, subject)
+            story.about(exchange, subject, here.chosen_time())
             self._jump("story", self.shown.depth)
 
     def chosen_exchange(self) -> Exchange | None:

@@ -301,6 +301,9 @@ class GroupsPage(StatisticsPage):
     def subject_of(self, row: Row) -> Subject | None:
         return subject(GROUP, row["group"])
 
+    def chosen_time(self) -> int | None:
+        return None if self.chosen is None else began_ns(self.rebalances[self.chosen])
+
     def filter_of(self, row: Row) -> str | None:
         text = f"group == {quoted(row['group'])}"
         if self.chosen is not None:

@@ -107,6 +107,8 @@ class StoryPage(StatisticsPage):
         """Whether the cursor is still to go to the exchange."""
         self._line_to_find: int | None = None
         """The line to which it is to go instead, by its exchange."""
+        self._time_to_find: int | None = None
+        """The time to which it is to go where there is no exchange: the first line that is not before it."""
         self._before: list[_Left] = []
         """The stories from which lines led on."""
         self._rest: Timer | None = None
@@ -140,10 +142,13 @@ class StoryPage(StatisticsPage):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def about(self, exchange: Exchange | None, subject: Subject | None = None) -> None:
+    def about(
+        self, exchange: Exchange | None, subject: Subject | None = None, ns: int | None = None
+    ) -> None:
         """Tell the story of an exchange, or of a subject.
 
         :param subject: by default, the one that is closest to the exchange.
+        :param ns: the time to which the cursor goes where no exchange is given, since the epoch.
         """
         row = self.chosen_row() if self.is_current else None
         if row is not None and self._subject is not None:
@@ -151,10 +156,17 @@ class StoryPage(StatisticsPage):
             self._before = [*self._before, left][-MOST_STEPS:]
         else:
             self._before = []
-        self._begin(exchange, subject)
+        self._begin(exchange, subject, ns=ns)
 
-    def _begin(self, exchange: Exchange | None, subject: Subject | None, line: int | None = None) -> None:
+    def _begin(
+        self,
+        exchange: Exchange | None,
+        subject: Subject | None,
+        line: int | None = None,
+        ns: int | None = None,
+    ) -> None:
         self._exchange, self._line_to_find = exchange, line
+        self._time_to_find = ns if exchange is None else None
         by_title: dict[str, Subject] = {}
         for each in () if exchange is None else subjects_of(exchange):
             by_title.setdefault(each.title, each)  # what it shares may be one thing, named again
@@ -181,7 +193,11 @@ class StoryPage(StatisticsPage):
         self.rows.show(rows, _columns(self.clock))
         self._longest = max((cell_len(_what(row)) for row in rows), default=0)
         at = next((at for at, row in enumerate(rows) if row["is_here"]), None)
-        line = self._line_to_find
+        line, ns = self._line_to_find, self._time_to_find
+        if ns is not None:
+            at = next((at for at, row in enumerate(rows) if _line(row).ns >= ns), None)
+        elif self._exchange is None and rows:  # whatever line of the story before had the cursor
+            at = 0
         at = next((at for at, row in enumerate(rows) if _line(row).exchange == line), at)
         if self._to_find and at is not None:
             self._to_find = False

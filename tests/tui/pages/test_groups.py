@@ -7,8 +7,9 @@ import pytest
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.members import MemberLines, MemberTold
+from kdissect.tui.lists.members import MemberLines, MemberTold, began_ns
 from kdissect.tui.pages.groups import GroupsPage, figures, state
+from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
@@ -221,6 +222,26 @@ def test_keys_go_from_rebalance_to_rebalance_and_without_any_to_other_screens() 
             await press(pilot, "4")
             await press(pilot, "right_square_bracket")
             assert not isinstance(pilot.app.screen, GroupsPage)
+
+    asyncio.run(run())
+
+
+def test_the_story_of_a_group_opens_at_the_rebalance_that_is_chosen() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "member-killed.pcapng.gz"), 160, 48) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            groups, story = app.pages["groups"], app.pages["story"]
+            assert isinstance(groups, GroupsPage)
+            assert isinstance(story, StoryPage)
+            await press(pilot, "4", "left_square_bracket", "i")
+            times = [story.rows.row(at)["line"].ns for at in range(len(story.rows))]
+            began, at = began_ns(groups.rebalances[-1]), story.list_pane.cursor
+            assert times[at - 1] < began <= times[at]
+            assert at > 0
+            await press(pilot, "escape", "escape", "i")  # all of the time
+            assert groups.chosen is None
+            assert story.list_pane.cursor == 0
 
     asyncio.run(run())
 
