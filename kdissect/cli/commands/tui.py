@@ -81,8 +81,6 @@ def command(
         raise Wrong("--follow works with files and folders only")
     if "-" in paths and len(paths) > 1:
         raise Wrong("the screens take standard input (-) alone, without other files")
-    _require_screen(paths)
-    heed_terminals_without_colours()
     if not paths:
         live_in_own_home()
     options, config, chosen_theme = settings_of(theme, filter, show_secrets, capturing)
@@ -91,6 +89,8 @@ def command(
     if paths and not is_live:
         paths = listed(paths)
         packets_of(paths, config.limits).close()
+    _require_screen(paths)
+    heed_terminals_without_colours()
 
     from kdissect.settings.recent import remember, state_folder
 
