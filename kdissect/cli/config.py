@@ -177,7 +177,8 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) ->
         try:
             config = _set(config, key, value)
         except _WrongKeyError as bad:
-            raise Wrong(f"{path}:{_line_of(text, bad.key)}: {bad}") from None
+            line = _line_of(text, bad.key, key if bad.key != key else "")
+            raise Wrong(f"{path}:{line}: {bad}") from None
     return config
 
 
@@ -189,10 +190,27 @@ class _WrongKeyError(Exception):
         self.key = key
 
 
-def _line_of(text: str, key: str) -> int:
-    """The line on which a key stands; TOML's reader does not tell."""
-    pattern = re.compile(rf"""^\s*(\[[^\]=]*?)?["']?{re.escape(key)}["']?\s*[=\].]""")
-    return next((at for at, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
+def place_of(table: str, name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """File and line of a name in a table of the configuration, for who finds later what is wrong with it."""
+    path = config_path(environment)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):  # it was read before, and is another now
+        return str(path)
+    return f"{path}:{_line_of(text, name, table)}"
+
+
+def _line_of(text: str, key: str, table: str = "") -> int:
+    """The line on which a key stands; TOML's reader does not tell.
+
+    :param table: below whose first mention it stands.
+    """
+    lines = text.splitlines()
+    head = re.compile(rf"^\s*\[?\s*{re.escape(table)}\b")
+    start = next((at for at, line in enumerate(lines) if head.match(line)), 0) if table else 0
+    before = rf"(\[\s*([^\]=]*\.\s*)?|{re.escape(table)}\s*\.\s*)?"
+    pattern = re.compile(rf"""^\s*{before}["']?{re.escape(key)}["']?\s*[=\].]""")
+    return next((at for at, line in enumerate(lines, 1) if at > start and pattern.match(line)), 1)
 
 
 def _set(config: Config, key: str, value: Any) -> Config:

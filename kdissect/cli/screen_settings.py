@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kdissect.cli.config import Config, config_path, load_config
+from kdissect.cli.config import Config, config_path, load_config, place_of
 from kdissect.cli.errors import Wrong
 from kdissect.cli.payloads import decoder_of
 from kdissect.present.nearest import nearest
@@ -53,10 +53,11 @@ def _require_filters(given: str | None, config: Config, options: Options) -> Non
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError
 
-    named = {f"{config_path()}: filters: {name}": text for name, text in config.filters.items()}
-    named |= {f"{config_path()}: coloring: {each.name}": each.filter for each in config.coloring}
-    for where, text in (named if given is None else {**named, "-Y": given}).items():
+    named = [("filters", name, text) for name, text in config.filters.items()]
+    named += [("coloring", each.name, each.filter) for each in config.coloring]
+    for table, name, text in (*named, *([] if given is None else [("", "-Y", given)])):
         try:
             compile_filter(text, options, Slowness())
         except FilterError as error:
+            where = f"{place_of(table, name)}: {table}: {name}" if table else name
             raise Wrong(f"{where}: {error}", error.excerpt()) from None

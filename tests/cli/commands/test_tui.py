@@ -25,6 +25,23 @@ def test_no_terminal_is_told_in_one_line() -> None:
     assert ran.err == "kdissect: the screens need a terminal; kdissect read prints to anything\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said", "code"),
+    [
+        ((CAPTURE, "-Y", "latncy > 1s"), "did you mean latency?", USAGE),
+        ((CAPTURES / "nothing.pcap",), "nothing.pcap", 3),
+        ((CAPTURES / "README.md",), "not a capture", 3),
+    ],
+)
+def test_a_mistake_is_told_before_it_is_told_that_there_is_no_terminal(
+    arguments: tuple[object, ...], said: str, code: int
+) -> None:
+    ran = spawn("tui", *arguments)
+    assert (ran.code, ran.out) == (code, b"")
+    assert said in ran.err
+    assert "terminal" not in ran.err
+
+
 @pytest.mark.parametrize("arguments", [(), ("-",)])
 def test_a_file_is_needed(capsysbinary: pytest.CaptureFixture[bytes], arguments: tuple[str, ...]) -> None:
     assert run(capsysbinary, "tui", *arguments).code == USAGE
@@ -57,11 +74,15 @@ def test_what_is_wrong_is_told_before_the_screens(
 
 def test_filters_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    config.write_text('[filters]\nslow = "latncy > 1s"\n')
+    config.write_text('[commands]\nslow = "x"\n\n[filters]\nslow = "latncy > 1s"\n')
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[coloring.late]\ncolor = "grey"\nfilter = "latncy > 1s"\n')
     set_there: dict[str, Any] = {"KDISSECT_CONFIG": str(config)}
+    colored: dict[str, Any] = {"KDISSECT_CONFIG": str(rules)}
     given: dict[str, Any] = {}
     for arguments, environment, where in (
-        ((), set_there, b"filters: slow"),
+        ((), set_there, b"config.toml:5: filters: slow"),
+        ((), colored, b"rules.toml:1: coloring: late"),
         (("-Y", "latncy > 1s"), given, b"-Y"),
     ):
         terminal = Terminal("tui", CAPTURE, *arguments, **environment)
