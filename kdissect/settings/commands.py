@@ -41,6 +41,11 @@ def names_in(template: str) -> Iterator[str]:
 
     :raises WrongTemplateError: it has one that is not known, or its braces do not belong together.
     """
+    return (name for _, name in _places(template))
+
+
+def _places(template: str) -> Iterator[tuple[str, str]]:
+    """The placeholders, each after the text before it, in which :data:`_VALUE` stands for others."""
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
@@ -56,7 +61,25 @@ def names_in(template: str) -> Iterator[str]:
             raise WrongTemplateError(
                 f"{{{name}}} is inside quotes: remove them, kdissect quotes values itself"
             )
-        yield name
+        yield before, name
+        before += _VALUE
+
+
+_VALUE = "x"
+_OPERATORS = frozenset("();<>|&")
+"""What ends a command, or the words that belong to it."""
+
+
+def _may_be_option(before: str) -> bool:
+    """Whether a value that begins with ``-`` may be taken as an option where it follows a text. It is none
+    after ``--``, nor as a part of a word that began before it: ``--group={group}``. A variable may be empty,
+    and so begins no word for certain."""
+    lexer = shlex.shlex(f"{before}{_VALUE}".replace("\n", ";"), posix=True, punctuation_chars=True)
+    lexer.commenters, lexer.whitespace_split = "", True
+    *words, last = lexer
+    start = max((at for at, word in enumerate(words, 1) if word and _OPERATORS.issuperset(word)), default=0)
+    begun = last.removesuffix(_VALUE)
+    return "--" not in words[start:] and (not begun.strip("-") or "$" in begun)
 
 
 def _is_quoted(before: str) -> bool:
@@ -81,13 +104,15 @@ def filled_in(template: str, exchange: Exchange) -> str:
     :raises WrongTemplateError: the exchange lacks a value, or one cannot be pasted into a shell.
     """
     values = {}
-    for name in names_in(template):
+    for before, name in _places(template):
         value = PLACEHOLDERS[name](exchange)
         if value is None or value == "":
             raise WrongTemplateError(f"this exchange has no {name}")
         if sanitise(str(value), None) != str(value):
             raise WrongTemplateError(f"the {name} has characters that cannot be shown: no command gets them")
-        if str(value).startswith("-"):
-            raise WrongTemplateError(f"the {name} begins with -, which would be an option")
+        if str(value).startswith("-") and _may_be_option(before):
+            raise WrongTemplateError(
+                f"the {name} begins with -, which may be an option here; write -- or --name= before {{{name}}}"
+            )
         values[name] = shlex.quote(str(value))
     return template.format(**values)

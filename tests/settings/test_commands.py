@@ -42,9 +42,46 @@ def test_no_command_gets_control_characters(name: str, tmp_path: Path) -> None:
         filled_in("kcat {client_id}", of_client(name, tmp_path))
 
 
-def test_no_value_becomes_an_option(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "template",
+    [
+        *(
+            "{client_id}",
+            "groups --group {client_id}",
+            "x -{client_id}",
+            "x '' ''{client_id}",
+            "x $A{client_id}",
+        ),
+        *("x -- y | z {client_id}", "x -- y\nz {client_id}", "x -- $(y {client_id})", "x '--y' {client_id}"),
+    ],
+)
+def test_no_value_becomes_an_option(template: str, tmp_path: Path) -> None:
     with pytest.raises(WrongTemplateError, match="begins with -"):
-        filled_in("groups --group {client_id}", of_client("--delete", tmp_path))
+        filled_in(template, of_client("--delete", tmp_path))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *(
+            "groups --group={client_id}",
+            "kcat -X client.id={client_id}",
+            "x -- {client_id}",
+            "x -- y {client_id}",
+        ),
+        *(
+            "x '--' {client_id}",
+            "x | y -- {client_id}",
+            "x 'a b'{client_id}",
+            "x {number}{client_id}",
+            "A={client_id} x",
+        ),
+    ],
+)
+def test_a_value_that_can_be_no_option_may_begin_as_one_does(template: str, tmp_path: Path) -> None:
+    exchange = of_client("--de lete", tmp_path)
+    text = filled_in(template, exchange)
+    assert text == template.replace("{client_id}", "'--de lete'").replace("{number}", str(exchange.number))
 
 
 @pytest.mark.parametrize(
