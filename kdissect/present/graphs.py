@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from kdissect.present.form import size
+from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 
 Row = dict[str, Any]
@@ -54,7 +54,7 @@ def edge_text(row: Row) -> str:
     """``produces 560 records, 143.4 KiB``."""
     text: str = row["relation"]
     if row["records"] is not None:
-        text += f" {row['records']:,} records, {size(row['bytes'] or 0)}"
+        text += f" {plural(row['records'], 'record')}, {size(row['bytes'] or 0)}"
     return text
 
 

@@ -64,3 +64,5 @@ def test_a_name_is_one_node_in_every_form(form: str, name: str) -> None:
 
 def test_what_flows_is_told() -> None:
     assert '  n0 -> n1 [label="produces 3 records, 2.0 KiB"];' in list(FORMS["dot"]([row("orders")]))
+    one = {**row("orders"), "records": 1}
+    assert '  n0 -> n1 [label="produces 1 record, 2.0 KiB"];' in list(FORMS["dot"]([one]))
