@@ -213,8 +213,13 @@ class ComparedExchanges(Dialog[None]):
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
 
 
+CHOICES = "1234567890abcdefhilmnoprstuvwxyz"
+"""Keys of words to choose from, in their order. Letters that move the cursor elsewhere, or lead back, are not
+among them."""
+
+
 class Choose(Dialog[str | None]):
-    """One of several words, by its number or with the cursor."""
+    """One of several words, by its number or letter or with the cursor."""
 
     DEFAULT_CSS = """
     Choose { align: center middle; }
@@ -231,9 +236,9 @@ class Choose(Dialog[str | None]):
         self._words = words
 
     def compose(self) -> ComposeResult:
-        numbers = [*"1234567890", *(" " for _ in self._words[10:])]
+        keys = CHOICES.ljust(len(self._words))
         options = LegibleOptions(
-            *(Option(Text(f"{key} {word}")) for key, word in zip(numbers, self._words, strict=False)),
+            *(Option(Text(f"{key} {word}")) for key, word in zip(keys, self._words, strict=False)),
             markup=False,
         )
         options.border_title = Text(self._title)
@@ -241,7 +246,7 @@ class Choose(Dialog[str | None]):
         yield options
 
     def on_key(self, event: Key) -> None:
-        at = "1234567890".find(event.key) if len(event.key) == 1 else -1
+        at = CHOICES.find(event.key) if len(event.key) == 1 else -1
         if 0 <= at < len(self._words):
             event.stop()
             self.dismiss(self._words[at])

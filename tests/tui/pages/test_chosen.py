@@ -24,6 +24,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.copying import FORMS as COPY_FORMS
 from kdissect.tui.pages import chosen
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.dialogs import CHOICES
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
@@ -350,6 +351,11 @@ def test_commands_of_the_user_are_copied_with_values_of_the_exchange() -> None:
             assert app.clipboard == f"echo {exchange.client_id}"
             text = await shown_after(pilot, "y", *["down"] * count, "enter")
             assert "this exchange has no group" in text
+            assert app.clipboard == f"echo {exchange.client_id}"
+            app.copy_to_clipboard("")
+            key = CHOICES[count + 1]
+            assert f" {key} command who " in await shown_after(pilot, "y")
+            await press(pilot, key)
             assert app.clipboard == f"echo {exchange.client_id}"
 
     asyncio.run(run())
