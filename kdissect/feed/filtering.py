@@ -72,6 +72,9 @@ class _TimeRange(NamedTuple):
     """How many filters there were to go back to before."""
 
 
+OF_LAST_SESSION = "the filter of the last session"
+
+
 def span_text(start_ns: int, end_ns: int) -> str:
     """The filter that shows what began in a range of time."""
     return f"time >= {_moment(start_ns)} and time < {_moment(end_ns)}"
@@ -119,6 +122,8 @@ class Shown:
         self._places: tuple[tuple[int, int], Places] | None = None
         self._span: _TimeRange | None = None
         """The range of time that was chosen last."""
+        self._restored = ""
+        """The filter that was set when the screens were left the last time."""
 
     # -- what is set --------------------------------------------------------------------------------
 
@@ -131,11 +136,27 @@ class Shown:
     def hints(self) -> tuple[str, ...]:
         """What the author of the filter may not have meant, and what went wrong with it."""
         said = self._filter.hints if self._filter is not None else ()
+        if self._is_restored:
+            said = (f"{OF_LAST_SESSION}; Esc removes it", *said)
         if self._asker is not None and self._asker.reason is not None:
             said += (self._asker.reason,)
         if self._asker is not None and self._asker.failed:
             said += (f"{plural(self._asker.failed, 'exchange')} could not be checked",)
         return said
+
+    def restore(self, text: str) -> None:
+        """Set the filter that was set when the screens were left. It may have been for another capture, so
+        it is told where it comes from, as long as it is set.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        chosen = self.compiled(text)
+        self._restored = chosen.text if chosen is not None else ""
+        self.push(text)
+
+    @property
+    def _is_restored(self) -> bool:
+        return bool(self.text) and self.text == self._restored
 
     def compiled(self, text: str) -> Filter | None:
         """The filter of a text; None for one that is empty.
@@ -320,7 +341,8 @@ class Shown:
         said = None
         if chosen is not None and SLOW in chosen.fields and chosen.slowness is not None:
             said = why_nothing_is_slow(self._index, chosen.slowness)
-        return said or "no exchange matches"
+        none = "no exchange matches"
+        return said or (f"{none} {OF_LAST_SESSION}: Esc removes it" if self._is_restored else none)
 
     def index_grew(self) -> None:
         """Answer for the rows that are new."""

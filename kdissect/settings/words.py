@@ -231,5 +231,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
 
 HINT = "? shows the keys of a screen, : finds commands as you type, Esc goes back"
 """Said when the screens are used for the first time."""
-LEFT_SO = "As you left it the last time. Esc removes the filter, --fresh starts without it."
-"""Said when they begin as they were left."""
+LEFT_SO = "As you left it the last time. --fresh starts as usual."
+"""Said when they begin as they were left, and the first one shows something else than usual, …"""
+LEFT_FILTERED = "As you left it the last time. Esc removes the filter, --fresh starts without it."
+"""… or all show only what a filter does."""

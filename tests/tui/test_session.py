@@ -10,6 +10,7 @@ from textual.widgets import Input
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.settings.session import LastSession
+from kdissect.settings.words import LEFT_FILTERED, LEFT_SO
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
@@ -103,5 +104,64 @@ def test_what_is_asked_for_now_wins() -> None:
         async with running(app):
             assert app.shown.text == "api == Metadata"
             assert app.home == "exchanges"
+
+    asyncio.run(run())
+
+
+def first_screen(before: LastSession, width: int = 120, page: str | None = None) -> str:
+    app = app_of(ERRORS, home=page, settings=Settings(before=before))
+
+    async def run() -> str:
+        async with running(app, width):
+            return screen_text(app)
+
+    return asyncio.run(run())
+
+
+def test_it_is_only_said_where_something_that_is_shown_came_back() -> None:
+    assert f" {LEFT_FILTERED}\n" in first_screen(LastSession(filter="api == Metadata"))
+    for before in (
+        LastSession("problems"),
+        LastSession("exchanges", sort=("latency_ns", True)),
+        LastSession("topics", groupings=GROUPED),
+    ):
+        assert f" {LEFT_SO}\n" in first_screen(before)
+    assert LEFT_SO in first_screen(LastSession(groupings=GROUPED), page="topics")
+    for before in (
+        LastSession(),
+        LastSession("findings"),
+        LastSession("findings", sort=("latency_ns", True), share=7, groupings=GROUPED),
+        LastSession(filter="gone == (", bytes_percent=30),
+    ):
+        assert "As you left it" not in first_screen(before)
+
+
+def test_a_filter_that_came_back_is_called_so_until_there_is_another() -> None:
+    app = app_of(ERRORS, settings=Settings(before=LastSession(filter="api == Metadata")))
+
+    async def run() -> None:
+        async with running(app, 100) as pilot:
+            for key in ("1", "3", "9"):
+                text = await shown_after(pilot, key)
+                assert "the filter of the last session; Esc removes it" in text
+            text = await shown_after(pilot, "1", "f")
+            assert "last session" not in text.replace(LEFT_FILTERED, "")
+            assert app.shown.text.startswith("connection")
+
+    asyncio.run(run())
+
+
+def test_a_filter_that_came_back_and_matches_nothing_here_is_told_with_the_key_that_removes_it() -> None:
+    app = app_of(ERRORS, home=None, settings=Settings(before=LastSession(filter="topic == elsewhere")))
+
+    async def run() -> None:
+        async with running(app, 100) as pilot:
+            assert "✓ 0  the filter of the last session; Esc removes it" in screen_text(app)
+            for key in ("1", "3"):
+                text = await shown_after(pilot, key)
+                assert "no exchange matches the filter of the last session: Esc removes it" in text
+            text = await shown_after(pilot, "1", "escape")
+            assert app.shown.text == ""
+            assert "no exchange matches" not in text
 
     asyncio.run(run())
