@@ -192,7 +192,11 @@ def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Pa
         ('[coloring.x]\nfiltre = "api == Fetch"', 2, "did you mean filter?"),
         ('[coloring.x]\ncolor = "green"', 1, "filter is needed"),
         ('[coloring.x]\nfilter = "slow"\ncolor = "red"', 1, "one of green, cyan, blue, magenta, grey"),
-        ('[filters]\nx = "slow"\n[coloring.ax]\nfilter = "slow"\ncolor = "grey"\n[coloring.x]', 6, "filter is"),
+        (
+            '[filters]\nx = "slow"\n[coloring.ax]\nfilter = "slow"\ncolor = "grey"\n[coloring.x]',
+            6,
+            "filter is",
+        ),
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),
         ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),
         ('[keymap]\nsave = ""', 2, "keys are needed"),

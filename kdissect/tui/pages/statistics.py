@@ -333,7 +333,7 @@ class GroupedPage(GroupedScreen):
         yield GroupedTable(self.rows, id="list")
 
     def show_table(self, name: str) -> None:
-        """Group the rows so that they are made of the table. If they are already, they stay as they are."""
+        """Show rows of this table. The grouping stays if its rows come from the table already."""
         before = self.grouping
 
         def how_well(grouping: str) -> tuple[bool, bool, bool]:

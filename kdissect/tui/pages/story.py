@@ -142,9 +142,7 @@ class StoryPage(StatisticsPage):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def about(
-        self, exchange: Exchange | None, subject: Subject | None = None, ns: int | None = None
-    ) -> None:
+    def about(self, exchange: Exchange | None, subject: Subject | None = None, ns: int | None = None) -> None:
         """Tell the story of an exchange, or of a subject.
 
         :param subject: by default, the one that is closest to the exchange.
