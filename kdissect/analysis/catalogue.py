@@ -58,6 +58,7 @@ _PLACES = {
 """The module and the class of each, in the order in which they are listed."""
 
 _JUDGED = {
+    "lingers": "lingers.Lingers",
     "metadata_asked": "metadata_asked.MetadataAsked",
     "offers": "offers.Offers",
     "pace": "pace.Pace",

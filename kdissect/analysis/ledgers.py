@@ -19,11 +19,6 @@ def known(value: int | None) -> int:
     return NONE if value is None else value
 
 
-def told(value: int) -> int | None:
-    """The number that was kept."""
-    return None if value == NONE else value
-
-
 KEY_BYTES = 500
 """About what a key and its array take without rows."""
 

@@ -1,7 +1,8 @@
 """What was produced and what was fetched, by offset, and the joining of the two when rows are asked for.
 
-Two tables are made of it: how records were delivered (:mod:`kdissect.analysis.delivery`), and what groups
-fetched more than once (:mod:`kdissect.analysis.rereads`).
+Three tables are made of it: how records were delivered (:mod:`kdissect.analysis.delivery`), what groups
+fetched more than once (:mod:`kdissect.analysis.rereads`), and, without joining anything, how long producers
+kept batches (:mod:`kdissect.analysis.lingers`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from kdissect.analysis.deliveries import (
     read_again,
 )
 from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION
-from kdissect.analysis.fold import Fold, Rows
+from kdissect.analysis.fold import MILLISECOND, Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.ledgers import NONE, Ledgers, known, told
+from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import SharedSet, follows_log, record_sets
 from kdissect.analysis.topic_lives import TELLING, TopicLives
@@ -287,12 +288,10 @@ class Transit(Fold):
         for topic, partition in self._produced:
             name = self._labels.name(topic)
             ids.setdefault(name, set()).update(topic)
-            rows = self._produced.rows((topic, partition))
+            rows = list(self._produced.rows((topic, partition)))
+            clients = {each: self._consumer(each).who.client_id for each in {row[-1] for row in rows}}
             samples = {row[:2]: row[2:] for row in self._samples.rows((topic, partition))}
-            batches = (
-                _batch(row, samples.get((row[2], row[6]), ()), self._consumer(row[8]).who.client_id)
-                for row in rows
-            )
+            batches = (_batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]]) for row in rows)
             produced.setdefault((name, partition), []).extend(batches)
         losses = self._losses()
         fetched: dict[Place, dict[Consumer, list[Arrival]]] = {}
@@ -311,6 +310,21 @@ class Transit(Fold):
             for consumer, outcome in deliver(produced[place], consumers, followers, heights.get(place, [])):
                 if outcome.counts and outcome.sets:
                     yield place, consumer, self._group(consumer, place[0], ids[place[0]]), outcome
+
+    def ages(self) -> Iterator[tuple[str | None, int | None, int | None]]:
+        """Of each batch whose timestamps are the producer's: the topic, and the ages of its first record and
+        of its youngest one when it was sent."""
+        self._labels.settle()
+        for topic, partition in self._produced:
+            name = self._labels.name(topic)
+            for row in self._produced.rows((topic, partition)):
+                _, _, sent, _, first, largest, _, flags, _ = row
+                if sent != NONE and flags & _CREATE_TIME:
+                    yield (
+                        name,
+                        None if first == NONE else sent - first * MILLISECOND,
+                        None if largest == NONE else sent - largest * MILLISECOND,
+                    )
 
     def read_by_groups(self) -> Iterator[tuple[str, Place, Again]]:
         """What the members of each group fetched of a partition, and fetched again."""
@@ -419,10 +433,13 @@ def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) 
     base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
     values = (
-        *(told(base), told(last), told(sent), told(acknowledged)),
-        told(first) if is_create_time else None,
-        told(largest) if is_create_time else None,
-        told(crc),
+        None if base == NONE else base,
+        None if last == NONE else last,
+        None if sent == NONE else sent,
+        None if acknowledged == NONE else acknowledged,
+        first if is_create_time and first != NONE else None,
+        largest if is_create_time and largest != NONE else None,
+        None if crc == NONE else crc,
         bool(flags & _COUNTS),
         tuple([ms for ms in sample if ms != NONE]),
         producer,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.lingers import MARGIN, Lingers
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
@@ -15,10 +16,15 @@ from kdissect.insight.words import quoted, span
 _OF_STREAMS = re.compile(r"-StreamThread-\d+(-\d+_\d+)?-producer$")
 
 
-@rule("linger-long", NOTICE, CERTAIN, needs=(Delivery,), linger_ms=500, share=0.5, records=20)
+@rule("linger-long", NOTICE, CERTAIN, needs=(Lingers, Delivery), linger_ms=500, share=0.5, records=20)
 def linger_long(facts: Facts) -> Iterator[Finding]:
     """Records are late because the producer waits for more of them."""
-    for (topic,), rows in together(facts.rows(Delivery), "topic").items():
+    least_ns = facts.limit("linger_ms") * MILLISECOND
+    lingering = {row["topic"] for row in facts.rows(Lingers) if MARGIN * row["linger_max_ns"] >= least_ns}
+    if not lingering:
+        return  # nobody needs to know how records were delivered
+    delivered = (row for row in facts.rows(Delivery) if row["topic"] in lingering)
+    for (topic,), rows in together(delivered, "topic").items():
         waiting = [row for row in rows if _waits(facts, row)]
         if not waiting:
             continue

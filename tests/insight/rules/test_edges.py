@@ -25,6 +25,7 @@ from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.lingers import Lingers
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.payloads import NULL, Payloads
 from kdissect.analysis.positions import Positions
@@ -467,13 +468,16 @@ EDGES = [
     Edge(
         "linger-long",
         "share",
-        lambda ns: one(
-            Delivery,
-            topic="t",
-            records=20,
-            linger_p50_ns=500 * MS,
-            create_to_fetched_p50_ns=ns,
-            send_to_fetched_p50_ns=1,
+        lambda ns: (
+            one(
+                Delivery,
+                topic="t",
+                records=20,
+                linger_p50_ns=500 * MS,
+                create_to_fetched_p50_ns=ns,
+                send_to_fetched_p50_ns=1,
+            )
+            | one(Lingers, topic="t", linger_max_ns=500 * MS)
         ),
         S,
         S + 2,

@@ -12,6 +12,7 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.lingers import Lingers
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
@@ -448,9 +449,12 @@ def test_linger_is_told_where_it_is_most_of_the_way(change: dict[str, Any], fire
     times = {name: value and value * MILLISECOND for name, value in {**LATE, **change}.items()}
     row: Row = dict.fromkeys(column.name for column in Delivery.columns)
     row |= {"topic": "t", "consumer": "c", "producers": ["p"], "records": 20, "sets": 4, **times}
-    found = said("linger-long", {Delivery: [row]})
+    kept: Row = {"topic": "t", "linger_max_ns": 500 * MILLISECOND}
+    found = said("linger-long", {Lingers: [kept], Delivery: [row]})
     assert [each.subject.client_id for each in found] == ["p"] * fires
-    assert not said("linger-long", {Delivery: [row | {"records": 19}]})
+    assert not said("linger-long", {Lingers: [kept], Delivery: [row | {"records": 19}]})
+    for rows in ([], [kept | {"topic": "other"}], [kept | {"linger_max_ns": 490 * MILLISECOND}]):
+        assert not said("linger-long", {Lingers: rows, Delivery: [row]})
 
 
 @pytest.mark.parametrize(
