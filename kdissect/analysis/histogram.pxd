@@ -38,12 +38,17 @@ cdef class Histogram:
     @cython.locals(counts=dict, found=list)
     cpdef list at_ranks(self, ranks)
     cpdef list up_to(self, values)
+    @cython.locals(percent=int64_t)
     cdef list _ranks(self, tuple percents)
     @cython.locals(counts=dict, found=list, ranks=list)
     cdef list _buckets_of(self, tuple percents)
 
 cdef object _bucket(value)
-@cython.locals(magnitude=int64_t, left=int64_t, shift=cython.int)
+@cython.locals(magnitude=int64_t, shift=cython.int)
 cdef int64_t _short_bucket(int64_t value) noexcept
+@cython.locals(magnitude=int64_t, half=int64_t, shift=cython.int)
+cdef int64_t _short_middle(int64_t value) noexcept
+@cython.locals(left=int64_t, shift=cython.int)
+cdef int _short_shift(int64_t magnitude) noexcept
 @cython.locals(at=Py_ssize_t, histogram=Histogram)
 cpdef add_known(list histograms, tuple values)

@@ -223,9 +223,12 @@ class Histogram:  # noqa: PLW1641 - it changes
         if not self.count:
             return [None] * len(percents)
         if self._buckets is None:
-            values = sorted(self._fresh_values())
+            values = self._fresh_values()
+            if len(values) == 1:
+                return [values[0] for _ in percents]
+            values.sort()
             return [
-                min(max(_middle(_bucket(values[rank - 1])), values[0]), values[-1])
+                min(max(_short_middle(values[rank - 1]), values[0]), values[-1])
                 for rank in self._ranks(percents)
             ]
         self._settle()
@@ -277,7 +280,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return out
 
     def _ranks(self, percents: tuple[int, ...]) -> list[int]:
-        return [max(1, -(-percent * self.count // 100)) for percent in percents]
+        return [max(1, (percent * self.count + 99) // 100) for percent in percents]
 
     def _buckets_of(self, percents: tuple[int, ...]) -> list[int]:
         """The buckets in which the percentiles lie; every value must be in its bucket."""
@@ -318,6 +321,23 @@ def _bucket(value: int) -> int:
 def _short_bucket(value: int) -> int:
     """The same of a value of 63 bits."""
     magnitude = -value if value < 0 else value
+    shift = _short_shift(magnitude)
+    magnitude = magnitude >> shift << shift
+    return -magnitude if value < 0 else magnitude
+
+
+def _short_middle(value: int) -> int:
+    """The middle of the bucket of a value of 63 bits."""
+    magnitude = -value if value < 0 else value
+    shift = _short_shift(magnitude)
+    half = 1
+    half = half << shift >> 1
+    magnitude = (magnitude >> shift << shift) + half
+    return -magnitude if value < 0 else magnitude
+
+
+def _short_shift(magnitude: int) -> int:
+    """How many bits of such a magnitude do not count."""
     left, shift = magnitude >> _EXACT_BITS, 0
     while left >= 0x100:
         left >>= 8
@@ -325,8 +345,7 @@ def _short_bucket(value: int) -> int:
     while left:
         left >>= 1
         shift += 1
-    magnitude = magnitude >> shift << shift
-    return -magnitude if value < 0 else magnitude
+    return shift
 
 
 def _highest(bucket: int) -> int:
