@@ -342,37 +342,26 @@ _HAPPENED = {
 }
 """What may happen: which columns tell of it."""
 _QUIET: Row = {
+    **dict.fromkeys(each.name for each in Pace.columns),
     **{f"{what}_{part}": _Worst().told(part) for what, parts in _HAPPENED.items() for part in parts},
-    **{"throttled_bytes_per_s": None, "quota_bytes_per_s": None, "answered_bytes_p50": None},
-    **{"away_count": 0, "away_p50_ns": None, "away_p90_ns": None, "away_sum_ns": 0},
+    **{"away_count": 0, "away_sum_ns": 0},
 }
-"""Of a row in which nothing of that happened, as in most; nobody adds to its lists."""
+"""A row in which nothing of that happened, as in most; nobody adds to its lists."""
 
 
 def _result(key: _Key, row: _PaceRow) -> Row:
-    broker, client, client_id, api = key
-    p50, p99 = row.broker.percentiles(50, 99)
-    out: Row = {
-        "broker": broker,
-        "client": client,
-        "client_id": client_id or None,
-        "api": api,
-        "count": row.latency.count,
-        "latency_p50_ns": row.latency.percentiles(50)[0],
-        "broker_count": row.broker.count,
-        "broker_p50_ns": p50,
-        "broker_p99_ns": p99,
-        "latency_sum_ns": row.known_ns,
-        "behind_sum_ns": row.behind_ns,
-        "behind_seconds": [(second, *row.behind_seconds[second]) for second in sorted(row.behind_seconds)],
-        "held_min_bytes": row.min_bytes,
-        "held_max_wait_ms": row.max_wait_ms,
-        "least_bytes": row.least,
-        "beyond_limit_bytes": row.beyond_limit,
-        "first_ns": row.span.first_ns,
-        "last_ns": row.span.last_ns,
-        **_QUIET,
-    }
+    out = _QUIET.copy()
+    out["broker"], out["client"], client_id, out["api"] = key
+    out["client_id"] = client_id or None
+    out["count"] = row.latency.count
+    (out["latency_p50_ns"],) = row.latency.percentiles(50)
+    out["broker_count"] = row.broker.count
+    out["broker_p50_ns"], out["broker_p99_ns"] = row.broker.percentiles(50, 99)
+    out["latency_sum_ns"], out["behind_sum_ns"] = row.known_ns, row.behind_ns
+    out["behind_seconds"] = [(second, *row.behind_seconds[second]) for second in sorted(row.behind_seconds)]
+    out["held_min_bytes"], out["held_max_wait_ms"] = row.min_bytes, row.max_wait_ms
+    out["least_bytes"], out["beyond_limit_bytes"] = row.least, row.beyond_limit
+    out["first_ns"], out["last_ns"] = row.span.first_ns, row.span.last_ns
     for what, worst in row.happened.items():
         out.update((f"{what}_{part}", worst.told(part)) for part in _HAPPENED[what])
     if row.quota is not None:

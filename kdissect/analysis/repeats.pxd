@@ -26,6 +26,8 @@ cdef class _LongestStretches:
     cpdef add(self, _Stretch later, gap_ns)
     cdef _compare(self, _Stretch one)
     cpdef merge(self, _LongestStretches later, gap_ns)
+    @cython.locals(found=_Stretch, each=_Stretch)
+    cpdef _Stretch longest(self)
 
 cdef class _Repeat:
     cdef public str client

@@ -122,8 +122,15 @@ class _LongestStretches:
 
     def longest(self) -> _Stretch | None:
         """The first of the longest."""
-        every = [each for each in (self.head, self.best, self.tail) if each is not None]
-        return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
+        found = self.head
+        for each in (self.best, self.tail):
+            if each is not None and (
+                found is None
+                or each.requests > found.requests
+                or (each.requests == found.requests and each.first_ns < found.first_ns)
+            ):
+                found = each
+        return found
 
 
 class _Repeat:

@@ -136,12 +136,12 @@ class VersionFacts:
 
     def is_answered(self, broker: str, api_key: int, api_version: int) -> bool:
         """Whether it is known that it does."""
-        seen = self._brokers.rows.get(broker)
+        seen = self._brokers.get(broker)
         return seen is not None and seen.answered.get(api_key, -1) >= api_version
 
     def was_spoken(self, talker: Talker, api_key: int, api_version: int) -> bool:
         """Whether it is known that it speaks so."""
-        talk = self._talks.rows.get(talker)
+        talk = self._talks.get(talker)
         return talk is not None and (api_key, api_version) in talk.spoken
 
     def asked(self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges) -> None:
@@ -189,7 +189,14 @@ class VersionFacts:
     def result(self) -> list[Row]:
         """The rows: a client, a broker, an API and a version each."""
         counts, _ = self._counted()
-        rows = (_result(count, *key) for key, count in counts.items())
+        said: dict[tuple[Any, ...], _VersionVerdict] = {}
+        rows = []
+        for key, count in counts.items():
+            which = key[_WHOSE:]
+            told = said.get(which)
+            if told is None:
+                told = said[which] = _judge(*which)
+            rows.append(_result(count, told, *key[:_WHOSE]))
         return sorted(rows, key=_order)
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
@@ -233,38 +240,72 @@ class VersionFacts:
         return offer
 
 
-def _result(
-    count: int,
-    client_id: str | None,
-    client: str,
-    software: str | None,
-    software_version: str | None,
-    broker: str,
+_WHOSE = 5
+"""So many of what makes a row tell who speaks; the rest, the same for many, tells how."""
+
+
+class _VersionVerdict(NamedTuple):
+    """What is said of a version, whoever speaks it."""
+
+    api: str
+    api_version: int
+    offered_min: int | None
+    offered_max: int | None
+    limited_by: str
+    removed_in: str | None
+    is_known: bool
+    verdict: str
+
+
+def _judge(
     api_key: int,
     api_version: int,
     offer: tuple[int, int] | None,
     asks: bool,
     has_higher: bool,
     is_tried: bool,
-) -> Row:
+) -> _VersionVerdict:
     limited_by = CLIENT if has_higher else limit(api_version, offer, asks)
     removed_in = apis.removed_in(api_key, api_version)
     is_known = _is_known(api_key, api_version)
+    offered_min, offered_max = (None, None) if offer is None else offer
+    return _VersionVerdict(
+        apis.api_name(api_key),
+        api_version,
+        offered_min,
+        offered_max,
+        limited_by,
+        removed_in,
+        is_known,
+        verdict(is_known, removed_in, limited_by, asks, is_tried),
+    )
+
+
+def _result(
+    count: int,
+    told: _VersionVerdict,
+    client_id: str | None,
+    client: str,
+    software: str | None,
+    software_version: str | None,
+    broker: str,
+) -> Row:
+    api, api_version, offered_min, offered_max, limited_by, removed_in, is_known, found = told
     return {
         "client_id": client_id,
         "client": client,
         "software": software,
         "software_version": software_version,
         "broker": broker,
-        "api": apis.api_name(api_key),
+        "api": api,
         "api_version": api_version,
-        "offered_min": offer[0] if offer is not None else None,
-        "offered_max": offer[1] if offer is not None else None,
+        "offered_min": offered_min,
+        "offered_max": offered_max,
         "limited_by": limited_by,
         "removed_in": removed_in,
         "reads": is_known,
         "count": count,
-        "verdict": verdict(is_known, removed_in, limited_by, asks, is_tried),
+        "verdict": found,
     }
 
 
@@ -338,12 +379,18 @@ def replica_id_of(body: Mapping[str, Any]) -> int:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    names = ("client", "client_id", "software", "software_version", "broker", "api")
     offered = -1 if row["offered_max"] is None else row["offered_max"]
     return (
         VERDICTS.index(row["verdict"]),
-        *(row[name] or "" for name in names),
-        *(row["api_version"], offered, row["limited_by"]),
+        row["client"] or "",
+        row["client_id"] or "",
+        row["software"] or "",
+        row["software_version"] or "",
+        row["broker"] or "",
+        row["api"] or "",
+        row["api_version"],
+        offered,
+        row["limited_by"],
     )
 
 
