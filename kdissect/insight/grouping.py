@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from kdissect.analysis.fold import Row
@@ -11,6 +12,12 @@ from kdissect.analysis.fold import Row
 def together(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """The rows by the values of some columns."""
     found: dict[tuple[Any, ...], list[Row]] = {}
+    if len(names) == 1:
+        (name,) = names
+        for row in rows:
+            found.setdefault((row[name],), []).append(row)
+        return found
+    values = itemgetter(*names)
     for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
+        found.setdefault(values(row), []).append(row)
     return found

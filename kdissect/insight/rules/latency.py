@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
@@ -59,14 +58,6 @@ explains("broker-stalled", "request-abandoned", shares=("broker",), within_s=60)
 explains("long-poll-blocks-others", "head-of-line", shares=("client_id", "broker"))
 
 
-def _merged(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows that are the same in these columns."""
-    out: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        out[tuple(row[name] for name in names)].append(row)
-    return out
-
-
 def _worst(rows: Iterable[Row], prefix: str) -> tuple[int, ...]:
     """The exchanges of several rows, by turns, so that each row has some."""
     lists = [row[f"{prefix}_exchanges"] for row in rows]
@@ -83,12 +74,12 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
     """One broker answers slower than its peers at the same time. A broker that just started is slow at first,
     so what it did then says nothing beside the whole time of others."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
-    for (api,), rows in _merged(facts.rows(Pace), "api").items():
+    for (api,), rows in together(facts.rows(Pace), "api").items():
         if may_wait(api):
             continue
         found = {
             broker: some
-            for (broker,), some in _merged(rows, "broker").items()
+            for (broker,), some in together(rows, "broker").items()
             if sum(row["broker_count"] for row in some) >= facts.limit("exchanges")
         }
         for broker, own in found.items():
@@ -147,7 +138,7 @@ def _were_asked_together(facts: Facts, row: Row, other: Row) -> bool:
 @rule("latency-spike", NOTICE, POSSIBLE, needs=(Spikes,))
 def latency_spike(facts: Facts) -> Iterator[Finding]:
     """Requests of one API were much slower for a while."""
-    for (api,), rows in _merged(facts.rows(Spikes), "api").items():
+    for (api,), rows in together(facts.rows(Spikes), "api").items():
         worst = max(rows, key=lambda row: row["worst_ns"])
         brokers = {each for row in rows for each in row["brokers"]}
         exchanges = [number for row in rows for number in row["exchanges"]]
@@ -174,7 +165,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
     stood, slow = stalls(facts), _slow_times(facts)
     rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
-    for (broker, client_id), some in _merged(rows, "broker", "client_id").items():
+    for (broker, client_id), some in together(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
         waits = [each for row in some for each in row["behind_seconds"]]
         if whole <= 0 or not _are_often(facts, waits, whole):
@@ -277,7 +268,7 @@ def _is_within(second: int, stood: Iterable[Row]) -> bool:
 )
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
-    for (broker, client_id), rows in _merged(facts.rows(Pace), "broker", "client_id").items():
+    for (broker, client_id), rows in together(facts.rows(Pace), "broker", "client_id").items():
         late = [row for row in rows if row["polled_count"] and not is_long_poll(row["api"])]
         if not late:
             continue
@@ -323,7 +314,7 @@ def _harms(facts: Facts, row: Row) -> bool:
 def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
     """Records wait for more to come."""
     rows = [row for row in facts.rows(Pace) if row["held_count"]]
-    for (client_id,), some in _merged(rows, "client_id").items():
+    for (client_id,), some in together(rows, "client_id").items():
         held, count = sum(row["held_count"] for row in some), sum(row["count"] for row in some)
         share = 100 * held / count
         if held < facts.limit("times") and (held < facts.limit("least") or share < facts.limit("share")):

@@ -25,6 +25,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, showing, span
 from kdissect.wording import plural
@@ -38,10 +39,10 @@ explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares
 
 def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
     """Rows by what of a subject these columns tell."""
-    found: dict[FindingSubject, list[Row]] = {}
-    for row in rows:
-        found.setdefault(FindingSubject(**{name: row[name] for name in names}), []).append(row)
-    return found
+    return {
+        FindingSubject(**dict(zip(names, values, strict=True))): found
+        for values, found in together(rows, *names).items()
+    }
 
 
 def _place(row: Row) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.network.connections import about, by_client
 from kdissect.insight.words import span
@@ -119,7 +119,7 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
         if row["bytes_to_broker"] + row["bytes_from_broker"] >= facts.limit("megabytes") * 2**20
         or row["last_ns"] - row["first_ns"] >= facts.limit("life_s") * SECOND
     ]
-    for (broker,), rows in _merged(lost, "broker").items():
+    for (broker,), rows in together(lost, "broker").items():
         rtts = [row["rtt_min_ns"] for row in rows if row["rtt_min_ns"]]
         ceiling = f", which is {UNSCALED * SECOND / max(rtts) / 1e6:.2f} MB/s here" if rtts else ""
         yield facts.finding(
@@ -131,13 +131,6 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
             unit="bytes",
             **about(rows),
         )
-
-
-def _merged(rows: list[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    out: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        out[tuple(row[name] for name in names)].append(row)
-    return out
 
 
 @rule("zero-window", WARNING, CERTAIN, needs=(Tcp,), once_ms=200, share=5, least_ms=50)
