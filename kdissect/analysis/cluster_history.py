@@ -146,6 +146,11 @@ class Track:
 
     def _take(self, event: Event) -> None:
         """Believe an event, or not."""
+        if self.values is not None and event.values.items() <= self.values.items():
+            # It tells nothing new, as most do.
+            self._last_told_ns = max(self._last_told_ns, event.last_ns)
+            self._counts = self._counts or event.counts
+            return
         is_there = event.values.get("is_there", True)
         values = {name: value for name, value in event.values.items() if not name.startswith("is_")}
         if self._is_old(values):

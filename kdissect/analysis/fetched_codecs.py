@@ -54,10 +54,12 @@ def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], in
     for each in batches:
         if each.offset < 0:
             continue
-        here = {way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)}
-        found |= here
-        recompressed += any(way % 8 != each.codec % 8 for way in here)
-        converted += any(way // 8 != each.codec // 8 for way in here)
+        here = [way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)]
+        found.update(here)
+        others = [way for way in here if way != each.codec]
+        if others:
+            recompressed += any(way % 8 != each.codec % 8 for way in others)
+            converted += any(way // 8 != each.codec // 8 for way in others)
     return found, recompressed, converted
 
 

@@ -76,20 +76,22 @@ class _Broker:
     long: list[_Long] = field(default_factory=list)
 
     def answered(self, ns: int) -> None:
-        self.merge(_Broker(ns, ns))
+        """It answered somebody."""
+        if self.last_ns is None:
+            self.first_ns = ns
+        elif ns - self.last_ns >= SILENCE_NS and len(self.silences) < MOST_LONG:
+            self.silences.append((self.last_ns, ns))
+        if self.last_ns is None or ns > self.last_ns:
+            self.last_ns = ns
 
     def merge(self, later: _Broker) -> None:
         if later.first_ns is None or later.last_ns is None:
             return
-        if self.first_ns is None or self.last_ns is None:
-            self.first_ns, self.last_ns = later.first_ns, later.last_ns
-            self.silences, self.long = [*later.silences], [*later.long]
-            return
-        if later.first_ns - self.last_ns >= SILENCE_NS:
-            self.silences.append((self.last_ns, later.first_ns))
+        last_ns = later.last_ns if self.last_ns is None else max(self.last_ns, later.last_ns)
+        self.answered(later.first_ns)
         self.silences = (self.silences + later.silences)[:MOST_LONG]
         self.long = (self.long + later.long)[:MOST_LONG]
-        self.last_ns = max(self.last_ns, later.last_ns)
+        self.last_ns = last_ns
 
 
 class Stalls(OneTable[str, _Broker]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -169,23 +170,33 @@ class _FedEvents:
     """Events that are taken in together."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        self._events = events
-        self._exchanges = [each for each in events if isinstance(each, Exchange)]
+        self._exchanges: list[Exchange] = []
+        self._others: list[tuple[int, Event]] = []
+        """What is no exchange, each with the number of exchanges before it."""
+        for event in events:
+            if isinstance(event, Exchange):
+                self._exchanges.append(event)
+            else:
+                self._others.append((len(self._exchanges), event))
         self._apis = [(each.api or _UNKNOWN) if each.missing is None else None for each in self._exchanges]
         """The API of each exchange; None where every fold is asked."""
-        self._chosen: dict[frozenset[str] | None, list[Exchange]] = {None: self._exchanges}
+        every = list(range(len(self._exchanges)))
+        self._chosen: dict[frozenset[str] | None, tuple[list[int], list[Exchange]]] = {
+            None: (every, self._exchanges)
+        }
         self._in_order: dict[frozenset[str] | None, list[list[Exchange] | Event]] = {}
 
     def exchanges(self, apis: frozenset[str] | None) -> list[Exchange]:
         """The exchanges of some APIs; all of them for None."""
+        return self._choose(apis)[1]
+
+    def _choose(self, apis: frozenset[str] | None) -> tuple[list[int], list[Exchange]]:
+        """The same with the place of each among all exchanges."""
         found = self._chosen.get(apis)
         if found is None:
             assert apis is not None
-            found = self._chosen[apis] = [
-                each
-                for each, api in zip(self._exchanges, self._apis, strict=True)
-                if api is None or api in apis
-            ]
+            places = [at for at, api in enumerate(self._apis) if api is None or api in apis]
+            found = self._chosen[apis] = places, [self._exchanges[at] for at in places]
         return found
 
     def in_order(self, apis: frozenset[str] | None) -> list[list[Exchange] | Event]:
@@ -194,20 +205,16 @@ class _FedEvents:
         found = self._in_order.get(apis)
         if found is None:
             found = self._in_order[apis] = []
-            following = iter(self.exchanges(apis))
-            exchange = next(following, None)
-            run: list[Exchange] = []
-            for event in self._events:
-                if event is exchange:
-                    run.append(exchange)
-                    exchange = next(following, None)
-                elif not isinstance(event, Exchange):
-                    if run:
-                        found.append(run)
-                        run = []
-                    found.append(event)
-            if run:
-                found.append(run)
+            places, exchanges = self._choose(apis)
+            begin = 0
+            for before, other in self._others:
+                end = bisect_left(places, before, begin)
+                if end > begin:
+                    found.append(exchanges[begin:end])
+                    begin = end
+                found.append(other)
+            if begin < len(exchanges):
+                found.append(exchanges[begin:])
         return found
 
 
