@@ -13,7 +13,7 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import LED, TELLING, told
+from kdissect.analysis.cluster_told import LED, TELLING, is_told_by_answer, told
 from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
@@ -25,7 +25,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 _REPEATED = ("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeTopicPartitions")
-"""APIs whose answers brokers repeat to the letter, and that follow from the two bodies and the client id."""
+"""APIs whose answers brokers repeat to the letter, and that follow from the two bodies."""
 _MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
 """So many messages are remembered, of no more bytes each, and so many tellers of each."""
 
@@ -46,15 +46,16 @@ def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
     request, response = exchange.request, exchange.response
     if request is None or response is None:
         return None
-    if api in LED:  # the answer alone tells who leads instead
-        answer = answer_bytes(exchange, response)
+    answer = answer_bytes(exchange, response)
+    if is_told_by_answer(exchange, api):
         is_short = len(answer) <= _MOST_BYTES
         return (exchange.api_key, exchange.api_version, answer, response.is_cut) if is_short else None
-    asked, answer = request.frame.payload[request.body_start :], answer_bytes(exchange, response)
+    asked = request.frame.payload[request.body_start :]
     if len(asked) + len(answer) > _MOST_BYTES:
         return None
+    client_id = exchange.client_id if api == "ApiVersions" else None
     is_cut = request.is_cut or response.is_cut
-    return exchange.api_key, exchange.api_version, exchange.client_id, asked, answer, is_cut
+    return exchange.api_key, exchange.api_version, client_id, asked, answer, is_cut
 
 
 @dataclass

@@ -55,6 +55,13 @@ def told(exchange: Exchange, labels: Labels) -> Told:
         yield from tell(exchange, labels)
 
 
+def is_told_by_answer(exchange: Exchange, api: str) -> bool:
+    """Whether what an exchange says follows from its answer, whoever asked and what for."""
+    if api == "ApiVersions":
+        return _RAFT_CLIENT.fullmatch(exchange.client_id or "") is None
+    return api in LED or api == "FindCoordinator"
+
+
 def topics_told(exchange: Exchange, labels: Labels) -> Told:
     """What an exchange says of topics, without their partitions."""
     if exchange.api != "Metadata":
