@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
@@ -178,8 +179,11 @@ class _FedEvents:
                 self._exchanges.append(event)
             else:
                 self._others.append((len(self._exchanges), event))
-        self._apis = [(each.api or _UNKNOWN) if each.missing is None else None for each in self._exchanges]
-        """The API of each exchange; None where every fold is asked."""
+        self._places: dict[str | None, list[int]] = {}
+        """The exchanges of each API; with None those that every fold is asked for."""
+        for at, each in enumerate(self._exchanges):
+            api = (each.api or _UNKNOWN) if each.missing is None else None
+            self._places.setdefault(api, []).append(at)
         every = list(range(len(self._exchanges)))
         self._chosen: dict[frozenset[str] | None, tuple[list[int], list[Exchange]]] = {
             None: (every, self._exchanges)
@@ -195,8 +199,9 @@ class _FedEvents:
         found = self._chosen.get(apis)
         if found is None:
             assert apis is not None
-            places = [at for at, api in enumerate(self._apis) if api is None or api in apis]
-            found = self._chosen[apis] = places, [self._exchanges[at] for at in places]
+            some = [places for api, places in self._places.items() if api is None or api in apis]
+            chosen = some[0] if len(some) == 1 else sorted(chain.from_iterable(some))
+            found = self._chosen[apis] = chosen, list(map(self._exchanges.__getitem__, chosen))
         return found
 
     def in_order(self, apis: frozenset[str] | None) -> list[list[Exchange] | Event]:
