@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
 
@@ -108,6 +109,35 @@ class Coverage(Fold):
             self._fault(event)
         else:
             super().feed(event)
+
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events: what :meth:`feed` does with one after the other."""
+        for other in [each for each in events if not isinstance(each, Exchange)]:
+            self.feed(other)
+        self._take([each for each in events if isinstance(each, Exchange)])
+
+    def _take(self, exchanges: list[Exchange]) -> None:
+        """Take in exchanges, which mostly are of the same step of time."""
+        if not exchanges or len(self._steps) + 2 * len(exchanges) > self._most_steps:
+            for each in exchanges:
+                self._exchange(each)
+            return
+        begun, told = [each.begun_ns for each in exchanges], [each.told_ns for each in exchanges]
+        self._exchanges += len(exchanges)
+        self._one_sided += sum([each.missing == _NOT_CAPTURED for each in exchanges])
+        self._first_ns = least(self._first_ns, min(begun))
+        self._last_ns = most(self._last_ns, max(told))
+        steps = [ns // STEP_NS for ns in told]
+        self._steps.update([ns // STEP_NS for ns in begun], steps)
+        packets: dict[int, list[int]] = {}
+        for step, each in zip(steps, exchanges, strict=True):
+            packet = each.response_packet
+            if packet is None:
+                packet = each.request_packet
+            if packet is not None:
+                packets.setdefault(step, []).append(packet)
+        for step, some in packets.items():
+            self._number(step, min(some), max(some))
 
     def see(self, event: Event) -> None:
         # A filter changes nothing of what was captured.

@@ -279,8 +279,7 @@ class Judge:
 
     def feed_all(self, events: Sequence[Event]) -> None:
         """Take in the next events, all of which are judged."""
-        for event in events:
-            self._coverage.feed(event)
+        self._coverage.feed_all(events)
         self._together.feed_all(events)
 
     @property
