@@ -123,8 +123,9 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     if leader is not None:
         gives = f"assigns to {len(leader.assigned)}"
         out.steps.append(MemberStep(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))
+    members = set(now.later())
     for sync in good:
-        ns = line.fetched_from(sync.member, set(now.later()), sync.told_ns or sync.ns)
+        ns = line.fetched_from(sync.member, members, sync.told_ns or sync.ns)
         if ns is not None and (after is None or ns < after.told_ns):
             out.steps.append(MemberStep(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
     return out

@@ -88,7 +88,12 @@ class Stay:
 
     def beat(self, ns: int) -> None:
         """A heartbeat was answered."""
-        self._beat(Stay(heartbeats=1, first_beat_ns=ns, last_beat_ns=ns))
+        self.heartbeats += 1
+        if self.last_beat_ns is None:
+            self.first_beat_ns = ns
+        else:
+            self.gaps.add(ns - self.last_beat_ns)
+        self.last_beat_ns = ns
 
     def _beat(self, later: Stay) -> None:
         self.heartbeats += later.heartbeats

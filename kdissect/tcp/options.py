@@ -21,16 +21,16 @@ class Offered(NamedTuple):
 
 
 def _each(options: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at < len(options) and options[at] != _END:
-        if options[at] == _NOTHING:
+    at, end = 0, len(options)
+    while at < end and (kind := options[at]) != _END:
+        if kind == _NOTHING:
             at += 1
             continue
-        length = options[at + 1] if at + 1 < len(options) else 0
-        if length < 2 or at + length > len(options):
+        until = at + options[at + 1] if at + 1 < end else 0
+        if not at + 2 <= until <= end:
             return
-        yield options[at], options[at + 2 : at + length]
-        at += length
+        yield kind, options[at + 2 : until]
+        at = until
 
 
 def offered(options: bytes) -> Offered:

@@ -369,12 +369,14 @@ _REASONS = {
 )
 def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
     """Records are written in transactions, and the offsets of what was read are committed beside them."""
+    rows_by_id = _by_id(facts, lambda row: row["client"] is not None and bool(row["client_id"]))
+    if not rows_by_id:
+        return
     spoken: dict[tuple[str, str], dict[str, int]] = {}
     for row in facts.rows(Versions):
         if row["client_id"] and row["api"] is not None:
             counts = spoken.setdefault((row["client"], row["client_id"]), {})
             counts[row["api"]] = counts.get(row["api"], 0) + row["count"]
-    rows_by_id = _by_id(facts, lambda row: row["client"] is not None and bool(row["client_id"]))
     for subject, rows in rows_by_id.items():
         done = [row for row in rows if row["outcome"] == "committed" and (row["records"] or 0) > 0]
         if len(done) < facts.limit("transactions") or any(row["groups"] for row in rows):

@@ -30,8 +30,9 @@ Spell = tuple[int, int]
 def double_ownership(facts: Facts) -> Iterator[Finding]:
     """Two members of a group read one partition at the same time."""
     reading = [row for row in facts.rows(Positions) if row["group"] and row["topic"] and row["reading"]]
+    rebalances = together(facts.rows(Rebalances), "group")
     for (group, topic), rows in together(reading, "group", "topic").items():
-        shifts = [(when(row), over(row)) for row in facts.rows(Rebalances) if row["group"] == group]
+        shifts = [(when(row), over(row)) for row in rebalances.get((group,), ())]
         shared = [
             (*longest, one, other)
             for same in together(rows, "partition").values()
