@@ -10,7 +10,8 @@ from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.limits import Limits
 from tests.analysis.connected import over
-from tests.analysis.folds import made
+from tests.analysis.folds import events_of, made
+from tests.shared import requires_shared
 
 
 def _coverage(*times_s: int, limits: Limits | None = None) -> Coverage:
@@ -157,3 +158,19 @@ def test_halts_of_clocks_are_what_those_of_all_connections_have_in_common() -> N
 def test_a_time_is_no_halt_if_anything_happened_in_it() -> None:
     assert _halted((20, 26, 0), alive_s=(0, 90)).context().halts
     assert not _halted((20, 26, 0), alive_s=(0, 23, 90)).context().halts
+
+
+@requires_shared
+@pytest.mark.parametrize("case", ["java43-groups", "wrong-requests", "cluster43-combined"])
+@pytest.mark.parametrize("steps", [None, 3])
+def test_events_that_are_fed_together_count_as_one_by_one(case: str, steps: int | None) -> None:
+    limits = Limits() if steps is None else Limits(timeline_events=steps)
+    events = events_of(case)
+    one_by_one = Coverage(limits)
+    for event in events:
+        one_by_one.feed(event)
+    for size in (1, 7, 128, len(events)):
+        together = Coverage(limits)
+        for at in range(0, len(events), size):
+            together.feed_all(events[at : at + size])
+        assert together.context() == one_by_one.context()
