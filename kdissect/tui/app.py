@@ -32,7 +32,7 @@ from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import WENT_BACK, Settings
 from kdissect.settings.session import LastSession
-from kdissect.settings.words import ABOUT, HINT, LEFT_SO
+from kdissect.settings.words import ABOUT, HINT, LEFT_FILTERED, LEFT_SO
 from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is, look_at_all
 from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
@@ -199,11 +199,20 @@ class Kdissect(Host):
         """Begin as the screens were left, and say so."""
         if before.filter:
             with suppress(FilterError):  # of another version
-                self.shown.push(before.filter)
-        if before._replace(page=None) != LastSession():
+                self.shown.restore(before.filter)
+        if self.shown.text:
+            self.first_words = LEFT_FILTERED
+        elif self._shows_otherwise(before):
             self.first_words = LEFT_SO
         elif self.settings.is_first:
             self.first_words = HINT
+
+    def _shows_otherwise(self, before: LastSession) -> bool:
+        """Whether the first screen is another than usual, or its list has other columns, another order or
+        grouping."""
+        of_list = self.home == "exchanges" and (before.sort or before.columns)
+        lists = [name for name, *_ in (*before.orders, *before.groupings)]
+        return self.home != (self.settings.page or "findings") or bool(of_list) or self.home in lists
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         if not self._exit:  # a second signal may come when the panes are gone
