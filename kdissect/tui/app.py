@@ -408,8 +408,9 @@ class Kdissect(Host):
             self.is_asking = False
         if found is None and isinstance(self.screen, Page):
             label = self._labels.get(event.key)
-            if label is not None:
-                self.screen.say(f"{label}: not on this screen")
+            key = event.character if event.is_printable else event.key.replace("_", "-")
+            nothing = f"{key} does nothing here; ? shows the keys"
+            self.screen.say(nothing if label is None else f"{label}: not on this screen")
 
     def on_mouse_down(self) -> None:
         self.is_asking = False

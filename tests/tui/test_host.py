@@ -315,8 +315,39 @@ def test_a_key_that_does_nothing_on_a_screen_is_told() -> None:
         assert "Other bytes: not on this screen" in await shown_after(pilot, "b")  # of panes only
         assert "not on this screen" not in await shown_after(pilot, "1", "j")
         assert "not on this screen" not in await shown_after(pilot, "9")
+        for key, name in (("Y", "Y"), ("f7", "f7"), ("ctrl+y", "ctrl+y")):
+            assert f"{name} does nothing here; ? shows the keys" in await shown_after(pilot, key)
         await press(pilot, "slash")
         assert "not on this screen" not in await shown_after(pilot, "v")  # typed into the filter
+
+    with_app(step)
+
+
+def test_what_was_said_is_gone_when_one_comes_back() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "enter", *["down"] * 5, "escape")
+        usual = screen_text(app).splitlines()[-2]
+        assert "clientId: " in usual
+        assert "there is no jump" in await shown_after(pilot, "alt+left")
+        assert (await shown_after(pilot, "3", "1")).splitlines()[-2] == usual
+        assert "does nothing here" in await shown_after(pilot, "7", "Y")
+        assert "does nothing here" not in await shown_after(pilot, "1", "7")
+        assert " values as " in screen_text(app)
+        await press(pilot, "1", "L")
+        usual = screen_text(app).splitlines()[-2]
+        assert "does nothing here" in await shown_after(pilot, "Y")
+        assert (await shown_after(pilot, "3", "q")).splitlines()[-2] == usual
+
+    with_app(step)
+
+
+def test_what_was_said_of_other_exchanges_is_gone_with_another_filter() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        assert "there is no jump" in await shown_after(pilot, "alt+left")
+        app.shown.write("api == ApiVersions")
+        await settle(pilot)
+        assert "there is no jump" not in screen_text(app)
+        assert "all that was shown before" in await shown_after(pilot, "m", "M", "M")
 
     with_app(step)
 

@@ -91,8 +91,23 @@ def test_moving_shows_the_exchange_under_the_cursor() -> None:
 
 def test_no_further_error_is_said() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "no exchange with an error or fault before this" in await shown_after(pilot, "E")
+        none = "no exchange with an error or fault"
+        assert f"{none} before this; e goes to the next one" in await shown_after(pilot, "E")
         assert cursor(pilot) == 1
+        await press(pilot, "e")
+        assert "this is the first exchange with an error" in await shown_after(pilot, "E")
+        for _ in range(EXCHANGES):
+            text = await shown_after(pilot, "e")
+            if "goes to" in text:
+                break
+        assert "this is the last exchange with an error or fault; E goes to the previous one" in text
+        last = cursor(pilot)
+        page_of(pilot).kdissect.shown.write(f"number == {last}")
+        await settle(pilot)
+        assert "this is the only exchange with an error or fault\n" in await shown_after(pilot, "e")
+        page_of(pilot).kdissect.shown.write("not error")
+        await settle(pilot)
+        assert f"{none} after this\n" in await shown_after(pilot, "e")
 
     with_app(step)
 

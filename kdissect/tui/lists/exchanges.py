@@ -111,6 +111,10 @@ class Exchanges:
         """The next row after (1) or before (-1) one with a fault, or an error that is not routine."""
         return _beside(row, step, self.index.is_bad()[self.view])
 
+    def is_bad(self, row: int) -> bool:
+        """Whether a row is one of these."""
+        return bool(self.index.is_bad()[self.place(row)])
+
     def next_of_connection(self, row: int, step: int) -> int | None:
         """The next row after (1) or before (-1) one with an exchange of the same connection."""
         connections = self.index.column("connection")[self.view]

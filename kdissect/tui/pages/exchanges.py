@@ -118,6 +118,8 @@ class ExchangesPage(SplitPage, SearchedPage):
         super().index_grew()
 
     def on_screen_resume(self) -> None:
+        if not len(self.rows):
+            self._say_why_none()
         if self.order.is_due(True) or self._sought is not None:
             self.reorder()
 
@@ -129,6 +131,8 @@ class ExchangesPage(SplitPage, SearchedPage):
             self._say_why_none()
 
     def filter_changed(self) -> None:
+        self.finder.forget_turn()
+        self.tell_again()
         self.reorder()
         super().filter_changed()
 
@@ -263,6 +267,11 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.panes.point_at_line(pattern.line)
 
     # -- the exchange -------------------------------------------------------------------------------
+
+    def tell_again(self) -> None:
+        """What is said of the line under the cursor of the tree."""
+        self.say("")
+        self.panes.tell()
 
     def _say_why_none(self) -> None:
         if self.kdissect.shown.is_filtered:

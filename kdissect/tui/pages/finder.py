@@ -131,6 +131,8 @@ class Finder:
         """The row that was found last."""
         self._told = ""
         """Which match it is of how many, as the status has it."""
+        self._is_turn_told = False
+        """Whether the status says that the search went on from the other end."""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -207,9 +209,13 @@ class Finder:
     @property
     def turn(self) -> str:
         """That the last match was found from the other end of the list; empty if it was not."""
-        if not self._has_turned or self.is_going_on:
+        if not self._has_turned or self.is_going_on or not self._is_on_match:
             return ""
         return f"search went on from the {'top' if self._step > 0 else 'end'}"
+
+    def forget_turn(self) -> None:
+        """Other rows are listed: it no longer matters where the search went."""
+        self._has_turned = False
 
     @property
     def is_going_on(self) -> bool:
@@ -251,13 +257,13 @@ class Finder:
 
     def tell(self) -> str:
         """The same for the status, which has it now."""
-        self._told = self.which
+        self._told, self._is_turn_told = self.which, bool(self.turn)
         return self._told
 
     @property
     def has_left_match(self) -> bool:
         """Whether the status still tells of a match that is not under the cursor any more."""
-        return bool(self._told) and not self._is_on_match
+        return (bool(self._told) or self._is_turn_told) and not self._is_on_match
 
     @property
     def _is_on_match(self) -> bool:

@@ -33,11 +33,21 @@ class Jumps:
         """To the next exchange with an error or a fault (1), or the one before (-1)."""
         row = self._rows.next_bad(self._page.list_pane.cursor, step)
         if row is None:
-            where = "after this" if step > 0 else "before this"
-            self._page.say(f"no exchange with an error or fault {where}")
+            self._page.say(self._why_no_error(step))
         else:
             self._wanted_error = self._page.kdissect.index.value("number", self._rows.place(row))
             self.to(row)
+
+    def _why_no_error(self, step: int) -> str:
+        """What is said where no error follows (1) or comes before (-1), and which key leads back to one."""
+        cursor, rows = self._page.list_pane.cursor, self._rows
+        back = ""
+        if rows.next_bad(cursor, -step) is not None:
+            back = "; E goes to the previous one" if step > 0 else "; e goes to the next one"
+        if cursor < len(rows) and rows.is_bad(cursor):
+            which = ("last" if step > 0 else "first") if back else "only"
+            return f"this is the {which} exchange with an error or fault{back}"
+        return f"no exchange with an error or fault {'after' if step > 0 else 'before'} this{back}"
 
     def led_to_error(self, number: int) -> bool:
         """Whether a jump to an error led to the exchange that is shown now. That is true only once."""

@@ -74,6 +74,7 @@ class LadderPage(Page):
         self._built_at = self._build_seconds = 0.0
         self._shown_for: Drawn | None = None
         """What was asked for that is shown."""
+        self._brokers = 0
 
     def body(self) -> ComposeResult:
         self.rows = Ladder(self.kdissect.index, self.kdissect.exchange_at)
@@ -147,7 +148,14 @@ class LadderPage(Page):
             filtered = self.kdissect.shown
             self.say(filtered.why_none if filtered.is_filtered else "there is no exchange to show")
             return
-        brokers = plural(len(lanes.brokers), "broker")
+        self._brokers = len(lanes.brokers)
+        self.tell_again()
+
+    def tell_again(self) -> None:
+        if self._shown_for is None or not len(self.rows):
+            super().tell_again()
+            return
+        drawn, brokers = self._shown_for, plural(self._brokers, "broker")
         following = f"; L draws {self._title(self._others[0])}" if self._others else ""
         self.say(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
 
@@ -194,8 +202,10 @@ class LadderPage(Page):
         which = rows.events.which
         bad = np.flatnonzero(index.has_errors()[which >> 1] & ((which & 1) == 1))
         cursor = self.table.cursor
-        bad = bad[bad > cursor] if step > 0 else bad[bad < cursor][::-1]
-        if len(bad):
-            self.table.go_to(int(bad[0]))
+        after, before = bad[bad > cursor], bad[bad < cursor][::-1]
+        if len(after if step > 0 else before):
+            self.table.go_to(int((after if step > 0 else before)[0]))
+        elif step > 0:
+            self.say("no error after this" + ("; E goes to the previous one" if len(before) else ""))
         else:
-            self.say("no error after this" if step > 0 else "no error before this")
+            self.say("no error before this" + ("; e goes to the next one" if len(after) else ""))

@@ -11,7 +11,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
-from textual.events import ScreenResume
+from textual.events import ScreenResume, ScreenSuspend
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -318,6 +318,18 @@ class Page(Screen[None]):
         if not self.kdissect.is_asking:
             for line in self.query(SaidLine).filter("#where"):  # none at the end, when panes go one by one
                 line.say(sanitise(text, None))
+
+    def tell_again(self) -> None:
+        """Write there what is shown, in the place of what was said of a key."""
+        self.say("")
+
+    @on(ScreenSuspend)
+    def _forget_what_was_said(self) -> None:
+        """Whoever comes back from another screen wants to know what is shown, not what was done before. What
+        is said meanwhile, as that a file was saved, stays."""
+        here = self.app.screen_stack[-1:]
+        if self.has_panes and here != [self] and isinstance(here[0], Page):
+            self.tell_again()
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

@@ -189,6 +189,9 @@ class StatisticsPage(Page, OrderedScreen):
         self.list_pane.say_nothing(self.why_empty())
         self.say_notes(self.notes())
 
+    def tell_again(self) -> None:
+        self.tell()
+
     @property
     def way_out(self) -> str:
         return ALL_ROWS if self.rows.is_narrow else super().way_out

@@ -332,6 +332,10 @@ class DetailPanes(Vertical):
         if not whole.is_all:
             self._say(f"{whole.size:,} lines are open; there are more below this line")
 
+    def tell(self) -> None:
+        """Say what the line under the cursor means."""
+        self._show_bytes(self.tree_pane.cursor_node)
+
     def _say(self, text: str) -> None:
         self.screen.query_one("#where", SaidLine).say(text)
 

@@ -111,6 +111,11 @@ def test_the_search_goes_on_from_the_other_end() -> None:
         assert "search went on from the top" in await shown_after(pilot, "n")
         assert page.chosen_number == len(app.index)
         assert "search went on from the end" in await shown_after(pilot, "N")
+        assert "search went on" not in await shown_after(pilot, "g")
+        assert "search went on" in await shown_after(pilot, "n", "n")
+        app.shown.write("error")
+        assert "search went on" not in await shown_after(pilot)
+        assert page.chosen_number == len(app.index)
         assert "is not found in these exchanges" in await search(pilot, "no such word")
 
     with_page(step)

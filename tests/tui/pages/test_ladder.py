@@ -142,7 +142,7 @@ def test_errors_are_gone_through() -> None:
         assert page.table.cursor > first
         await press(pilot, "E")
         assert page.table.cursor == first
-        assert "no error before this" in await shown_after(pilot, "E")
+        assert "no error before this; e goes to the next one" in await shown_after(pilot, "E")
 
     with_app(step)
 
