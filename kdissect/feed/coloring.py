@@ -37,7 +37,8 @@ class _CompiledRule(NamedTuple):
 class Coloring:
     """Which coloring rule each exchange matches.
 
-    :param exchange_at: reads the exchange at a place of the index; None if it cannot be read.
+    :param exchange_at: reads the exchange at a place of the index; None if that takes long. It may raise
+        OSError.
     :param compiled: makes a filter of its text, as it is meant now.
     :param frame_time: what exchanges may take.
     """
@@ -133,7 +134,10 @@ class Coloring:
         if not self._frame_time.is_left():
             return _OPEN
         with self._frame_time.spent():
-            exchange = self._exchange_at(place)
+            try:
+                exchange = self._exchange_at(place)
+            except OSError:  # it is tried again when the row is drawn next
+                return _OPEN
             rules = () if exchange is None else enumerate(self._rules)
             matching = (at for at, (_, chosen) in rules if exchange is not None and chosen.matches(exchange))
             self._known[place] = found = next(matching, _NONE)

@@ -69,22 +69,28 @@ def text_of(field: FilterField, value: object) -> str:
 class FieldValues:
     """The texts of the fields that are columns.
 
-    :param exchange_at: reads the exchange at a place of the index; None if it cannot, or that takes long.
+    :param exchange_at: reads the exchange at a place of the index; None if that takes long. It may raise
+        OSError.
     :param options: what they hide is hidden here.
     :param frame_time: what exchanges may take.
+    :param names_known: how many names of topic ids are known. With more of them texts may be others.
     """
 
     def __init__(
-        self, exchange_at: Callable[[int], Exchange | None], options: Options, frame_time: FrameTime
+        self,
+        exchange_at: Callable[[int], Exchange | None],
+        options: Options,
+        frame_time: FrameTime,
+        names_known: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._exchange_at, self.frame_time = exchange_at, frame_time
+        self._exchange_at, self.frame_time, self._names_known = exchange_at, frame_time, names_known
         payloads = options.payloads
         asks = payloads is not None and payloads.schemas.registry is not None
         self.options = options._replace(payloads=None) if asks else options
         """Without a schema registry: no row waits for what that answers."""
         self._fields: tuple[FilterField, ...] = ()
-        self._known: dict[int, tuple[str, ...]] = {}
-        """By place, the oldest first."""
+        self._known: dict[int, tuple[int, tuple[str, ...]]] = {}
+        """By place, the oldest first: how many names were known, and the texts."""
 
     def choose(self, fields: Sequence[FilterField]) -> None:
         """Give the texts of these fields from now on."""
@@ -93,14 +99,17 @@ class FieldValues:
 
     def texts(self, place: int) -> tuple[str, ...] | None:
         """The text of each field in the exchange at a place of the index; None as long as it is not known."""
-        found = self._known.get(place)
-        if found is None and self.frame_time.is_left():
+        found, names = self._known.get(place), self._names_known()
+        if (found is None or found[0] != names) and self.frame_time.is_left():
             with self.frame_time.spent():
-                found = self._made(place)
-            if len(self._known) >= MOST_ROWS:
+                try:
+                    found = names, self._made(place)
+                except OSError:  # it is tried again when the row is drawn next
+                    return (CUT,) * len(self._fields)
+            if place not in self._known and len(self._known) >= MOST_ROWS:
                 del self._known[next(iter(self._known))]
             self._known[place] = found
-        return found
+        return None if found is None else found[1]
 
     def _made(self, place: int) -> tuple[str, ...]:
         exchange = self._exchange_at(place)

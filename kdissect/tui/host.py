@@ -194,21 +194,23 @@ class Host(QuietApp):
         self.coloring = Coloring(
             *(self.index, self._read, self.shown.compiled, self.settings.coloring), frame_time=self.frame_time
         )
-        self.field_values = FieldValues(self._read, self.options, self.frame_time)
+        self.field_values = FieldValues(
+            self._read, self.options, self.frame_time, lambda: len(self.index.topic_names)
+        )
         self.statistics = Statistics(self.index, feed, self.shown)
         self.judging = Statistics(self.index, feed, None, self.settings.rules)
         self.is_open = True
 
     def _read(self, place: int) -> Exchange | None:
-        """The exchange at a place of the index, for a row that is drawn; None where it cannot be read, or is
-        so large that keys would wait."""
+        """The exchange at a place of the index, for a row that is drawn; None where it is so large that keys
+        would wait.
+
+        :raises OSError: it cannot be read.
+        """
         length = self.index.value("length", place)
         if length > MOST_BYTES:
             return None
-        try:
-            exchange = self.feed.exchange(self.index.value("place", place), length)
-        except OSError:
-            return None
+        exchange = self.feed.exchange(self.index.value("place", place), length)
         exchange.topic_names = self.index.all_names()
         return exchange
 

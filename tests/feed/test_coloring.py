@@ -90,6 +90,20 @@ def test_a_row_waits_for_the_next_frame_when_the_time_of_this_one_is_spent(
     assert given.names(coloring) == expected(WITH_BODY)
 
 
+def test_an_exchange_that_could_not_be_read_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SPENT_SECONDS", 3_600)
+    given = Given()
+    coloring, read_it = given.coloring(WITH_BODY), given.exchange
+
+    def fails(_: int) -> Exchange:
+        raise OSError("no")
+
+    monkeypatch.setattr(coloring, "_exchange_at", fails)
+    assert set(given.names(coloring)) == {None}
+    monkeypatch.setattr(coloring, "_exchange_at", read_it)
+    assert given.names(coloring) == expected(WITH_BODY)
+
+
 def test_a_rule_that_is_added_comes_first_and_replaces_one_with_its_filter() -> None:
     given = Given()
     coloring = given.coloring(PRODUCED)

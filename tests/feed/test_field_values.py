@@ -15,6 +15,7 @@ from kdissect.feed.field_values import FieldValues, text_of, values_of
 from kdissect.feed.frame_time import FrameTime
 from kdissect.filter.field import FilterField
 from kdissect.filter.resolve import field_named
+from kdissect.names import TopicNames
 from kdissect.payload.decoder import PayloadDecoder
 from kdissect.payload.schemas import AskedRegistry
 from kdissect.present.options import Options
@@ -97,6 +98,44 @@ def test_an_exchange_that_cannot_be_read_says_so_by_an_ellipsis() -> None:
     values = FieldValues(lambda _: None, Options(), FrameTime())
     values.choose([field_named("api"), field_named("acks")])
     assert values.texts(7) == ("…", "…")
+
+
+def test_one_that_could_not_be_read_is_tried_again() -> None:
+    given, fails = Given(), [OSError("no"), OSError("no")]
+
+    def exchange(place: int) -> Exchange:
+        if fails:
+            raise fails.pop()
+        return given.exchange(place)
+
+    values = FieldValues(exchange, Options(), FrameTime())
+    values.choose([field_named("api")])
+    assert [values.texts(0) for _ in range(3)] == [(CUT,), (CUT,), (given.exchanges[0].api,)]
+
+
+def test_texts_are_made_anew_when_the_name_of_a_topic_becomes_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanges = sorted(read(BASIC), key=lambda each: each.number)
+    place = next(at for at, each in enumerate(exchanges) if each.api in ("Produce", "Fetch") and each.topics)
+    exchange, names = exchanges[place], TopicNames()
+    topic, known = exchange.topics[0], exchange.topic_names
+    exchange.topic_names = names.up_to(0)
+    told: list[int] = []
+
+    def exchange_at(_: int) -> Exchange:
+        (again,) = (each for each in read(BASIC) if each.number == exchange.number)
+        again.topic_names = known if told else names.up_to(0)
+        return again
+
+    values = FieldValues(exchange_at, Options(), FrameTime(), lambda: len(told))
+    values.choose([field_named("topic")])
+    before = values.texts(place)
+    assert before is not None
+    assert topic not in before[0]
+    told.append(1)
+    monkeypatch.setattr(frame_time, "SPENT_SECONDS", -1)
+    assert values.texts(place) == before  # which stays until there is time
+    monkeypatch.setattr(frame_time, "SPENT_SECONDS", 3_600)
+    assert topic in (values.texts(place) or ("",))[0]
 
 
 @pytest.mark.parametrize(
