@@ -151,6 +151,9 @@ def test_which_match_it_is_of_how_many(hits: list[bool], data: st.DataObject) ->
     search.ask_others(most)
     while search.is_going_on:
         search.poll()
+    has_it, has_it_not = search.answers()
+    assert has_it.tolist() == [hits[place] and at < most for at, place in enumerate(view)]
+    assert has_it_not.tolist() == [not hits[place] and at < most for at, place in enumerate(view)]
     found = search.count(row)
     assert (found is None) == (most < row)
     if found is not None:

@@ -63,15 +63,19 @@ class RecordSearch:
             return None
         began = time.monotonic()
         hits, misses = self._answers()
+        wanted = self._hit | ~(self._known | misses)
         while True:
-            at = _first(self._hit | ~(self._known | misses), row, step)
+            at = _first(wanted, row, step)
             if at is None or self._hit[at]:
                 return at
             if not hits[at]:
                 self._exchanges.next(at - step, step)  # asks it, and some that follow
                 return None
-            if not self._look_at(at, step, hits):
+            looked_at = self._look_at(at, step, hits)
+            if not looked_at:
                 return None
+            part = slice(at, at + looked_at) if step > 0 else slice(at - looked_at + 1, at + 1)
+            wanted[part] = self._hit[part]
             if time.monotonic() - began > LOOK_SECONDS:
                 self._is_late = True
                 return None
@@ -96,16 +100,15 @@ class RecordSearch:
     def _count_on(self) -> None:
         began = time.monotonic()
         hits, _ = self._answers()
-        while self._to_count > 0 and time.monotonic() - began < LOOK_SECONDS:
-            at = _first(hits & ~self._known, -1, 1)
-            if at is None:
-                if not self._exchanges.is_going_on:
-                    self._to_count = 0
-                return
+        for at in np.flatnonzero(hits & ~self._known)[: self._to_count].tolist():
+            if self._known[at]:  # with one before
+                continue
             looked_at = self._look_at(at, 1, hits)
-            if not looked_at:
-                return
             self._to_count -= looked_at
+            if not looked_at or self._to_count <= 0 or time.monotonic() - began > LOOK_SECONDS:
+                return
+        if not self._exchanges.is_going_on:
+            self._to_count = 0
 
     @property
     def is_going_on(self) -> bool:
