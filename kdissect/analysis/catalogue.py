@@ -61,6 +61,7 @@ _JUDGED = {
     "lingers": "lingers.Lingers",
     "metadata_asked": "metadata_asked.MetadataAsked",
     "offers": "offers.Offers",
+    "offsets_asked": "offsets_asked.OffsetsAsked",
     "pace": "pace.Pace",
     "racks": "racks.Racks",
     "rereads": "rereads.Rereads",

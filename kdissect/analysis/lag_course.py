@@ -105,6 +105,7 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
     commits = [each for each in course.commits if each.kind == COMMIT]
     rewinds = [each for life in lives for each in _rewinds(life)]
     rewound_from, rewind = rewinds[-1] if rewinds else (None, None)
+    lost_from, lost = next(reversed([each for life in lives for each in _losses(life)]), (None, None))
     evidence = [each.exchange for each in commits]
     span = both[-1][0] - both[0][0] if both else 0
     return {
@@ -129,6 +130,10 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
         "rewound_to": rewind.offset if rewind is not None else None,
         "rewound_by": rewind.client_id if rewind is not None else None,
         "rewind_exchange": rewind.exchange if rewind is not None else None,
+        "lost_from": lost_from.offset if lost_from is not None else None,
+        "lost_after_ns": lost.ns - lost_from.ns if lost is not None and lost_from is not None else None,
+        "lost_ns": lost.ns if lost is not None else None,
+        "lost_exchange": lost.exchange if lost is not None else None,
         "first_ns": course.commits[0].ns,
         "last_ns": course.commits[-1].ns,
         "exchanges": sorted({*evidence[:4], *evidence[-4:]}),
@@ -144,6 +149,17 @@ def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
         if former is not None and each.offset < former[0] and not _came_before(each, former[1]):
             yield former[0], each
         former = each.offset, each
+
+
+def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffset]]:
+    """Answers that nothing is committed, though something had been, each with that commit."""
+    former: CommittedOffset | None = None
+    for each in course.commits:
+        if each.kind == COMMIT and each.offset is not None:
+            former = each
+        elif each.kind == TOLD and each.offset is None and former is not None and former.order < each.order:
+            yield former, each
+            former = None
 
 
 def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:

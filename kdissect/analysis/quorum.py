@@ -21,6 +21,8 @@ LATE_NS = 4_500 * MILLISECOND
 WINDOW_NS, START_NS = 60 * SECOND, 10 * SECOND
 CAUGHT_UP = 8
 """A node that lacks no more offsets than these follows the log: a record of its own comes every 500 ms."""
+NOT_LEADER = 6
+"""NOT_LEADER_OR_FOLLOWER."""
 _APIS = (
     "Vote",
     "BeginQuorumEpoch",
@@ -80,6 +82,114 @@ class _Turns:
 
 @packed
 @dataclass(slots=True)
+class _Behind:
+    """The longest time for which a node lacked offsets of the log, between two at which it lacked none."""
+
+    first: tuple[int, int, int, int] | None = None
+    """Until it was first seen to lack none: when it was seen first, when it was last seen behind, the most
+    offsets that it lacked, and the exchange that shows it."""
+    open: tuple[int, int, int, int] | None = None
+    """The same since it last lacked none; begins with that time. Null before the first such time."""
+    longest: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """How long, minus the time at which it began, the most offsets that it lacked, and the exchange."""
+
+    def add(self, ns: int, number: int, offsets: int) -> None:
+        """It lacked so many offsets at that time."""
+        if offsets <= CAUGHT_UP:
+            self._close()
+            self.open = ns, ns, 0, 0
+            return
+        since = self.open if self.open is not None else self.first or (ns, ns, 0, 0)
+        lacked, shown = max((offsets, -number), (since[2], -since[3]))
+        seen = since[0], max(since[1], ns), lacked, -shown
+        if self.open is None:
+            self.first = seen
+        else:
+            self.open = seen
+
+    def told(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
+        """The leader says when it last lacked none."""
+        if offsets > CAUGHT_UP and since_ns < ns:
+            self.longest = max(self.longest, (ns - since_ns, -since_ns, offsets, number))
+
+    def _close(self) -> None:
+        for each in (self.open, self.first):
+            if each is not None and each[2]:
+                self.longest = max(self.longest, (each[1] - each[0], -each[0], each[2], each[3]))
+
+    def merge(self, later: _Behind) -> None:
+        if later.first is not None:
+            _, last_ns, lacked, number = later.first
+            since = self.open if self.open is not None else self.first
+            if since is None:
+                self.first = later.first
+            else:
+                most_lacked, shown = max((lacked, -number), (since[2], -since[3]))
+                seen = since[0], max(since[1], last_ns), most_lacked, -shown
+                self.open, self.first = (seen, self.first) if self.open is not None else (None, seen)
+        if later.open is not None:
+            self._close()
+            self.open = later.open
+        self.longest = max(self.longest, later.longest)
+
+    def worst(self) -> tuple[int, int, int, int]:
+        """The longest one, that at the end included."""
+        self._close()
+        return self.longest
+
+
+@packed
+@dataclass(slots=True)
+class _Leaderless:
+    """The longest time in which followers were told that the one they asked does not lead, and none was
+    served."""
+
+    first_ns: int | None = None
+    """When one was first served."""
+    last_ns: int | None = None
+    early: tuple[int, int] | None = None
+    """Those refused before one was served: the first time and the last."""
+    open: tuple[int, int] | None = None
+    """Those refused since."""
+    longest: tuple[int, int] = (0, 0)
+    """How long, and minus the time at which it began."""
+
+    def served(self, ns: int) -> None:
+        """The leader answered a follower."""
+        self._until(ns)
+        self.first_ns = least(self.first_ns, ns)
+        self.last_ns = most(self.last_ns, ns)
+        self.open = None
+
+    def refused(self, ns: int) -> None:
+        """A follower was told to look elsewhere."""
+        if self.last_ns is None:
+            self.early = (ns, ns) if self.early is None else (self.early[0], ns)
+        else:
+            self.open = (ns, ns) if self.open is None else (self.open[0], ns)
+
+    def _until(self, ns: int) -> None:
+        if self.open is not None and self.last_ns is not None:
+            self.longest = max(self.longest, (ns - self.last_ns, -self.last_ns))
+
+    def merge(self, later: _Leaderless) -> None:
+        if later.early is not None:
+            for ns in later.early:
+                self.refused(ns)
+        if later.first_ns is not None:
+            self.served(later.first_ns)
+            self.last_ns, self.open = later.last_ns, later.open
+        self.longest = max(self.longest, later.longest)
+
+    def worst(self) -> tuple[int, int]:
+        """The longest one, that at the end included."""
+        if self.open is not None:
+            self._until(self.open[1])
+        return self.longest
+
+
+@packed
+@dataclass(slots=True)
 class _QuorumNode:
     epoch: int | None = None
     is_voter: bool = False
@@ -96,6 +206,7 @@ class _QuorumNode:
     """When it was seen to lack none, at the last."""
     behind_ns: int | None = None
     """When it was seen first."""
+    behind: _Behind = field(default_factory=_Behind)
     snapshots: int = 0
     beats: _Turns = field(default_factory=_Turns)
     fenced: tuple[int, int, bool] | None = None
@@ -118,6 +229,7 @@ class _QuorumNode:
         self.lag = max((each for each in (self.lag, later.lag) if each is not None), default=None)
         self.caught_ns = most(self.caught_ns, later.caught_ns)
         self.behind_ns = least(self.behind_ns, later.behind_ns)
+        self.behind.merge(later.behind)
         self.snapshots += later.snapshots
         self.beats.merge(later.beats)
         self.fenced = max((each for each in (self.fenced, later.fenced) if each is not None), default=None)
@@ -148,6 +260,14 @@ class Quorum(Statistic):
             "most epochs within 60 s in which any node requested votes; the first 10 s do not count",
             rare=True,
         ),
+        column(
+            "leaderless_ns",
+            "int64",
+            "longest time in which no follower was served and some were told that the node they asked does "
+            "not lead; of the whole quorum",
+            rare=True,
+        ),
+        time_column("leaderless_from_ns", "beginning of that longest time"),
         time_column("leader_since_ns", "time at which the capture first shows it as leader"),
         column("fetches", "int64", "its Fetches of the log"),
         column("fetch_gap_max_ns", "int64", "longest time between two of these Fetches"),
@@ -155,6 +275,15 @@ class Quorum(Statistic):
             "lag_offsets", "int64", "records that it lacked at its last Fetch, or according to DescribeQuorum"
         ),
         column("lag_ns", "int64", "how long it had been behind at that time; 0 if it was not"),
+        column(
+            "behind_max_ns",
+            "int64",
+            "longest time for which it was behind, until it was last seen so",
+            rare=True,
+        ),
+        time_column("behind_from_ns", "beginning of that longest time"),
+        column("behind_max_offsets", "int64", "most records that it lacked in that time", rare=True),
+        column("behind_exchange", "int64", "the exchange that shows it", rare=True, unit=ID),
         column("snapshots", "int64", "snapshots that it fetched", rare=True),
         column("fenced", "bool", "whether the controller fenced it, according to its last heartbeat"),
         column("heartbeats", "int64", "its heartbeats to the controller"),
@@ -174,6 +303,7 @@ class Quorum(Statistic):
         self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, self.room)
         self._leaders: dict[int, tuple[int, int]] = {}
         """Epoch: when it was first seen who leads in it, and who."""
+        self._leaderless = _Leaderless()
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -245,6 +375,7 @@ class Quorum(Statistic):
                 self._lead(epoch, ns, leader)
             voters, observers = each.get("currentVoters") or (), each.get("observers") or ()
             end = max((one.get("logEndOffset", -1) for one in voters), default=-1)
+            caught_ms = max((one.get("lastCaughtUpTimestamp", -1) for one in voters), default=-1)
             for one in (*voters, *observers):
                 row = self._row(one.get("replicaId"))
                 if row is None:
@@ -253,7 +384,13 @@ class Quorum(Statistic):
                 row.is_observer = row.is_observer or one in observers
                 if one.get("replicaId") == leader:
                     row.epoch = most(row.epoch, epoch)
-                self._lagged(row, ns, exchange.number, end - one.get("logEndOffset", end))
+                at = one.get("logEndOffset", -1)
+                if at >= 0:  # else the leader has not heard of it since it leads
+                    self._lagged(row, ns, exchange.number, end - at)
+                own_ms = one.get("lastCaughtUpTimestamp", -1)
+                if at >= 0 and own_ms >= 0:
+                    since_ns = ns - (caught_ms - own_ms) * MILLISECOND
+                    row.behind.told(since_ns, ns, exchange.number, end - at)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
         row = self._row(replica_id_of(request))
@@ -272,11 +409,15 @@ class Quorum(Statistic):
             row.epoch = most(row.epoch, asked[0].get("currentLeaderEpoch"))
             behind = told[0]["highWatermark"] - asked[0].get("fetchOffset", 0)
             self._lagged(row, ns, exchange.number, behind)
+            self._leaderless.served(ns)
+        elif asked and told and told[0].get("errorCode") == NOT_LEADER:
+            self._leaderless.refused(ns)
 
     def _lagged(self, row: _QuorumNode, ns: int, number: int, offsets: int) -> None:
         lag = ns, number, max(0, offsets)
         row.lag = lag if row.lag is None else max(row.lag, lag)
         row.behind_ns = least(row.behind_ns, ns)
+        row.behind.add(ns, number, offsets)
         if offsets <= CAUGHT_UP:
             row.caught_ns = most(row.caught_ns, ns)
 
@@ -299,6 +440,7 @@ class Quorum(Statistic):
         self._nodes.merge(later._nodes)
         for epoch, (ns, leader) in later._leaders.items():
             self._lead(epoch, ns, leader)
+        self._leaderless.merge(later._leaderless)
 
     @property
     def left_out(self) -> int:
@@ -306,9 +448,11 @@ class Quorum(Statistic):
 
     def result(self) -> list[Row]:
         since_ns, leader = self._leaders[max(self._leaders)] if self._leaders else (None, None)
-        most_in_60s = self._most_elections()
+        of_all: Row = {"elections_60s": self._most_elections()}
+        length_ns, from_ns = self._leaderless.worst()
+        of_all |= {"leaderless_ns": length_ns, "leaderless_from_ns": -from_ns if length_ns else None}
         return [
-            self._result(node, row, since_ns if node == leader else None, most_in_60s)
+            self._result(node, row, since_ns if node == leader else None, of_all)
             for node, row in sorted(self._nodes.rows.items())
         ]
 
@@ -323,7 +467,7 @@ class Quorum(Statistic):
         times = sorted(ns for ns in began.values() if ns - first_ns >= START_NS)
         return max((sum(ns <= each < ns + WINDOW_NS for each in times) for ns in times), default=0)
 
-    def _result(self, node: int, row: _QuorumNode, since_ns: int | None, most_in_60s: int) -> Row:
+    def _result(self, node: int, row: _QuorumNode, since_ns: int | None, of_all: Row) -> Row:
         role = "broker"
         if row.fetches.count or row.lag is not None or row.snapshots:
             role = "follower"
@@ -335,6 +479,7 @@ class Quorum(Statistic):
         if row.lag is not None:
             start_ns = row.caught_ns if row.caught_ns is not None else row.behind_ns
             lag_ns = max(0, row.lag[0] - start_ns) if start_ns is not None else None
+        behind_ns, behind_from_ns, offsets, number = row.behind.worst()
         return {
             "node": node,
             "role": role,
@@ -343,12 +488,16 @@ class Quorum(Statistic):
             "votes_granted": row.votes_granted,
             "prevotes": row.prevotes,
             "elections": len(row.stood),
-            "elections_60s": most_in_60s,
+            **of_all,
             "leader_since_ns": since_ns,
             "fetches": row.fetches.count,
             "fetch_gap_max_ns": row.fetches.gaps.most,
             "lag_offsets": None if row.lag is None else row.lag[2],
             "lag_ns": lag_ns,
+            "behind_max_ns": behind_ns,
+            "behind_from_ns": -behind_from_ns if offsets else None,
+            "behind_max_offsets": offsets,
+            "behind_exchange": number if offsets else None,
             "snapshots": row.snapshots,
             "fenced": None if row.fenced is None else row.fenced[2],
             "heartbeats": row.beats.count,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
-from kdissect.analysis.groups import Stays
+from kdissect.analysis.groups import Members, Stays
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
@@ -144,7 +145,8 @@ def judge(
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
         told = list(each.judge(facts))
-        of_one = [one for one in told if each.category not in BY_GROUP or one.subject.group not in twins]
+        is_joined = each.category in BY_GROUP or not _FACTS_BY_GROUP.isdisjoint(each.needs)
+        of_one = [one for one in told if not is_joined or one.subject.group not in twins]
         if len(of_one) < len(told):
             facts.cannot_judge(TWINS)
         known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
@@ -214,7 +216,9 @@ IN_ORDER = frozenset(
 """Categories of what happens one after the other. Where the clock was set back, what the capture has last
 need not be the end."""
 BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
-"""Categories that join by the name of the group what several connections tell."""
+"""Categories that join by the name of the group what several connections tell; what needs one of the facts
+below does so, too."""
+_FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kdissect.analysis.fold import SECOND
+import pytest
+
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.exchange import Exchange
 from tests.analysis.folds import made, rows_of
@@ -55,3 +57,138 @@ def test_a_late_heartbeat_is_counted_and_a_new_life_is_none() -> None:
     assert row["heartbeat_max_ns"] == 5 * SECOND
     assert row["heartbeat_gap_ns"] == heartbeat(3).begun_ns
     assert row["fenced"] is True
+
+
+LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def fetch(at_s: float, lacks: int = 0, error: int = 0, node: int = 3) -> Exchange:
+    """A Fetch of the log of metadata, and what the node lacked then."""
+    ns = int(at_s * SECOND)
+    partition = {"partition": 0, "currentLeaderEpoch": 1, "fetchOffset": 1000, "partitionMaxBytes": 0}
+    partition |= {"lastFetchedEpoch": 1, "logStartOffset": -1}
+    told = {
+        "partitionIndex": 0,
+        "errorCode": error,
+        "highWatermark": -1 if error else 1000 + lacks,
+        "lastStableOffset": -1,
+        "logStartOffset": 0,
+        "abortedTransactions": [],
+        "preferredReadReplica": -1,
+        "records": None,
+    }
+    return made(
+        "Fetch",
+        17,
+        {
+            "maxWaitMs": 500,
+            "minBytes": 0,
+            "maxBytes": 1,
+            "isolationLevel": 0,
+            "sessionId": 0,
+            "sessionEpoch": -1,
+            "rackId": "",
+            "topics": [{"topicId": LOG, "partitions": [partition]}],
+            "forgottenTopicsData": [],
+            "replicaState": {"replicaId": node, "replicaEpoch": -1},
+        },
+        {
+            "throttleTimeMs": 0,
+            "errorCode": 0,
+            "sessionId": 0,
+            "responses": [{"topicId": LOG, "partitions": [told]}],
+        },
+        (ns, ns + 1),
+    )
+
+
+def quorum_of(*exchanges: Exchange, cut: int | None = None) -> Row:
+    """The row of the node, of one fold or of two that were added."""
+    first, later = Quorum(), Quorum()
+    for at, each in enumerate(exchanges):
+        (first if cut is None or at < cut else later).feed(each)
+    first.merge(later)
+    return first.result()[0]
+
+
+PAUSED = (fetch(1), fetch(2), fetch(14, 100), fetch(15, 50), fetch(16), fetch(17, 20), fetch(19))
+
+
+@pytest.mark.parametrize("cut", [None, *range(len(PAUSED) + 1)])
+def test_the_longest_time_for_which_a_controller_was_behind_is_kept(cut: int | None) -> None:
+    row = quorum_of(*PAUSED, cut=cut)
+    assert (row["behind_from_ns"], row["behind_max_ns"]) == (2 * SECOND, 13 * SECOND)
+    assert (row["behind_max_offsets"], row["behind_exchange"]) == (100, 14 * SECOND)
+    assert (row["lag_offsets"], row["lag_ns"]) == (0, 0)
+
+
+def test_a_controller_that_was_never_seen_to_lack_none_is_behind_since_it_was_seen() -> None:
+    row = quorum_of(fetch(3, 30), fetch(9, 20))
+    assert (row["behind_from_ns"], row["behind_max_ns"], row["behind_max_offsets"]) == (
+        3 * SECOND,
+        6 * SECOND,
+        30,
+    )
+    assert quorum_of(fetch(3), fetch(9, 8))["behind_max_ns"] == 0
+
+
+def describe(at_s: float, offset: int, caught_ms: int) -> Exchange:
+    """What the leading controller says of another."""
+    ns = int(at_s * SECOND)
+    states = [
+        {"replicaId": 1, "logEndOffset": 100, "lastFetchTimestamp": 90_000, "lastCaughtUpTimestamp": 90_000},
+        {
+            "replicaId": 3,
+            "logEndOffset": offset,
+            "lastFetchTimestamp": -1,
+            "lastCaughtUpTimestamp": caught_ms,
+        },
+    ]
+    partition = {
+        "partitionIndex": 0,
+        "errorCode": 0,
+        "leaderId": 1,
+        "leaderEpoch": 4,
+        "highWatermark": 100,
+        "currentVoters": states,
+        "observers": [],
+    }
+    name = "__cluster_metadata"
+    return made(
+        "DescribeQuorum",
+        1,
+        {"topics": [{"topicName": name, "partitions": [{"partitionIndex": 0}]}]},
+        {"errorCode": 0, "topics": [{"topicName": name, "partitions": [partition]}]},
+        (ns, ns + 1),
+    )
+
+
+def test_the_leader_says_since_when_another_controller_is_behind() -> None:
+    quorum = Quorum()
+    quorum.feed(describe(60, 40, 70_000))
+    row = {each["node"]: each for each in quorum.result()}[3]
+    assert (row["lag_offsets"], row["behind_from_ns"], row["behind_max_ns"]) == (60, 40 * SECOND, 20 * SECOND)
+
+
+def test_what_the_leader_has_not_heard_of_since_it_leads_is_not_known_to_be_behind() -> None:
+    quorum = Quorum()
+    quorum.feed(describe(60, -1, -1))
+    row = {each["node"]: each for each in quorum.result()}[3]
+    assert (row["role"], row["lag_offsets"], row["behind_max_offsets"]) == ("voter", None, 0)
+
+
+NOT_LEADER = 6
+LOST = (fetch(1), fetch(2, error=NOT_LEADER), fetch(7, error=NOT_LEADER), fetch(9), fetch(10))
+
+
+@pytest.mark.parametrize("cut", [None, *range(len(LOST) + 1)])
+def test_without_a_leader_nobody_is_served(cut: int | None) -> None:
+    row = quorum_of(*LOST, cut=cut)
+    assert (row["leaderless_from_ns"], row["leaderless_ns"]) == (SECOND, 8 * SECOND)
+
+
+def test_a_silence_alone_does_not_show_that_there_is_no_leader() -> None:
+    assert quorum_of(fetch(1), fetch(9))["leaderless_ns"] == 0
+    assert quorum_of(fetch(1, error=NOT_LEADER), fetch(9))["leaderless_ns"] == 0
+    still = quorum_of(fetch(1), fetch(2, error=NOT_LEADER), fetch(8, error=NOT_LEADER))
+    assert still["leaderless_ns"] == 7 * SECOND

@@ -11,6 +11,7 @@ import pytest
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Stays
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
@@ -203,6 +204,8 @@ def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
     told = judge(by, rows, JudgingContext())
     assert bool(told.findings) == is_told
     assert [each.why for each in told.not_judged] == ([] if is_told else [TWINS])
+    by_lag = {"a": by["a"]._replace(needs=(Lag,))}  # commits of one name are one row
+    assert not judge(by_lag, {**rows, Lag: []}, JudgingContext()).findings or clusters != ("a", "b")
     other = found.changed(subject=FindingSubject(group="h"))
     assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, JudgingContext()).findings
     rows[Positions].pop()

@@ -8,7 +8,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.cluster_nodes import HEARTBEAT
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.quorum import CAUGHT_UP, Quorum
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import (
@@ -372,7 +372,7 @@ def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -
     return None
 
 
-@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4)
+@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4, leaderless_s=5)
 @once
 def election_storm(facts: Facts) -> Iterator[Finding]:
     """The controllers elect again and again."""
@@ -382,6 +382,11 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge(TWO_CLUSTERS)
         return
     most = max((row["elections_60s"] for row in rows), default=0)
+    alone = max(((row["leaderless_ns"] or 0, row["leaderless_from_ns"]) for row in rows), default=(0, None))
+    leaderless_s = alone[0] / SECOND
+    if facts.context.gap_bytes and most < facts.limit("elections"):
+        facts.cannot_judge("bytes are missing in the capture, answers of the leader perhaps among them")
+        return
     if most >= facts.limit("elections"):
         told = ", ".join(
             f"node {row['node']} asked in {plural(row['elections'], 'election')}"
@@ -398,33 +403,77 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("elections"),
             filter="api in {Vote, BeginQuorumEpoch}",
         )
+    elif leaderless_s >= facts.limit("leaderless_s"):
+        from_ns = alone[1]
+        yield facts.finding(
+            FindingSubject(),
+            f"The controllers had no leader for {leaderless_s:.1f} s: those that asked for the cluster's "
+            "metadata were told to ask another, and nobody got any. Until there is a leader nothing in the "
+            "cluster can change: no topic and no partition leader.",
+            measure=leaderless_s,
+            unit="s",
+            threshold=facts.limit("leaderless_s"),
+            first_ns=from_ns,
+            last_ns=from_ns + alone[0] if from_ns is not None else None,
+            cause="Most of the controllers are gone, stand still, or do not reach each other: a leader needs "
+            "the votes of more than half of them.",
+            filter="api in {Vote, BeginQuorumEpoch}",
+        )
 
 
-@rule("voter-behind", WARNING, CERTAIN, needs=(Quorum, ClusterBrokers), offsets=1000, lag_s=5)
+@rule(
+    "voter-behind",
+    WARNING,
+    CERTAIN,
+    needs=(Quorum, ClusterBrokers, Tcp),
+    offsets=1000,
+    lag_s=5,
+    stopped_s=2,
+)
 @once
 def voter_behind(facts: Facts) -> Iterator[Finding]:
     """A controller does not keep up with the log of metadata."""
     names = NodeNames(facts.rows(ClusterBrokers))
+    closed = together((row for row in facts.rows(Tcp) if row["closed_ns"] is not None), "client_id")
     for row in facts.rows(Quorum):
-        if row["role"] not in ("voter", "follower") or row["lag_offsets"] is None:
+        if row["role"] not in ("voter", "follower", "leader"):
             continue
         if names.are_several(row["node"]):
             facts.cannot_judge(TWO_CLUSTERS)
             continue
-        lag_ns = row["lag_ns"] or 0
-        if row["lag_offsets"] >= facts.limit("offsets") or lag_ns >= facts.limit("lag_s") * SECOND:
-            yield facts.finding(
-                FindingSubject(broker=str(row["node"])),
-                f"Node {row['node']} lacked {row['lag_offsets']:,} records of the cluster's metadata at the "
-                f"end, and had been behind for {lag_ns / 1e9:.1f} s.",
-                measure=row["lag_offsets"],
-                unit="records",
-                threshold=facts.limit("offsets"),
-                filter="api == Fetch and topic == __cluster_metadata",
-            )
+        lacked, from_ns = row["behind_max_offsets"] or 0, row["behind_from_ns"]
+        length_ns = row["behind_max_ns"] or 0
+        if lacked < facts.limit("offsets") and length_ns < facts.limit("lag_s") * SECOND:
+            continue
+        stopped_ns = facts.limit("stopped_s") * SECOND
+        if from_ns is not None and any(
+            abs(each["closed_ns"] - from_ns) <= stopped_ns
+            for each in closed.get((f"raft-client-{row['node']}",), ())
+        ):
+            continue  # it was stopped, or cut off, and other findings say that
+        still = bool(row["lag_offsets"] and row["lag_offsets"] > CAUGHT_UP)
+        last_ns = from_ns + length_ns if from_ns is not None else None
+        if still:
+            last_ns = facts.context.last_ns
+        if from_ns is not None and facts.context.first_ns is not None:
+            from_ns = max(from_ns, facts.context.first_ns)
+        yield facts.finding(
+            FindingSubject(broker=str(row["node"])),
+            f"Node {row['node']} was behind the cluster's metadata for {length_ns / SECOND:.1f} s and lacked "
+            f"up to {plural(lacked, 'record')} of it{' when it was last seen' if still else ''}.",
+            measure=lacked,
+            unit="records",
+            threshold=facts.limit("offsets"),
+            first_ns=from_ns,
+            last_ns=last_ns,
+            resolved_ns=None if still else last_ns,
+            exchanges=[row["behind_exchange"]] if row["behind_exchange"] is not None else [],
+            filter="api == Fetch and topic == __cluster_metadata",
+        )
 
 
 explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
+explains("election-storm", "heartbeat-late", "controller-moved", "broker-fenced", within_s=30)
 explains("log-dir-offline", "broker-gone", shares=("broker",))
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)

@@ -83,6 +83,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             first_ns=first_ns,
             last_ns=last_ns,
             because=_throttle(facts, group, topic, first_ns, last_ns) or _partition(facts, rows),
+            client_ids=sorted({each for row in rows for each in row["committers"]}),
             exchanges=sorted({number for row in known for number in row["exchanges"]}),
             filter=f"group == {quoted(group)} and api == OffsetCommit",
         )
@@ -106,12 +107,16 @@ def _throttle(facts: Facts, group: str, topic: str, first_ns: int, last_ns: int)
 
 
 def _partition(facts: Facts, rows: list[Row]) -> str | None:
-    """The finding that one partition lags, if nobody gets on there, and the others are not behind."""
+    """The finding that one partition lags, if nobody gets on there or most records go there, and the others
+    are not behind."""
     limits = {name: facts.limit_of("partition-lags", name) for name in ("records", "times", "partitions")}
     lagging = _far_behind(rows, limits)
     known = sum(row["lag"] for row in rows if row["lag"] is not None)
+    written = sum(row["written_per_s"] or 0.0 for row in rows)
     for row, _ in lagging:
-        if not row["committed_per_s"] and known - row["lag"] < min(
+        is_stuck = not row["committed_per_s"]
+        is_hot = (row["written_per_s"] or 0.0) * 2 > written
+        if (is_stuck or is_hot) and known - row["lag"] < min(
             facts.limit("few_records"), row["lag"] / limits["times"]
         ):
             subject = FindingSubject(group=row["group"], topic=row["topic"], partition=row["partition"])

@@ -11,9 +11,9 @@ from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
-from kdissect.insight.causes import explains
+from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
-from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.grouping import together
 from kdissect.insight.nodes import ClusterNode, nodes_by_address
 from kdissect.insight.rule import Facts, rule
@@ -27,6 +27,8 @@ for cause in CAUSES_OF_STORMS:
 for cause in ("broker-gone", "leader-moved", "partition-offline", "broker-stalled"):
     explains(cause, "metadata-storm", "retry-without-backoff")
 explains("unknown-topic-loop", "retry-without-backoff", shares=("client_id", "topic"))
+explains("unknown-topic-loop", "consumer-falling-behind", "partition-lags", shares=("client_id", "topic"))
+may_explain("election-storm", "retry-without-backoff", within_s=60)
 explains("client-breaks-on-4", "connection-churn", shares=("client_id",))
 explains("authentication-failed", "connection-churn", "metadata-storm", shares=("client_id",))
 explains("request-refused-by-close", "connection-churn", shares=("client_id",))
@@ -93,6 +95,7 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
             f"{span(worst['at_once_ns'])}, without "
             f"a pause ({rate:,.0f} a second), and {outcome}.",
             severity=severity,
+            because=key_of("election-storm", FindingSubject()) if worst["topic"] == METADATA_LOG else None,
             count=sum(row["at_once"] for row in rows),
             measure=rate,
             unit="requests/s",
@@ -187,7 +190,9 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     refused = (row for row in facts.rows(Errors) if row["api"] == "CreateTopics" and row["error"] in NOT_MADE)
     unmade = together(refused, "topic")
-    deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
+    changes = together(facts.rows(ClusterChanges), "what", "topic")
+    deleted = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-deleted"}
+    made = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-created"}
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
         for (topic,), rows in together(of_client, "topic").items():
@@ -200,12 +205,18 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                 if took_ns < last_ns - first_ns:
                     facts.cannot_judge(SLEPT)
                 continue
-            why = "cannot be the name of a topic" if wrong else "does not exist"
+            gone = deleted.get((topic,), ())
+            if wrong:
+                why = "cannot be the name of a topic"
+            elif _is_made_again(gone, made.get((topic,), ()), rows, nodes):
+                why = "was deleted and made again: the new one lacks the partitions or the id that it wants"
+            else:
+                why = "does not exist"
             yield facts.finding(
                 FindingSubject(client_id=client_id, client=client, topic=topic),
                 f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}."
                 f"{_unmade(unmade.get((topic,), ()), rows, nodes)}"
-                f"{_deleted(deleted.get((topic,), ()), rows, nodes)}",
+                f"{_deleted(gone, rows, nodes)}",
                 count=count,
                 measure=count,
                 unit="answers",
@@ -235,6 +246,27 @@ def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterN
         if any(row["ns"] <= each["last_ns"] for each in of_cluster):
             return f" It was deleted{f' by {by}' if (by := row['by']) else ''}."
     return ""
+
+
+AGAIN_NS = 2 * SECOND
+"""For so long the brokers may not know yet that a topic was made."""
+
+
+def _is_made_again(
+    deleted: Sequence[Row], made: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterNode]
+) -> bool:
+    """Whether a topic was deleted and made again while clients asked brokers of its cluster for it, and they
+    were refused after that, too."""
+    until_ns = max(
+        (
+            each["last_ns"]
+            for each in asked
+            for row in made
+            if (node := nodes.get(each["broker"])) is None or node.has_told(row)
+        ),
+        default=0,
+    )
+    return any(gone["ns"] <= row["ns"] <= until_ns - AGAIN_NS for gone in deleted for row in made)
 
 
 def _may_be_of_one(one: ClusterNode | None, other: ClusterNode | None) -> bool:

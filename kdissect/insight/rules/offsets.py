@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.cluster import ClusterChanges
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
+from kdissect.insight.nodes import nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.lag import consumers, fetches_of
-from kdissect.insight.words import quoted
+from kdissect.insight.words import named, quoted, span
 from kdissect.wording import plural
 
 explains("data-lost-to-retention", "offset-reset", "offset-rewound", shares=("group", "topic", "partition"))
@@ -67,7 +71,19 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
         before, after = row["reset_from"], row["reset_to"]
         is_another = after is not None and after <= before
         is_another = is_another and _is_another(row, read[key], deleted.get((topic,), []))
-        if after is None:
+        later = [
+            each
+            for each in read[key]
+            if each is not row and each["fetches"] and each["first_ns"] >= row["reset_ns"]
+        ]
+        if after is None and later:
+            is_another = any(each["connection"] == row["connection"] for each in later)
+            jump = (
+                "so it began anew: the topic was deleted and made again, with new offsets"
+                if is_another
+                else "and it went on over another connection"
+            )
+        elif after is None:
             jump = "and it read nothing of this partition after that in the capture"
         elif after > before:
             jump = f"so it went on at {after:,} and left out {plural(after - before, 'offset')}"
@@ -136,6 +152,104 @@ def offset_rewound(facts: Facts) -> Iterator[Finding]:
             exchanges=[row["rewind_exchange"] for row in rows],
             filter=f"group == {quoted(group)} and api in {{OffsetCommit, TxnOffsetCommit}}",
         )
+
+
+@rule("offsets-lost", WARNING, CERTAIN, needs=(Lag,), after_s=1)
+def offsets_lost(facts: Facts) -> Iterator[Finding]:
+    """A group had committed offsets, and later the coordinator has none."""
+    lost = [
+        row
+        for row in facts.rows(Lag)
+        if row["lost_ns"] is not None and row["lost_after_ns"] >= facts.limit("after_s") * SECOND
+    ]
+    for (group, topic), rows in together(lost, "group", "topic").items():
+        worst = max(rows, key=lambda row: row["lost_from"])
+        yield facts.finding(
+            FindingSubject(group=group, topic=topic),
+            f"The group had committed offsets of {plural(len(rows), 'partition')}, {worst['lost_from']:,} of "
+            f"partition {worst['partition']}, and {span(worst['lost_after_ns'])} later the coordinator says "
+            "that it has none.",
+            count=len(rows),
+            measure=len(rows),
+            unit="partitions",
+            threshold=1,
+            first_ns=min(row["lost_ns"] for row in rows),
+            last_ns=max(row["lost_ns"] for row in rows),
+            exchanges=[row["lost_exchange"] for row in rows],
+            filter=f"group == {quoted(group)} and api in {{OffsetCommit, OffsetFetch}}",
+        )
+
+
+explains("offsets-lost", "records-read-twice", "offset-rewound", shares=("group", "topic"))
+explains("offsets-lost", "no-offset", shares=("group", "topic"))
+
+
+@rule(
+    "no-offset",
+    WARNING,
+    LIKELY,
+    needs=(OffsetsAsked, Members, Positions, Repeats, ClusterBrokers, ClusterPartitions, Connections),
+    wait_s=30,
+)
+def no_offset(facts: Facts) -> Iterator[Finding]:
+    """A member learns that nothing is committed, and neither asks where the log begins or ends nor reads."""
+    read: dict[tuple[str | None, str], int] = {}
+    asked_where = [row for row in facts.rows(Repeats) if row["api"] in ("Fetch", "ListOffsets")]
+    for row in (*facts.rows(Positions), *asked_where):
+        key = row["client_id"], address(row["client"])
+        read[key] = max(read.get(key, 0), row["last_ns"])
+    members = together((row for row in facts.rows(Members) if row["joins"]), "group", "client_id")
+    opened = together(facts.rows(Connections), "client_id")
+    for row in facts.rows(OffsetsAsked):
+        group, client_id, asked_ns = row["group"], row["client_id"], row["last_ns"]
+        last_ns = read.get((client_id, row["client"]), 0)
+        # What has read before may have lost its partitions; only one that began after that is judged.
+        own = [each for each in members.get((group, client_id), ()) if each["first_ns"] > last_ns]
+        if not row["last_without"] or not own:
+            continue
+        left = [each["left_ns"] for each in own if each["left_ns"] is not None]
+        left = [max(asked_ns, each) for each in left if each >= asked_ns - SECOND]
+        links = [each for each in opened.get((client_id,), ()) if address(each["client"]) == row["client"]]
+        died = bool(links) and all(each["end"] in ("fin", "rst") for each in links)
+        until_ns = facts.context.last_ns or asked_ns
+        if left:
+            until_ns = min(left)
+        elif died:
+            until_ns = max(asked_ns, *(each["last_ns"] for each in links))
+        elif until_ns - asked_ns < facts.limit("wait_s") * SECOND:
+            continue
+        if not _leaders_are_seen(facts, row["topics"]):
+            facts.cannot_judge("the brokers that lead the partitions were not captured")
+            continue
+        end = "and left the group" if left else "and ended" if died else "though it stayed in the group"
+        yield facts.finding(
+            FindingSubject(
+                group=group, client_id=client_id, topic=row["topics"][0] if row["topics"] else None
+            ),
+            f"{client_id} was told that the group has no committed offset for "
+            f"{plural(row['last_without'], 'partition')} of {named(row['topics']) or 'its topics'}. It read "
+            f"nothing and did not ask where to begin, {end}.",
+            count=row["without"],
+            measure=row["last_without"],
+            unit="partitions",
+            threshold=1,
+            first_ns=asked_ns,
+            last_ns=until_ns,
+            exchanges=row["exchanges"],
+            filter=f"group == {quoted(group)} and api == OffsetFetch",
+        )
+
+
+def _leaders_are_seen(facts: Facts, topics: list[str]) -> bool:
+    """Whether the capture shows what is asked of those that lead these topics. If there are several nodes,
+    they must be told by their addresses."""
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    every = {row["node_id"] for row in facts.rows(ClusterBrokers)}
+    if len(every) <= 1:
+        return True
+    seen = {nodes[row["broker"]].number for row in facts.rows(Connections) if row["broker"] in nodes}
+    led = {row["leader"] for row in facts.rows(ClusterPartitions) if row["topic"] in topics}
+    return bool(led) and led <= seen
 
 
 def _transactional(facts: Facts) -> set[str]:

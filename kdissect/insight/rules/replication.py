@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import SECOND, Row
@@ -38,10 +39,14 @@ def _follower(facts: Facts, row: Row) -> FindingSubject:
     return FindingSubject(broker=NodeNames(rows).of(row["node_id"], None if more else cluster))
 
 
+SHORTEST_GAP_NS = SECOND
+"""A follower waits half a second for records; shorter times between two Fetches tell nothing."""
+
+
 def _finding(
     facts: Facts, row: Row, message: str, count: int, measure: float, unit: str, limit: str
 ) -> Finding:
-    gap_ns = row["gap_from_ns"]
+    gap_ns = row["gap_from_ns"] if (row["gap_max_ns"] or 0) >= SHORTEST_GAP_NS else None
     return facts.finding(
         _follower(facts, row),
         message,
@@ -154,7 +159,7 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
     for row in facts.rows(Replication):
         lag = row["lag_max"] or 0
         if lag >= facts.limit("records"):
-            yield _finding(
+            found = _finding(
                 facts,
                 row,
                 f"Broker {row['node_id']} lacked up to {lag:,} records that others had of a partition that "
@@ -164,6 +169,7 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
                 "records",
                 "records",
             )
+            yield found.changed(**_COPIES) if _was_given_replicas(facts, row) else found
             continue
         gap_ns, from_ns = row["gap_max_ns"] or 0, row["gap_from_ns"]
         if gap_ns < facts.limit("gap_s") * SECOND or from_ns is None or facts.context.gap_bytes:
@@ -189,6 +195,27 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             "gap_s",
         )
         yield (found if stood is None else found.changed(because=_stalled(stood)))
+
+
+_COPIES: dict[str, Any] = {
+    "severity": NOTICE,
+    "cause": "Somebody moved partitions to it while this was captured (a reassignment). It copies them from "
+    "their beginning, and counts as in sync only when it has all.",
+    "fix": "Wait until it has copied them: kafka-reassign-partitions.sh --verify tells. If the copying costs "
+    "clients too much, limit it with --throttle.",
+}
+
+
+def _was_given_replicas(facts: Facts, row: Row) -> bool:
+    """Whether the follower got replicas that it did not have, before it had fetched all."""
+    node = str(row["node_id"])
+    return any(
+        change["ns"] <= row["last_ns"]
+        and node in str(change["after"] or "").split(",")
+        and node not in str(change["before"] or "").split(",")
+        for change in facts.rows(ClusterChanges)
+        if change["what"] == "replicas-changed" and change["before"]
+    )
 
 
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication, ClusterBrokers))

@@ -124,18 +124,25 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
 
 @rule("lso-lag", WARNING, CERTAIN, needs=(Transactions,), held_s=5)
 def lso_lag(facts: Facts) -> Iterator[Finding]:
-    """Readers are held back by a transaction, whatever becomes of it. What timed out or was fenced says so
-    itself."""
+    """Readers are held back by a transaction, whatever becomes of it. Other findings tell of transactions that
+    timed out, and of producers that learn that they were fenced. A dead producer learns nothing."""
     limit_ns = facts.limit("held_s") * SECOND
+    learnt = _learnt(facts)
     held = [
         row
         for row in facts.rows(Transactions)
-        if (row["held_ns"] or 0) >= limit_ns and row["outcome"] not in ("timed-out", "fenced")
+        if (row["held_ns"] or 0) >= limit_ns
+        and row["outcome"] != "timed-out"
+        and not (row["outcome"] == "fenced" and _incarnation(row) in learnt)
     ]
     found: dict[FindingSubject, list[Row]] = {}
     for row in held:
         found.setdefault(_subject(row), []).append(row)
-    ended = {"committed": "It was committed in the end.", "aborted": "It was aborted in the end."}
+    ended = {
+        "committed": "It was committed in the end.",
+        "aborted": "It was aborted in the end.",
+        "fenced": "It was aborted when a producer began anew with the same transactional id.",
+    }
     for subject, rows in found.items():
         worst = max(rows, key=lambda row: row["held_ns"])
         often = f" {len(rows)} transactions did so, the worst of them for that long." if len(rows) > 1 else ""
@@ -197,10 +204,7 @@ _REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "T
 @rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions,))
 def producer_fenced(facts: Facts) -> Iterator[Finding]:
     """Another producer took the transactional id, and the one before learnt it, if only when it went on."""
-    learnt: dict[tuple[Any, ...], Row] = {}
-    for row in facts.rows(Transactions):
-        if any(each in _FENCING for each in row["errors"]):
-            learnt[_incarnation(row)] = row
+    learnt = _learnt(facts)
 
     def is_fenced(row: Row) -> bool:
         taken = row["taken_by_client"] is not None and row["outcome"] != "timed-out"
@@ -236,6 +240,15 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             exchanges=[*_numbers(rows), number],
             filter=having(transactional_id=subject.transactional_id),
         )
+
+
+def _learnt(facts: Facts) -> dict[tuple[Any, ...], Row]:
+    """Producers that were told that another took their transactional id: where."""
+    return {
+        _incarnation(row): row
+        for row in facts.rows(Transactions)
+        if any(each in _FENCING for each in row["errors"])
+    }
 
 
 def _incarnation(row: Row) -> tuple[Any, ...]:

@@ -605,7 +605,7 @@ def test_heartbeats_and_votes_of_nodes_of_two_clusters_are_not_judged() -> None:
     for id, given in (
         ("heartbeat-late", late),
         ("election-storm", node(2, elections_60s=4, elections=4)),
-        ("voter-behind", node(2, lag_offsets=1000, lag_ns=0)),
+        ("voter-behind", node(2, behind_max_offsets=1000)),
     ):
         assert said(id, given, TWO[0])
         assert said(id, given, *TWO) == []
@@ -710,8 +710,43 @@ def test_four_elections_in_a_minute_are_a_storm() -> None:
     assert said("election-storm", node(1, elections_60s=3, elections=3)) == []
 
 
+def test_a_quorum_without_a_leader_is_told() -> None:
+    rows = node(1, leaderless_ns=5 * SECOND, leaderless_from_ns=9 * SECOND)
+    (found,) = said("election-storm", rows)
+    assert (found.severity, found.first_ns, found.last_ns) == (CRITICAL, 9 * SECOND, 14 * SECOND)
+    assert "had no leader for 5.0 s" in found.message
+    assert said("election-storm", node(1, leaderless_ns=5 * SECOND - 1)) == []
+    lossy = WHOLE._replace(gap_bytes=10)
+    assert said("election-storm", rows, context=lossy) == []
+    assert said("election-storm", node(1, elections_60s=4, elections=4), context=lossy)
+
+
 def test_a_voter_is_behind_by_records_or_by_time() -> None:
-    assert said("voter-behind", node(2, lag_offsets=1000, lag_ns=0))
-    assert said("voter-behind", node(2, lag_offsets=50, lag_ns=5 * SECOND))
-    assert said("voter-behind", node(2, lag_offsets=999, lag_ns=4 * SECOND)) == []
+    assert said("voter-behind", node(2, behind_max_offsets=1000))
+    assert said("voter-behind", node(2, behind_max_offsets=50, behind_max_ns=5 * SECOND))
+    assert said("voter-behind", node(2, behind_max_offsets=999, behind_max_ns=5 * SECOND - 1)) == []
     assert said("voter-behind", (Quorum, row(Quorum, node=2, role="broker"))) == []
+    assert said("voter-behind", (Quorum, row(Quorum, node=2, role="observer", behind_max_offsets=1000))) == []
+
+
+def test_a_voter_that_caught_up_again_was_behind() -> None:
+    was = {"behind_max_offsets": 50, "behind_max_ns": 6 * SECOND, "behind_from_ns": 10 * SECOND}
+    (found,) = said("voter-behind", node(2, **was, lag_offsets=0))
+    assert (found.first_ns, found.last_ns, found.resolved_ns) == (10 * SECOND, 16 * SECOND, 16 * SECOND)
+    (found,) = said("voter-behind", node(2, **was, lag_offsets=50))
+    assert found.resolved_ns is None
+
+
+@pytest.mark.parametrize(("closed_s", "is_told"), [(7.9, True), (8, False), (12, False), (12.1, True)])
+def test_a_voter_that_was_stopped_is_not_behind(closed_s: float, is_told: bool) -> None:
+    was = {"behind_max_offsets": 50, "behind_max_ns": 6 * SECOND, "behind_from_ns": 10 * SECOND}
+    link = connection(0, 1, closed_s, client_id="raft-client-2", closed_ns=round(closed_s * SECOND))
+    assert bool(said("voter-behind", node(2, **was), link)) == is_told
+    other = connection(0, 1, 10, client_id="raft-client-3", closed_ns=10 * SECOND)
+    assert said("voter-behind", node(2, **was), other)
+
+
+def test_the_longest_pause_of_a_real_controller_is_told() -> None:
+    (found,) = of_capture("controller-paused")
+    assert (found.id, found.subject.broker) == ("voter-behind", "3")
+    assert "for 22.5 s and lacked up to 110 records" in found.message

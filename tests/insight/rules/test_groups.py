@@ -648,6 +648,14 @@ def test_who_gives_up_at_the_first_refusal_is_told_and_why() -> None:
     assert not told("group-refused", errors=rows, members=[refused(first_generation=3)])
 
 
+def test_a_member_that_a_full_group_puts_out_is_told_if_it_goes() -> None:
+    rows = [error("GROUP_MAX_SIZE_REACHED", "JoinGroup")]
+    was = {"first_generation": 1, "last_generation": 1}
+    assert told("group-refused", errors=rows, members=[refused(**was)])
+    assert told("group-refused", errors=rows, members=[refused(2, **was, left="LeaveGroup")])
+    assert not told("group-refused", errors=rows, members=[refused(2, **was)])  # it is in
+
+
 @pytest.mark.parametrize(
     ("holder", "found"),
     [

@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
@@ -148,6 +149,33 @@ def test_questions_of_several_connections_are_of_one_client() -> None:
     assert len(said("metadata-storm", rows)) == 1
     apart = [row | {"client": f"10.0.0.{number}:1"} for number, row in enumerate(rows)]
     assert not said("metadata-storm", apart)
+
+
+@pytest.mark.parametrize(
+    ("made_s", "ends"),
+    [
+        (3, "the new one lacks the partitions or the id that it wants. It was deleted."),
+        (3.1, "which does not exist. It was deleted."),  # it may not be known everywhere
+        (0.9, "which does not exist. It was deleted."),  # it was made before
+    ],
+)
+def test_a_topic_that_was_made_again_is_there(made_s: float, ends: str) -> None:
+    row = repeat(topic="t", error="UNKNOWN_TOPIC_OR_PARTITION", count=5, last_ns=5 * SECOND)
+    changes = [
+        made.row(ClusterChanges, what=what, topic="t", ns=round(at_s * SECOND))
+        for what, at_s in (("topic-deleted", 1), ("topic-created", made_s))
+    ]
+    (found,) = made.said("unknown-topic-loop", {Repeats: [row], ClusterChanges: changes})
+    assert found.message.endswith(ends)
+
+
+def test_a_quorum_without_a_leader_explains_who_asks_it_without_a_pause() -> None:
+    loop = repeat(topic="__cluster_metadata", api="Fetch", at_once=50, at_once_ns=2 * SECOND, last_ns=SECOND)
+    alone = made.row(Quorum, node=1, leaderless_ns=9 * SECOND, leaderless_from_ns=0)
+    ids = ("retry-without-backoff", "election-storm")
+    facts = {Repeats: [loop | {"error": "NOT_LEADER_OR_FOLLOWER"}], Quorum: [alone], ClusterBrokers: []}
+    found = {each.id: each for each in judge({id: RULES[id] for id in ids}, facts, made.WHOLE).findings}
+    assert found["retry-without-backoff"].because == found["election-storm"].key
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
@@ -44,6 +46,8 @@ GRADES = {
     "offset-rewound": (NOTICE, CERTAIN),
     "commits-too-often": (NOTICE, CERTAIN),
     "never-commits": (INFO, CERTAIN),
+    "no-offset": (WARNING, LIKELY),
+    "offsets-lost": (WARNING, CERTAIN),
 }
 
 
@@ -305,15 +309,22 @@ def test_a_partition_far_behind_its_siblings_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "committed", "is_cause"),
-    [((90, 90), 0.0, True), ((100, 99), None, True), ((100, 100), 0.0, False), ((90, 90), 1.0, False)],
+    ("others", "committed", "written", "is_cause"),
+    [
+        ((90, 90), 0.0, 50.0, True),
+        ((100, 99), None, 50.0, True),
+        ((100, 100), 0.0, 50.0, False),
+        ((90, 90), 1.0, 50.0, False),
+        ((90, 90), 1.0, 49.9, True),  # more than half of the records go there
+        ((100, 100), 1.0, 49.9, False),
+    ],
 )
 def test_a_group_falls_behind_for_one_partition(
-    others: tuple[int, ...], committed: float | None, is_cause: bool
+    others: tuple[int, ...], committed: float | None, written: float, is_cause: bool
 ) -> None:
-    """Where it does not get on there, and the others together are not behind."""
+    """Where it does not get on there or most records go there, and the others together are not behind."""
     rows = [lag(**FALLING, partition=0, committed_per_s=committed)]
-    rows += [lag(partition=at, lag=each) for at, each in enumerate(others, 1)]
+    rows += [lag(partition=at, lag=each, written_per_s=written) for at, each in enumerate(others, 1)]
     rules = {id: RULES[id] for id in ("consumer-falling-behind", "partition-lags")}
     every: dict[Any, list[Row]] = {each: [] for one in rules.values() for each in one.needs}
     judged = judge(rules, every | {Lag: rows}, JudgingContext(first_ns=0, last_ns=100 * SECOND))
@@ -372,6 +383,102 @@ def test_one_connection_that_reads_two_topics_of_a_name_shows_that_it_was_made_a
         (found,) = said("offset-reset", {Positions: [before | other, reset]})
         assert "by 850 offsets" in found.message
         assert "auto.create.topics.enable" not in found.cause
+
+
+def test_a_consumer_that_reads_on_after_a_reset_is_not_said_to_read_nothing() -> None:
+    reset = position(**RESET | {"reset_to": None, "reset_ns": 2 * SECOND})
+    (found,) = said("offset-reset", {Positions: [reset]})
+    assert "read nothing of this partition after that" in found.message
+    (found,) = said("offset-reset", {Positions: [reset, position(first_ns=2 * SECOND)]})
+    assert "so it began anew: the topic was deleted and made again" in found.message
+    (found,) = said("offset-reset", {Positions: [reset, position(first_ns=2 * SECOND, connection=99)]})
+    assert "and it went on over another connection" in found.message
+    for other in ({"first_ns": SECOND}, {"first_ns": 2 * SECOND, "fetches": 0}):
+        (found,) = said("offset-reset", {Positions: [reset, position(**other)]})
+        assert "read nothing of this partition after that" in found.message
+
+
+def asked(**values: Any) -> Row:
+    """A member that was told that nothing is committed."""
+    row = zeros(OffsetsAsked, client="10.0.0.1", client_id="c", group="g", topics=["t"], exchanges=[7])
+    return row | {"without": 1, "last_partitions": 2, "last_without": 2, "last_ns": 40 * SECOND} | values
+
+
+def without_offset(*more: tuple[type[Statistic], Row], last_s: float = 100, **values: Any) -> list[Finding]:
+    rows: dict[Any, list[Row]] = {OffsetsAsked: [asked(**values)]}
+    rows[Members] = [member(joins=1, first_ns=30 * SECOND)]
+    for statistic, row in more:
+        rows.setdefault(statistic, []).append(row)
+    context = JudgingContext(first_ns=0, last_ns=round(last_s * SECOND))
+    return said("no-offset", rows, context)
+
+
+def test_a_member_without_an_offset_that_reads_nothing_is_told() -> None:
+    (found,) = without_offset()
+    assert found.message == (
+        "c was told that the group has no committed offset for 2 partitions of t. It read nothing and did "
+        "not ask where to begin, though it stayed in the group."
+    )
+    assert (found.subject.group, found.subject.client_id, found.exchanges) == ("g", "c", (7,))
+    assert not without_offset(last_s=69.9)  # it may have been slow
+    assert without_offset(last_s=70)
+    assert not without_offset(last_without=0)
+    assert not without_offset(client_id="tool")  # no member asks
+
+
+@pytest.mark.parametrize(("first_s", "is_told"), [(29, True), (30, False), (50, False)])
+def test_a_member_that_reads_or_asks_where_to_begin_has_an_offset(first_s: int, is_told: bool) -> None:
+    """What an earlier member of its name did says nothing."""
+    read = position(last_ns=first_s * SECOND)
+    listed: Row = dict.fromkeys(column.name for column in Repeats.columns)
+    listed |= {"client_id": "c", "client": "10.0.0.1:5000", "api": "ListOffsets", "last_ns": first_s * SECOND}
+    assert bool(without_offset((Positions, read))) == is_told
+    assert bool(without_offset((Repeats, listed))) == is_told
+    assert without_offset((Repeats, listed | {"client": "10.0.0.2:5000"}))
+    assert without_offset((Repeats, listed | {"api": "Metadata"}))
+
+
+def test_a_member_without_an_offset_leaves_or_ends_soon() -> None:
+    left = member(joins=1, first_ns=30 * SECOND, left_ns=41 * SECOND)
+    (found,) = without_offset((Members, left), last_s=42)
+    assert found.message.endswith("did not ask where to begin, and left the group.")
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    link |= {"client_id": "c", "client": "10.0.0.1:5000", "end": "fin", "last_ns": 41 * SECOND}
+    (found,) = without_offset((Connections, link), last_s=42)
+    assert found.message.endswith("did not ask where to begin, and ended.")
+    assert not without_offset((Connections, link), (Connections, link | {"end": None}), last_s=42)
+
+
+@pytest.mark.parametrize(("captured", "is_told"), [("10.0.0.2:9092", True), ("10.0.0.3:9092", False)])
+def test_who_may_read_from_a_broker_that_was_not_captured_is_not_judged(captured: str, is_told: bool) -> None:
+    nodes = [
+        (ClusterBrokers, zeros(ClusterBrokers, node_id=at, host=f"10.0.0.{at}", port=9092)) for at in (2, 3)
+    ]
+    led = zeros(ClusterPartitions, topic="t", partition=0, leader=2)
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    link |= {"client": "10.0.0.9:5000", "broker": captured}
+    assert bool(without_offset(*nodes, (ClusterPartitions, led), (Connections, link))) == is_told
+
+
+def test_consumers_of_every_library_that_have_no_offset_are_told() -> None:
+    found = of_rule("offset-reset-none", "no-offset")
+    clients = ["aio", "consumer-g-java-1", "consumer-g-kip-1", "kp", "rd"]
+    assert [each.subject.client_id for each in found] == clients
+
+
+def test_offsets_that_are_gone_are_told() -> None:
+    lost = {"lost_from": 160, "lost_after_ns": SECOND, "lost_ns": 9 * SECOND, "lost_exchange": 12}
+    rows = [lag(**lost), lag(partition=1, **lost | {"lost_from": 140, "lost_exchange": 11})]
+    (found,) = said("offsets-lost", {Lag: rows})
+    assert found.message == (
+        "The group had committed offsets of 2 partitions, 160 of partition 0, and 1 s later the coordinator "
+        "says that it has none."
+    )
+    assert not said("offsets-lost", {Lag: [lag(**lost | {"lost_after_ns": SECOND - 1})]})
+    assert not said("offsets-lost", {Lag: [lag()]})
+    lost_of_real, again = found_in("offsets-expired")
+    assert (lost_of_real.id, lost_of_real.subject.group) == ("offsets-lost", "g1")
+    assert (again.id, again.because) == ("records-read-twice", lost_of_real.key)
 
 
 def test_a_commit_that_goes_back_is_a_notice() -> None:

@@ -13,6 +13,7 @@ from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.lingers import Lingers
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
@@ -26,6 +27,7 @@ GRADES = {
     "listener-unreachable": (CRITICAL, CERTAIN),
     "controller-port": (CRITICAL, LIKELY),
     "connection-limit": (WARNING, LIKELY),
+    "nothing-listens": (WARNING, LIKELY),
     "tls-on-plaintext-port": (CRITICAL, CERTAIN),
     "http-on-kafka": (NOTICE, CERTAIN),
     "request-refused-by-close": (WARNING, CERTAIN),
@@ -100,10 +102,98 @@ def test_a_broker_that_went_before_the_capture_began_is_told_until_its_session_i
 def test_a_client_that_works_through_another_address_reaches_its_broker() -> None:
     rows = [endpoint("kafka-1:9999", **TOLD | {"told": 10})]
     client: Row = dict.fromkeys(column.name for column in Clients.columns)
-    client |= {"client": "10.0.0.1", "apis": ["ApiVersions v4", "Metadata v13"]}
+    client |= {"client": "10.0.0.1", "client_id": "app", "apis": ["ApiVersions v4", "Metadata v13"]}
     assert said("listener-unreachable", {Endpoints: rows, Clients: [client]})
     client["apis"].append("Produce v12")
     assert not said("listener-unreachable", {Endpoints: rows, Clients: [client]})
+    client["client_id"] = "another"  # on the same host
+    assert said("listener-unreachable", {Endpoints: rows, Clients: [client]})
+
+
+def asks(api: str = "FindCoordinator", **values: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Repeats.columns)
+    row |= {"client_id": "app", "client": "10.0.0.1:5000", "api": api, "count": 10}
+    return row | {"first_ns": 0, "last_ns": 5 * SECOND, **values}
+
+
+def told_a_name(*repeats: Row, apis: tuple[str, ...] = ("Metadata", "FindCoordinator"), **more: Any) -> Any:
+    """What is said of a client that is told a name with the port of the address that it began with."""
+    rows = [endpoint("kafka-1:9092", **TOLD), endpoint("10.0.0.9:9092", connections=1, answered=1)]
+    rows[1]["clients"] = ["10.0.0.1"]
+    clients = []
+    for client_id, of_client in {"app": apis, **more}.items():
+        client: Row = dict.fromkeys(column.name for column in Clients.columns)
+        clients.append(
+            client
+            | {"client": "10.0.0.1", "client_id": client_id, "apis": [f"{each} v1" for each in of_client]}
+        )
+        rows[0]["told_to"] = [*{*rows[0]["told_to"], f"{client_id}@10.0.0.1"}]
+    return said("listener-unreachable", {Endpoints: rows, Repeats: [*repeats], Clients: clients})
+
+
+def test_a_name_that_a_client_cannot_look_up_is_told_though_its_port_answers() -> None:
+    (found,) = told_a_name(asks())
+    assert (found.confidence, found.count) == (LIKELY, 10)
+    assert (found.subject.client_id, found.subject.broker) == ("app", "kafka-1:9092")
+    assert "app asked where to connect 10 times and did nothing else" in found.message
+
+
+@pytest.mark.parametrize(
+    ("repeats", "apis"),
+    [
+        ([asks(count=9)], ("FindCoordinator",)),
+        ([asks(last_ns=5 * SECOND - 1)], ("FindCoordinator",)),
+        ([asks(last_ns=21 * SECOND)], ("FindCoordinator",)),  # seldom
+        ([asks()], ("FindCoordinator", "JoinGroup")),
+        ([asks(error="COORDINATOR_NOT_AVAILABLE")], ("FindCoordinator",)),
+        ([asks(), asks(count=3, error="COORDINATOR_NOT_AVAILABLE")], ("FindCoordinator",)),
+        ([asks("Metadata")], ("Metadata",)),  # who only looks around
+    ],
+)
+def test_a_client_that_works_or_has_another_trouble_reaches_the_name(
+    repeats: list[Row], apis: tuple[str, ...]
+) -> None:
+    assert not told_a_name(*repeats, apis=apis)
+
+
+def test_a_producer_that_only_asks_for_metadata_is_told_if_nobody_works_there() -> None:
+    apis = ("Metadata", "InitProducerId")
+    assert told_a_name(asks("Metadata"), apis=apis)
+    assert not told_a_name(asks("Metadata"), apis=apis, other=("Fetch",))
+    assert told_a_name(asks(), other=("Fetch",))  # a coordinator is asked for only by who needs it
+
+
+def test_a_name_that_a_real_client_cannot_look_up_is_told() -> None:
+    found, effect = found_in("advertised-name-unknown")
+    assert (found.id, found.subject.client_id) == ("listener-unreachable", "jc")
+    assert (effect.id, effect.because) == ("metadata-storm", found.key)
+
+
+FAILED = {"refused": 5, "clients": ["10.0.0.1"], "failed": [4], "failed_first_ns": 0}
+FAILED |= {"failed_last_ns": 5 * SECOND, "connections": 5}
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_told"),
+    [
+        ([endpoint("10.0.0.5:9092", **FAILED)], True),
+        ([endpoint("10.0.0.5:9092", **FAILED | {"refused": 4, "silent": 1})], True),
+        ([endpoint("10.0.0.5:9092", **FAILED | {"refused": 4})], False),
+        ([endpoint("10.0.0.5:9092", **FAILED | {"failed_last_ns": 5 * SECOND - 1})], False),
+        ([endpoint("10.0.0.5:9092", **FAILED, answered=1)], False),
+        ([endpoint("10.0.0.5:9092", **FAILED, told=1)], False),  # listener-unreachable
+        ([endpoint("10.0.0.5:9092", **FAILED), endpoint("kafka-5:9092", told=1)], False),
+        ([endpoint("10.0.0.5:8080", **FAILED)], False),  # perhaps no Kafka at all
+        ([endpoint("10.0.0.5:31000", **FAILED), endpoint("10.0.0.6:31000", kafka=1)], True),
+    ],
+)
+def test_an_address_at_which_nothing_ever_answers(rows: list[Row], is_told: bool) -> None:
+    assert bool(said("nothing-listens", {Endpoints: rows})) == is_told
+
+
+def test_clients_that_have_only_a_closed_port_are_told() -> None:
+    (found,) = found_in("bootstrap-port-closed")
+    assert (found.id, found.subject.broker, found.count) == ("nothing-listens", "127.0.0.1:9092", 304)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
+from kdissect.insight.finding import NOTICE, WARNING
 from tests.analysis.folds import events_of, made
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
@@ -50,6 +51,35 @@ def test_a_follower_lags_by_records_or_by_time() -> None:
     assert said("follower-lags", follower(9)) == []
     assert said("follower-lags", follower(2.5, held_writes=1, held_ns=SECOND))
     assert said("follower-lags", follower(2.4, held_writes=1, held_ns=SECOND)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "at_s", "severity"),
+    [
+        ("1,3", "1,3,2", 5, NOTICE),
+        ("1,3", "1,3,12", 5, WARNING),  # another node
+        ("1,2", "2,1", 5, WARNING),  # it had the replica
+        ("1,3", "1,3,2", 91, WARNING),
+        (None, "1,2", 5, WARNING),
+    ],
+)
+def test_a_follower_that_is_given_replicas_has_much_to_copy(
+    before: str | None, after: str, at_s: float, severity: str
+) -> None:
+    moved = (
+        ClusterChanges,
+        row(ClusterChanges, ns=at_s * SECOND, what="replicas-changed", before=before, after=after),
+    )
+    (found,) = said("follower-lags", follower(lag_max=10_000), moved)
+    assert found.severity == severity
+    assert ("reassignment" in found.cause) == (severity == NOTICE)
+
+
+def test_a_short_time_between_two_fetches_is_no_step_on_the_way() -> None:
+    (found,) = said("follower-lags", follower(0.9, lag_max=10_000))
+    assert not found.steps
+    (found,) = said("follower-lags", follower(1, lag_max=10_000))
+    assert [each.text for each in found.steps] == ["it sends no Fetch for 1.0 s"]
 
 
 def node(number: int, host: str) -> tuple[type[ClusterBrokers], Row]:

@@ -141,6 +141,15 @@ def test_readers_are_held_back_for_5_s() -> None:
     assert found.resolved_ns == found.last_ns == 28 * SECOND
 
 
+def test_a_dead_producer_does_not_say_that_it_was_fenced() -> None:
+    held = {"held_topic": "t", "held_partition": 3, "held_offsets": 7, "held_ns": 9 * SECOND}
+    taken = {"outcome": "fenced", "taken_by_client": "10.0.0.2:5", "taken_by_client_id": "second"}
+    (found,) = judged("lso-lag", transaction(**held, **taken))
+    assert found.message.endswith("It was aborted when a producer began anew with the same transactional id.")
+    assert not judged("lso-lag", transaction(**held, **taken, errors=["PRODUCER_FENCED"]))
+    assert judged("producer-fenced", transaction(**held, **taken, errors=["PRODUCER_FENCED"]))
+
+
 def test_a_transaction_that_ended_otherwise_is_no_timeout() -> None:
     for outcome in ("committed", "aborted", "fenced", "open", "unknown"):
         assert not judged("transaction-timed-out", transaction(outcome=outcome, timeout_ms=3000))

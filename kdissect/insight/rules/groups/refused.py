@@ -393,8 +393,10 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
 
 def _gave_up(refusals: list[Row], members: list[Row]) -> bool:
     """Whether a client that wants topics was never a member, and said nothing more to the group after it was
-    refused."""
+    refused. Of a full group it may have been a member, and may say that it leaves."""
     last_ns = max(row["last_ns"] for row in refusals)
+    if all(row["error"] == "GROUP_MAX_SIZE_REACHED" for row in refusals):
+        return bool(members) and all(row["last_ns"] <= last_ns or row["left"] for row in members)
     return (
         bool(members)
         and any(row["subscribed"] for row in members)

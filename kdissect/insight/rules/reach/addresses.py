@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import quoted
+from kdissect.insight.words import named, quoted
 from kdissect.wording import plural
 
 MOST_NAMED = 3
@@ -48,16 +49,27 @@ def _is_name(host: str) -> bool:
     return ":" not in host and not host.replace(".", "").isdigit()
 
 
-@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5, gone_s=20)
+@rule(
+    "listener-unreachable",
+    CRITICAL,
+    CERTAIN,
+    needs=(Endpoints, Clients, Repeats),
+    attempts=3,
+    seconds=5,
+    gone_s=20,
+)
 def listener_unreachable(facts: Facts) -> Iterator[Finding]:
     """Brokers tell clients addresses where these do not reach them."""
     rows = facts.rows(Endpoints)
+    in_vain = _in_vain(facts, rows)
     for told in rows:
         if not told["told"]:
             continue
         there = [each for each in rows if each is told or _may_be(told, each)]
         failed = sum(each["refused"] + each["silent"] for each in there)
         if any(each["answered"] for each in there):
+            if not told["answered"]:
+                yield from _unresolved(facts, rows, told, in_vain)
             continue
         clients = sorted({each.rpartition("@")[2] for each in told["told_to"]})
         tried = sorted({client for each in there for client in each["clients"]} & set(clients))
@@ -72,7 +84,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             and told["told"] >= MANY_TIMES
             and facts.limit("seconds") * SECOND <= told_ns <= told["told"] * 2 * SECOND
             and not goes_elsewhere
-            and _never_begins(facts, clients)
+            and _never_begins(facts, told["told_to"])
         ):
             outcome = (
                 f"the capture shows no connection to it, although responses named it {told['told']:,} times"
@@ -103,6 +115,79 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _unresolved(
+    facts: Facts, rows: list[Row], told: Row, in_vain: Mapping[tuple[str | None, str], Row]
+) -> Iterator[Finding]:
+    """Clients that are told a name, and stay with the address that they began with. That has the same port,
+    so that it may be what the name stands for; for them it is not."""
+    stuck = [
+        key
+        for key in in_vain
+        if f"{key[0] or ''}@{key[1]}" in told["told_to"] and not _speaks_elsewhere(rows, told, [key[1]])
+    ]
+    if not stuck:
+        return
+    client_ids, clients = sorted({one or "" for one, _ in stuck} - {""}), sorted({host for _, host in stuck})
+    told_by = told["told_by"][:MOST_NAMED]
+    count = sum(in_vain[key]["count"] for key in stuck)
+    yield facts.finding(
+        FindingSubject(
+            broker=told["broker"],
+            client_id=client_ids[0] if len(client_ids) == 1 else None,
+            client=clients[0] if len(clients) == 1 else None,
+        ),
+        f"The broker at {', '.join(told_by)} tells clients to connect to {told['broker']}. "
+        f"{named(client_ids) or clients[0]} asked where to connect "
+        f"{plural(count, 'time')} and did nothing else: perhaps this name cannot be looked up there.",
+        confidence=LIKELY,
+        client_ids=client_ids,
+        count=count,
+        measure=count,
+        unit="requests",
+        threshold=MANY_TIMES,
+        first_ns=min(in_vain[key]["first_ns"] for key in stuck),
+        last_ns=max(in_vain[key]["last_ns"] for key in stuck),
+        exchanges=told["exchanges"],
+        filter=f"api in {{Metadata, FindCoordinator}} and broker in {{{', '.join(map(quoted, told_by))}}}",
+    )
+
+
+def _in_vain(facts: Facts, rows: list[Row]) -> dict[tuple[str | None, str], Row]:
+    """Clients, by client id and host, that are told where brokers are, again and again, and never do there
+    what they want to do: how often they asked, and when.
+
+    A group's coordinator that is found again and again is one that nobody speaks to. Who only wants to
+    produce asks for nothing but metadata. That counts only if nobody works with these brokers.
+    """
+    apis: dict[tuple[str | None, str], set[str]] = {}
+    errors: dict[tuple[str | None, str], int] = {}
+    for row in facts.rows(Clients):
+        names = {each.rpartition(" ")[0] for each in row["apis"]}
+        apis.setdefault((row["client_id"], row["client"]), set()).update(names)
+    asked: dict[tuple[str | None, str], dict[str, list[Row]]] = {}
+    for row in facts.rows(Repeats):
+        key = row["client_id"], address(row["client"])
+        if row["error"] is not None:
+            errors[key] = errors.get(key, 0) + row["count"]
+        elif row["api"] in ("FindCoordinator", "Metadata"):
+            asked.setdefault(key, {}).setdefault(row["api"], []).append(row)
+    told_to = {each for told in rows for each in told["told_to"]}
+    working = any(f"{one or ''}@{host}" in told_to and not apis[one, host] <= BEGINNING for one, host in apis)
+    found = {}
+    for key, by_api in asked.items():
+        one = by_api.get("FindCoordinator")
+        if one is None and "InitProducerId" in apis.get(key, ()) and not working:
+            one = by_api.get("Metadata")
+        if one is None or not apis.get(key, set()) <= BEGINNING:
+            continue
+        count = sum(row["count"] for row in one)
+        first_ns, last_ns = min(row["first_ns"] for row in one), max(row["last_ns"] for row in one)
+        lasts = facts.limit("seconds") * SECOND <= last_ns - first_ns <= count * 2 * SECOND
+        if count >= MANY_TIMES and lasts and errors.get(key, 0) * 5 <= count:
+            found[key] = {"count": count, "first_ns": first_ns, "last_ns": last_ns}
+    return found
+
+
 def _may_be_gone(facts: Facts, told: Row, there: list[Row]) -> bool:
     """Whether a broker of several may have gone before the capture began. The others tell of it until its
     session is over."""
@@ -112,11 +197,11 @@ def _may_be_gone(facts: Facts, told: Row, there: list[Row]) -> bool:
 
 
 def _never_begins(facts: Facts, clients: list[str]) -> bool:
-    """Whether these clients ask for nothing but what comes before the work."""
+    """Whether these clients, each a client id and a host, ask for nothing but what comes before the work."""
     apis = {
         each.rpartition(" ")[0]
         for row in facts.rows(Clients)
-        if row["client"] in clients
+        if f"{row['client_id'] or ''}@{row['client']}" in clients
         for each in row["apis"]
     }
     return apis <= BEGINNING
@@ -133,6 +218,41 @@ def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
         each is not told and each["told"] and each["answered"] and set(each["clients"]) & set(clients)
         for each in rows
     )
+
+
+USUAL = range(9090, 9100)
+"""Ports that brokers usually have; 9092 in examples."""
+
+
+@rule("nothing-listens", WARNING, LIKELY, needs=(Endpoints,), without_kafka=True, attempts=5, seconds=5)
+def nothing_listens(facts: Facts) -> Iterator[Finding]:
+    """Clients try again and again to connect where nothing answers, and no broker told them to."""
+    rows = facts.rows(Endpoints)
+    known = {_port(row) for row in rows if row["told"] or row["kafka"]} | {str(port) for port in USUAL}
+    for row in rows:
+        failed = row["refused"] + row["silent"]
+        if row["told"] or row["answered"] or failed < facts.limit("attempts") or _port(row) not in known:
+            continue
+        if any(told["told"] and _may_be(told, row) for told in rows):
+            continue  # of what brokers tell there are other findings
+        first_ns, last_ns = row["failed_first_ns"], row["failed_last_ns"]
+        if last_ns - first_ns < facts.limit("seconds") * SECOND:
+            continue
+        clients = sorted(row["clients"])
+        how = "refused" if not row["silent"] else "not answered" if not row["refused"] else "in vain"
+        yield facts.finding(
+            FindingSubject(broker=row["broker"], client=clients[0] if len(clients) == 1 else None),
+            f"{plural(failed, 'attempt')} of {named(clients)} to connect to {row['broker']} were {how} "
+            f"within {(last_ns - first_ns) / SECOND:.0f} s, and nothing ever answered there.",
+            count=failed,
+            measure=failed,
+            unit="connections",
+            threshold=facts.limit("attempts"),
+            first_ns=first_ns,
+            last_ns=last_ns,
+            connections=row["failed"],
+            filter=f"broker == {quoted(row['broker'])}",
+        )
 
 
 @rule("bare-connects", INFO, CERTAIN, needs=(Tcp,), connections=5, shorter_s=1)

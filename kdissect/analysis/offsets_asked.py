@@ -1,0 +1,114 @@
+"""Which clients were told where their group goes on, and which were told that nothing is committed. Rules
+judge by this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kdissect.analysis.declared import (
+    CLIENT_ADDRESS_COLUMN,
+    CLIENT_ID_COLUMN,
+    EXCHANGE,
+    GROUP_COLUMN,
+    column,
+    time_column,
+)
+from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.packed import packed
+from kdissect.analysis.sets import topics_of
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+MOST = 8
+"""So many topics and exchanges are kept of a client."""
+
+
+@packed
+@dataclass(slots=True)
+class _Asked:
+    answers: int = 0
+    without: int = 0
+    last: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Of the last answer: time, exchange, partitions, and how many of these have no offset."""
+    topics: list[str] = field(default_factory=list)
+    """Those of answers in which partitions had no offset."""
+    exchanges: list[int] = field(default_factory=list)
+    """The first of these answers."""
+
+    def merge(self, later: _Asked) -> None:
+        self.answers += later.answers
+        self.without += later.without
+        self.last = max(self.last, later.last)
+        self.topics = list(dict.fromkeys((*self.topics, *later.topics)))[:MOST]
+        self.exchanges = sorted({*self.exchanges, *later.exchanges})[:MOST]
+
+
+class OffsetsAsked(OneTable[tuple[str, str, str], _Asked]):
+    """A row a client, client id and group."""
+
+    apis = frozenset(("OffsetFetch",))
+    name = "offsets_asked"
+    about = "who asked for committed offsets, and how often there were none"
+    columns = (
+        CLIENT_ADDRESS_COLUMN,
+        CLIENT_ID_COLUMN,
+        GROUP_COLUMN,
+        column("answers", "int64", "answers to OffsetFetch"),
+        column("without", "int64", "answers in which partitions have no committed offset"),
+        column("last_partitions", "int64", "partitions in the last answer"),
+        column("last_without", "int64", "partitions without a committed offset in the last answer"),
+        time_column("last_ns", "time of the last answer"),
+        column("topics", "texts", "topics of answers in which partitions have none"),
+        column("exchanges", "int64s", "the first answers in which partitions have none", unit=EXCHANGE),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Asked, limits)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api != "OffsetFetch" or exchange.request is None or exchange.response is None:
+            return
+        asked, answer = exchange.request.body(), exchange.response.body()
+        for group in answer.get("groups") or [{**answer, "groupId": asked.get("groupId")}]:
+            if not group.get("errorCode") and isinstance(group.get("groupId"), str):
+                self._answered(exchange, group["groupId"], group)
+
+    def _answered(self, exchange: Exchange, group: str, told: dict[str, Any]) -> None:
+        offsets = [
+            partition.get("committedOffset")
+            for topic in told.get("topics") or ()
+            for partition in topic.get("partitions") or ()
+            if partition.get("errorCode") == 0
+        ]
+        row = self._rows.row((address(exchange.client), exchange.client_id or "", group)) if offsets else None
+        if row is None:
+            return
+        without = sum(each == -1 for each in offsets)
+        last = exchange.told_ns, exchange.number, len(offsets), without
+        row.merge(
+            _Asked(
+                1,
+                1 if without else 0,
+                last,
+                list(topics_of(exchange))[:MOST] if without else [],
+                [exchange.number] if without else [],
+            )
+        )
+
+    def result(self) -> list[Row]:
+        return [
+            {
+                "client": client,
+                "client_id": client_id or None,
+                "group": group,
+                "answers": row.answers,
+                "without": row.without,
+                "last_partitions": row.last[2],
+                "last_without": row.last[3],
+                "last_ns": row.last[0],
+                "topics": row.topics,
+                "exchanges": row.exchanges,
+            }
+            for (client, client_id, group), row in sorted(self._rows.rows.items())
+        ]
