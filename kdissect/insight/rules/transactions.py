@@ -124,8 +124,8 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
 
 @rule("lso-lag", WARNING, CERTAIN, needs=(Transactions,), held_s=5)
 def lso_lag(facts: Facts) -> Iterator[Finding]:
-    """Readers are held back by a transaction, whatever becomes of it. Other findings tell of transactions that
-    timed out, and of producers that learn that they were fenced. A dead producer learns nothing."""
+    """Readers are held back by a transaction, whatever becomes of it. Other findings tell of those that timed
+    out, and of producers that learn that they were fenced. A dead producer learns nothing."""
     limit_ns = facts.limit("held_s") * SECOND
     learnt = _learnt(facts)
     held = [
