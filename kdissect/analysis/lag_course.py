@@ -141,9 +141,12 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
-    """Commits of an offset before the one that was committed, with that one."""
+    """Commits of an offset before the one that was committed, with that one. What is lost is not gone back
+    from."""
     former: tuple[int, CommittedOffset] | None = None
     for each in course.commits:
+        if each.kind == TOLD and each.offset is None:
+            former = None
         if each.kind != COMMIT or each.offset is None:
             continue
         if former is not None and each.offset < former[0] and not _came_before(each, former[1]):

@@ -101,6 +101,15 @@ def test_an_answer_that_there_is_none_after_a_commit_is_a_loss() -> None:
         assert only(fold("lag", events).result())["lost_ns"] is None
 
 
+def test_a_commit_after_a_loss_does_not_go_back() -> None:
+    for events, rewinds in (
+        ([commit((1, 2), 10), told((3, 4), -1), commit((5, 6), 3)], 0),
+        ([commit((1, 2), 10), told((3, 4), 10), commit((5, 6), 3)], 1),
+        ([commit((1, 2), 10), told((3, 4), -1), commit((5, 6), 8), commit((7, 8), 3)], 1),
+    ):
+        assert only(fold("lag", events).result())["rewinds"] == rewinds
+
+
 def test_who_asks_where_to_go_on_is_kept_with_the_last_answer() -> None:
     events = [told((1, 2), 5, 6), told((3, 4), -1, 6), told((5, 6), -1, -1)]
     first, later = OffsetsAsked(), OffsetsAsked()

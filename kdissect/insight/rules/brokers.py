@@ -339,6 +339,8 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             and nodes[broker].number == row["node"]
             and any(from_ns <= each["to_ns"] and each["from_ns"] <= from_ns + gap_ns for each in rows)
         ]
+        if not own and from_ns is not None:  # whose address may not be known, or the controller's
+            own = [broker for broker, rows in stood.items() if _covers(rows, from_ns, gap_ns)]
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
@@ -355,6 +357,14 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 else _outage(links, row["node"], from_ns, gap_ns),
                 filter="api == BrokerHeartbeat",
             )
+
+
+def _covers(rows: list[Row], from_ns: int, gap_ns: int) -> bool:
+    """Whether a broker stood still for nearly all of the time."""
+    return any(
+        10 * (min(each["to_ns"], from_ns + gap_ns) - max(each["from_ns"], from_ns)) >= 8 * gap_ns
+        for each in rows
+    )
 
 
 TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages do not name the cluster"
@@ -435,9 +445,12 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
     """A controller does not keep up with the log of metadata."""
     names = NodeNames(facts.rows(ClusterBrokers))
     closed = together((row for row in facts.rows(Tcp) if row["closed_ns"] is not None), "client_id")
+    links = cut_links(facts)
     for row in facts.rows(Quorum):
-        if row["role"] not in ("voter", "follower", "leader"):
-            continue
+        if row["role"] not in ("voter", "follower", "leader") or (
+            row["role"] == "follower" and row["heartbeats"]
+        ):
+            continue  # a broker, as far as one knows
         if names.are_several(row["node"]):
             facts.cannot_judge(TWO_CLUSTERS)
             continue
@@ -467,6 +480,7 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
             first_ns=from_ns,
             last_ns=last_ns,
             resolved_ns=None if still else last_ns,
+            because=_outage(links, row["node"], from_ns, length_ns),
             exchanges=[row["behind_exchange"]] if row["behind_exchange"] is not None else [],
             filter="api == Fetch and topic == __cluster_metadata",
         )
@@ -480,6 +494,6 @@ explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", 
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
 explains("broker-gone", "heartbeat-late", same=("broker",), at_once=True)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))
-may_explain(OUTAGE, "heartbeat-late", within_s=30)
+may_explain(OUTAGE, "heartbeat-late", "voter-behind", within_s=30)
 explains("broker-fenced", "leader-moved", "isr-shrunk", shares=("broker",), within_s=10)
 explains("broker-fenced", "request-abandoned", "head-of-line", "latency-spike", within_s=30)

@@ -173,10 +173,12 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         of_others = [row for row in slow.get(broker, ()) if client_id and set(row["clients"]) - {client_id}]
         if _was_a_moment(facts, some, waits, of_others):
             continue  # latency-spike tells of that
-        others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
         because = None
-        if len(others) < len(waits) and not _are_often(facts, others, whole):
-            because = key_of("broker-stalled", FindingSubject(broker=broker))
+        # Writes that all replicas confirm wait for any broker that stands still.
+        for place in (broker, *(each for each in stood if each != broker)):
+            others = [each for each in waits if not _is_within(each[0], stood.get(place, ()))]
+            if because is None and len(others) < len(waits) and not _are_often(facts, others, whole):
+                because = key_of("broker-stalled", FindingSubject(broker=place))
         waited = [row for row in some if row["behind_count"]]
         behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
         longest = max(row["behind_max_ns"] for row in waited)

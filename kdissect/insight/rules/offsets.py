@@ -180,7 +180,7 @@ def offsets_lost(facts: Facts) -> Iterator[Finding]:
         )
 
 
-explains("offsets-lost", "records-read-twice", "offset-rewound", shares=("group", "topic"))
+explains("offsets-lost", "records-read-twice", shares=("group", "topic"))
 explains("offsets-lost", "no-offset", shares=("group", "topic"))
 
 

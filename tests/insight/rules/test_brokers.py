@@ -729,6 +729,24 @@ def test_a_voter_is_behind_by_records_or_by_time() -> None:
     assert said("voter-behind", (Quorum, row(Quorum, node=2, role="observer", behind_max_offsets=1000))) == []
 
 
+def test_a_node_that_may_be_no_more_than_a_broker_is_no_voter() -> None:
+    values = {"node": 2, "role": "follower", "behind_max_offsets": 1000}
+    assert said("voter-behind", (Quorum, row(Quorum, **values, heartbeats=0)))
+    assert said("voter-behind", (Quorum, row(Quorum, **values, heartbeats=9))) == []
+
+
+@pytest.mark.parametrize(("to_s", "is_cause"), [(17.2, True), (17.1, False)])
+def test_a_stall_of_nearly_the_whole_time_explains_late_heartbeats(to_s: float, is_cause: bool) -> None:
+    late = node(2, heartbeat_max_ns=9 * SECOND, heartbeat_late=1, heartbeat_gap_ns=9 * SECOND)
+    both = {id: RULES[id] for id in ("broker-stalled", "heartbeat-late")}
+    stood = {"from_ns": 10 * SECOND, "to_ns": round(to_s * SECOND), "stalled_ns": 6 * SECOND}
+    stood |= {"waiting": 2, "alone": 1, "connections": [1, 2], "exchanges": [7], "clients": ["x"]}
+    rows = _by_statistic(late, (Stalls, row(Stalls, broker="10.0.0.7:9092", **stood)))
+    rows = {need: rows.get(need, []) for rule in both.values() for need in rule.needs}
+    (found,) = [each for each in judge(both, rows, WHOLE).findings if each.id == "heartbeat-late"]
+    assert (found.because == "broker-stalled broker=10.0.0.7:9092") == is_cause
+
+
 def test_a_voter_that_caught_up_again_was_behind() -> None:
     was = {"behind_max_offsets": 50, "behind_max_ns": 6 * SECOND, "behind_from_ns": 10 * SECOND}
     (found,) = said("voter-behind", node(2, **was, lag_offsets=0))
