@@ -301,12 +301,16 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
             share.lock_ms = mark.lock_ms or share.lock_ms
             again, locks = _cut(locks, mark.first, mark.last)
             for lock in again:
-                if lock.lock_ms is None or mark.ns - lock.ns >= lock.lock_ms * MILLISECOND:
+                if lock.lock_ms is None or _is_over(lock, mark.ns):
                     shares[lock.member].expired += _count(lock)
             _, back = _cut(back, mark.first, mark.last)
             locks.append(_Lock(mark.first, mark.last, mark.member, mark.ns, mark.deliveries, mark.lock_ms))
         elif mark.error:
             share.errors += 1
+            told, rest = _cut(locks, mark.first, mark.last)
+            late = [lock for lock in told if lock.member == mark.member and _is_over(lock, mark.ns)]
+            share.expired += sum(_count(lock) for lock in late)
+            locks = [*rest, *(lock for lock in told if lock not in late)]
         else:
             name = SAID.get(mark.kind)
             if name is not None:
@@ -325,6 +329,11 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
         if lock.deliveries == highest > 1 and fetched_ns - lock.ns >= GIVEN_UP_NS:
             shares[lock.member].given_up += _count(lock)
     return shares
+
+
+def _is_over(lock: _Lock, ns: int) -> bool:
+    """Whether the time of a lock is known and over."""
+    return lock.lock_ms is not None and ns - lock.ns >= lock.lock_ms * MILLISECOND
 
 
 def _count(offsets: Acquired | OffsetsSaid | _Lock) -> int:

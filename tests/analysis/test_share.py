@@ -35,7 +35,9 @@ def test_records_are_accepted_released_and_rejected() -> None:
     assert [row[name] for name in names] == [66, 53, 7, 6, 7, 3, 0]
 
 
-def fetch(at: int, member: str, got: tuple[int, int, int] | None, said: list[Any] | None = None) -> Event:
+def fetch(
+    at: int, member: str, got: tuple[int, int, int] | None, said: list[Any] | None = None, error: int = 0
+) -> Event:
     """A ShareFetch: acknowledges ``said`` (first, last, types), is given ``got`` (first, last, count)."""
     batches = [
         dict(zip(("firstOffset", "lastOffset", "acknowledgeTypes"), each, strict=True)) for each in said or ()
@@ -59,7 +61,7 @@ def fetch(at: int, member: str, got: tuple[int, int, int] | None, said: list[Any
         "partitionIndex": 0,
         "errorCode": 0,
         "errorMessage": None,
-        "acknowledgeErrorCode": 0,
+        "acknowledgeErrorCode": error,
         "acknowledgeErrorMessage": None,
         "currentLeader": {"leaderId": 1, "leaderEpoch": 0},
         "records": None,
@@ -89,6 +91,17 @@ def test_a_lock_that_ran_out_is_told_of_its_member() -> None:
 def test_what_came_again_before_the_lock_ran_out_did_not_expire() -> None:
     events = [fetch(1, "a", (0, 9, 1)), fetch(SECOND // 2, "b", (0, 4, 2))]
     assert by_member(events)["a"]["expired"] == 0
+
+
+def test_what_is_refused_after_the_lock_has_expired() -> None:
+    invalid = 121  # INVALID_RECORD_STATE
+    late = fetch(SECOND + 2, "a", None, [(0, 4, [1])], invalid)
+    row = by_member([fetch(1, "a", (0, 9, 1)), late])["a"]
+    assert (row["expired"], row["accepted"], row["errors"]) == (5, 0, 1)
+    again = fetch(2 * SECOND, "b", (0, 9, 2))
+    assert by_member([fetch(1, "a", (0, 9, 1)), late, again])["a"]["expired"] == 10  # each once
+    soon = fetch(SECOND // 2, "a", None, [(0, 4, [1])], invalid)
+    assert by_member([fetch(1, "a", (0, 9, 1)), soon])["a"]["expired"] == 0
 
 
 def test_types_of_single_offsets() -> None:
