@@ -7,6 +7,7 @@ from typing import Any
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
@@ -42,7 +43,7 @@ def consumers(facts: Facts) -> list[Row]:
     "consumer-falling-behind",
     CRITICAL,
     LIKELY,
-    needs=(Lag, Positions, Pace),
+    needs=(Lag, Positions, Pace, Members, Connections),
     points=16,
     records=1_000,
     few_records=300,
@@ -51,6 +52,7 @@ def consumers(facts: Facts) -> list[Row]:
     rising=0.75,
     commits=5,
     quiet_s=30,
+    gone_s=5,
 )
 def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
     """The group cannot keep up with what is written."""
@@ -66,6 +68,8 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             continue
         if not _keeps_falling(facts, known):  # a group that stood still for a while has other findings
             continue
+        if _is_gone(facts, group, rows, facts.limit("gone_s")):
+            continue  # nobody is there who could read
         behind_s = lag / written
         few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
         if lag < facts.limit("records") and not few:
@@ -161,6 +165,20 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
     if commits < FEW_COMMITS or (commits < facts.limit("commits") and not _is_far_from_the_end(facts, rows)):
         return False
     return rising >= facts.limit("rising")
+
+
+def _is_gone(facts: Facts, group: str | None, rows: list[Row], gone_s: float) -> bool:
+    """Whether all members of a group left, or ended, so long before the end of the capture. What is written
+    after that is no lag of theirs."""
+    if facts.context.last_ns is None:
+        return False
+    until_ns = facts.context.last_ns - gone_s * SECOND
+    members = [row for row in facts.rows(Members) if row["group"] == group and row["joins"]]
+    if members and all(row["left_ns"] is not None and row["left_ns"] <= until_ns for row in members):
+        return True
+    committers = {each for row in rows for each in row["committers"]}
+    links = [row for row in facts.rows(Connections) if row["client_id"] in committers]
+    return bool(links) and all(row["end"] in ("fin", "rst") and row["last_ns"] <= until_ns for row in links)
 
 
 def _is_far_from_the_end(facts: Facts, rows: list[Row]) -> bool:
@@ -315,12 +333,24 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("partition-lags", WARNING, LIKELY, needs=(Lag,), records=1_000, times=10, partitions=3)
+@rule(
+    "partition-lags",
+    WARNING,
+    LIKELY,
+    needs=(Lag, Members, Connections),
+    records=1_000,
+    times=10,
+    partitions=3,
+    gone_s=5,
+)
 def partition_lags(facts: Facts) -> Iterator[Finding]:
     """One partition is far behind its siblings."""
     for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
         limits = {name: facts.limit(name) for name in ("records", "times", "partitions")}
-        for row, usual in _far_behind(rows, limits):
+        lagging = _far_behind(rows, limits)
+        if lagging and _is_gone(facts, group, rows, facts.limit("gone_s")):
+            continue
+        for row, usual in lagging:
             yield facts.finding(
                 FindingSubject(group=group, topic=topic, partition=row["partition"]),
                 f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "

@@ -32,6 +32,7 @@ may_explain("election-storm", "retry-without-backoff", within_s=60)
 explains("client-breaks-on-4", "connection-churn", shares=("client_id",))
 explains("authentication-failed", "connection-churn", "metadata-storm", shares=("client_id",))
 explains("request-refused-by-close", "connection-churn", shares=("client_id",))
+explains("authorization-denied", "retry-without-backoff", same=("client_id", "client"), at_once=True)
 for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
     explains(cause, "connection-churn")
 

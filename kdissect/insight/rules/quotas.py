@@ -61,13 +61,16 @@ def throttled(facts: Facts) -> Iterator[Finding]:
 def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     """Which quota it is, as far as the requests show."""
     quota, rate = worst["quota_bytes_per_s"], worst["throttled_bytes_per_s"]
+    mutations = "creating and deleting topics (controller_mutation_rate)"
     if apis <= _MUTATIONS:
-        return " for creating and deleting topics (controller_mutation_rate)"
-    if longest_ns == MOST_OF_TIME_NS or not apis <= {"Produce", "Fetch"}:
+        return f" for {mutations}"
+    if longest_ns == MOST_OF_TIME_NS or not apis <= {*_BYTES, *_MUTATIONS}:
         return " for the brokers' time (request_percentage)" + (
             "" if longest_ns == MOST_OF_TIME_NS else ", or for bytes"
         )
-    what = " and ".join(_BYTES[api] for api in sorted(apis, reverse=True))
+    what = " and ".join(_BYTES[api] for api in sorted(apis & _BYTES.keys(), reverse=True))
+    if apis & _MUTATIONS:
+        what += f" and for {mutations}"
     if longest_ns < MOST_OF_TIME_NS:
         what += ", or for the brokers' time (request_percentage)"
     if rate is None:

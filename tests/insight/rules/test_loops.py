@@ -169,6 +169,18 @@ def test_a_topic_that_was_made_again_is_there(made_s: float, ends: str) -> None:
     assert found.message.endswith(ends)
 
 
+def test_a_denied_request_that_is_tried_without_a_pause_is_explained() -> None:
+    loop = repeat(api="InitProducerId", at_once=50, at_once_ns=2 * SECOND, last_ns=SECOND)
+    denied = made.row(Errors, error="CLUSTER_AUTHORIZATION_FAILED", api="InitProducerId", count=50)
+    denied |= {"client": "10.0.0.1", "client_id": "c", "first_ns": 0, "last_ns": SECOND, "principal": "app"}
+    denied |= {"first_exchange": 1, "last_exchange": 9, "broker": "b:1"}
+    rules = {id: RULES[id] for id in ("retry-without-backoff", "authorization-denied")}
+    facts: dict[Any, list[Row]] = {need: [] for each in rules.values() for need in each.needs}
+    facts |= {Repeats: [loop | {"error": "CLUSTER_AUTHORIZATION_FAILED"}], Errors: [denied]}
+    found = {each.id: each for each in judge(rules, facts, made.WHOLE).findings}
+    assert found["retry-without-backoff"].because == found["authorization-denied"].key
+
+
 def test_a_quorum_without_a_leader_explains_who_asks_it_without_a_pause() -> None:
     loop = repeat(topic="__cluster_metadata", api="Fetch", at_once=50, at_once_ns=2 * SECOND, last_ns=SECOND)
     alone = made.row(Quorum, node=1, leaderless_ns=9 * SECOND, leaderless_from_ns=0)

@@ -333,6 +333,32 @@ def test_a_group_falls_behind_for_one_partition(
     assert found.because == (because if is_cause else None)
 
 
+@pytest.mark.parametrize(("rule", "count"), [("consumer-falling-behind", 1), ("partition-lags", 3)])
+@pytest.mark.parametrize(
+    ("left_s", "ended_s", "is_told"),
+    [
+        (None, None, True),
+        (95, None, False),
+        (95.1, None, True),  # the capture ends
+        (None, 95, False),
+        (None, 95.1, True),
+    ],
+)
+def test_a_group_that_nobody_is_in_any_more_does_not_fall_behind(
+    rule: str, count: int, left_s: float | None, ended_s: float | None, is_told: bool
+) -> None:
+    rows = [lag(**FALLING)] + [lag(partition=at, lag=0, lag_first=0) for at in range(1, count)]
+    one = member(joins=1, left_ns=None if left_s is None else round(left_s * SECOND))
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    link |= {"client_id": "c", "end": None if ended_s is None else "fin", "last_ns": SECOND}
+    link |= {"last_ns": round((ended_s or 100) * SECOND)}
+    found = said(rule, {Lag: rows, Members: [one], Connections: [link]})
+    assert bool(found) == is_told
+    other = [one, member(joins=1, left_ns=None)]
+    links = [link, link | {"end": None}]
+    assert said(rule, {Lag: rows, Members: other, Connections: links})
+
+
 RESET = {"out_of_range": 1, "reset_from": 40, "reset_to": 200, "reset_exchange": 9, "reset_ns": 5}
 
 

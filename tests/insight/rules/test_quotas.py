@@ -52,6 +52,7 @@ def test_what_is_asked_tells_which_quota_it_is() -> None:
     assert which("Fetch") == {"consumer_byte_rate"}
     assert which("Fetch", "Produce") == {"consumer_byte_rate", "producer_byte_rate"}
     assert which("CreateTopics", "DeleteTopics") == {"controller_mutation_rate"}
+    assert which("CreateTopics", "Fetch") == {"controller_mutation_rate", "consumer_byte_rate"}
     assert which("Heartbeat", "Fetch") == {"request_percentage"}
     assert which("Produce", most_ns=S) == {"request_percentage"}  # the longest that it tells
     assert which("Produce", most_ns=S - 1) == {"request_percentage", "producer_byte_rate"}
