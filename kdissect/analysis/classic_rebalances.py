@@ -108,6 +108,8 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
         out.until_ns = until_ns
     if before is not None:
         _removed(line, out, before, joined_ns or now.told_ns)
+        if now.generation > before.generation + 1:
+            _died_out(line, out, before, now)
     _roster(line, out, before, now, window)
     _assignments(out, before, now)
     _stopped(line, out, before, now, after)
@@ -144,6 +146,20 @@ def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> N
         if step.silent_ns and session_ms and step.silent_ns >= EARLY * session_ms * MILLISECOND:
             out.steps.append(step)
             told.add(key.member)
+
+
+def _died_out(line: GroupLine, out: Rebalance, before: Round, now: Round) -> None:
+    """Members that were silent until nobody was in the group any more, where others join it later."""
+    ns = min((join.ns for join in now.joins), default=None)
+    members = before.later()
+    if ns is None or before.roster is None:
+        return
+    leaves = line.leaves(before.told_ns, ns)
+    if not _is_over(line, before, members, True, leaves, ns):
+        return
+    told = {step.member for step in out.steps if step.step == EXPIRED}
+    told |= {identity(leave.member, leave.instance, members) or leave.member for leave in leaves}
+    out.steps += (line.expired(member, ns) for member in members if member not in told)
 
 
 def _window(
@@ -194,7 +210,7 @@ def _is_over(
         if member in gone:
             continue
         last_ns, session_ms = line.last_sign(member, ns), session_of(line, member, instance)
-        if last_ns is None or session_ms is None or ns - last_ns < session_ms * MILLISECOND:
+        if last_ns is None or session_ms is None or ns - last_ns < EARLY * session_ms * MILLISECOND:
             return False
     return is_full and before.is_seen
 

@@ -178,6 +178,24 @@ def test_a_lone_member_that_was_silent_is_told_when_it_comes_back() -> None:
     assert (step["client_id"], step["silent_ns"]) == ("a", 31_000 * MS)
 
 
+def died_out(events: Iterable[Any]) -> list[tuple[Any, Any]]:
+    ordered = sorted(events, key=lambda each: each.messages[-1].frame.last_ns)
+    steps = fold("rebalance_steps", ordered).result()
+    return [(row["client_id"], row["silent_ns"]) for row in steps if row["step"] == "expired"]
+
+
+def test_a_lone_member_that_died_is_told_when_another_comes_to_the_empty_group() -> None:
+    """Its last heartbeat was after 9 s, and its session lasts 10 s."""
+    again = [*B.enter(30_000, 33_000, 3, "m-b", ("m-b",))]
+    assert died_out([*alone(), *again]) == [("a", 21_001 * MS)]
+    assert last([*alone(), *again])[:2] == (3, "new-member")
+    assert died_out([*alone(), A.leave(10_000, "m-a"), *again]) == []
+    # So soon after its last heartbeat it may have been something else.
+    assert died_out([*alone(), *B.enter(17_998, 21_000, 3, "m-b", ("m-b",))]) == []
+    assert died_out([*alone(), *B.enter(17_999, 21_000, 3, "m-b", ("m-b",))]) == [("a", 9_000 * MS)]
+    assert died_out([*alone(), *B.enter(30_000, 33_000, 2, "m-b", ("m-b",))]) == []  # nobody was put out
+
+
 def test_who_is_waited_for_and_never_comes() -> None:
     """B is gone; C's join begins it, and the coordinator waits for B until its session is over."""
     c = Client("c", 50_003)
