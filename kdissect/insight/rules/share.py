@@ -79,8 +79,8 @@ def share_lock_expired(facts: Facts) -> Iterator[Finding]:
         within = f" within {seconds(lock_ms * MILLISECOND)}" if lock_ms else " in time"
         yield facts.finding(
             subject,
-            f"{_clients(late)} did not acknowledge {plural(expired, 'record')}{within}, so that they are "
-            "given to a member again, which may process them twice.",
+            f"{_clients(late)} did not acknowledge {plural(expired, 'record')}{within}. A member is "
+            "given them again, and may process them twice.",
             count=expired,
             measure=float(expired),
             unit="records",

@@ -739,7 +739,7 @@ def test_a_node_that_may_be_no_more_than_a_broker_is_no_voter() -> None:
 def test_a_stall_of_nearly_the_whole_time_explains_late_heartbeats(to_s: float, is_cause: bool) -> None:
     late = node(2, heartbeat_max_ns=9 * SECOND, heartbeat_late=1, heartbeat_gap_ns=9 * SECOND)
     both = {id: RULES[id] for id in ("broker-stalled", "heartbeat-late")}
-    stood = {"from_ns": 10 * SECOND, "to_ns": round(to_s * SECOND), "stalled_ns": 6 * SECOND}
+    stood: dict[str, Any] = {"from_ns": 10 * SECOND, "to_ns": round(to_s * SECOND), "stalled_ns": 6 * SECOND}
     stood |= {"waiting": 2, "alone": 1, "connections": [1, 2], "exchanges": [7], "clients": ["x"]}
     rows = _by_statistic(late, (Stalls, row(Stalls, broker="10.0.0.7:9092", **stood)))
     rows = {need: rows.get(need, []) for rule in both.values() for need in rule.needs}
