@@ -244,6 +244,9 @@ def test_connections_that_brokers_close_for_silence_are_told() -> None:
     assert not closed(idle(1, 569), lasting)
     (found,) = closed(lasting, *(idle(at, 10 + at / 20, 30 + at) for at in range(5)))
     assert (found.count, found.subject.broker) == (5, "b:9092")
+    assert "its limit for idle connections, or that of a proxy before it." in found.message
+    (usual,) = closed(idle(1, 600))
+    assert "its limit for idle connections. Clients" in usual.message
     assert not closed(lasting, *(idle(at, 10, 30 + at) for at in range(4)))
     assert not closed(lasting, *(idle(at, 10 + at, 30 + at) for at in range(5)))
 

@@ -309,11 +309,13 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
         if not found:
             continue
         idle_ns = sorted(row["idle_ns"] for row in found)[len(found) // 2]
+        is_usual = abs(idle_ns - usual) <= facts.limit("share") * usual
+        between = "" if is_usual else ", or that of a proxy before it"
         yield facts.finding(
             FindingSubject(broker=broker),
             f"The broker closed {plural(len(found), 'connection')} after no packet came over "
             f"{'it' if len(found) == 1 else 'each'} for {span(idle_ns)}. That is its limit for idle "
-            "connections; clients open them again when they need them.",
+            f"connections{between}. Clients open them again when they need them.",
             count=len(found),
             measure=idle_ns / SECOND,
             unit="s",
