@@ -263,8 +263,11 @@ class RecordsPage(SearchedPage, PanesScreen):
         self.table.go_to(row)
         self._said = ""  # what is listed is said again, in the place of what was said of the search
         self._say_count()
-        if self.finder.turn:  # when the cursor has moved, it is said what is listed
-            self.call_after_refresh(self.say, f"the {self.finder.turn}")
+        self.call_after_refresh(self._say_turn)  # when the cursor has moved, it is said what is listed
+
+    def _say_turn(self) -> None:
+        if self.finder.turn:
+            self.say(f"the {self.finder.turn}")
 
     def _show_match(self) -> None:
         """Show what was searched for in the record that is shown, if it is there."""

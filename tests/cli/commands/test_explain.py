@@ -103,6 +103,8 @@ def test_only_what_is_asked_for(explain: Command) -> None:
 
     assert "mid-stream" in ids()
     assert ids("--id", "mid-*") == {"mid-stream"}
+    assert ids("--id", "mid-*", "--id", "no-kafka") == {"mid-stream"}
+    assert ids("--id", "no-kafka", "--category", "lag", "--category", "capture") == set()
     assert ids("--category", "capture") == {"mid-stream"}
     assert "mid-stream" not in ids("--severity", "warning")
     assert ids("--subject", "group=nobody") == set()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +16,8 @@ from kdissect.cli.payloads import payload_options
 from kdissect.cli.tls_keys import key_options
 from kdissect.present.tables import FORMATS
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
 Several FILEs are one capture, and a folder stands for the captures in it. A FILE may also
@@ -26,6 +29,15 @@ kdissect help explain         more on findings
 kdissect explain --rule ID    what is known of a rule
 kdissect fields rules         all rules
 """
+
+
+def _listed(*names: str, **more: Any) -> Callable[[F], F]:
+    """An option with names between commas. Given several times, it has the names of all."""
+
+    def joined(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ",".join(values) if values else None
+
+    return click.option(*names, multiple=True, callback=joined, **more)
 
 
 @click.command(help=_HELP)
@@ -41,10 +53,10 @@ kdissect fields rules         all rules
     shell_complete=a_severity,
     help="Print only findings of this severity or worse: critical, warning, notice, info.",
 )
-@click.option(
+@_listed(
     "--category", metavar="NAME,…", shell_complete=a_category, help="Print only findings of these categories."
 )
-@click.option(
+@_listed(
     "--id",
     "ids",
     metavar="ID,…",
@@ -72,7 +84,7 @@ kdissect fields rules         all rules
     shell_complete=a_severity,
     help="Exit code 1 if a finding that is chosen has this severity or worse.",
 )
-@click.option(
+@_listed(
     "--rule",
     "rule",
     metavar="ID,…",
