@@ -39,12 +39,20 @@ def values_of(field: FilterField, exchange: Exchange, options: Options) -> Seque
     return field.values(_row((field,), exchange, options))
 
 
+def has_all(field: FilterField, exchange: Exchange) -> bool:
+    """Whether :func:`values_of` looked at all that the exchange has, as far as it was not of records."""
+    return field.cost < RECORD or _size(exchange) <= MOST_RECORD_BYTES
+
+
+def _size(exchange: Exchange) -> int:
+    return sum(len(message.frame.payload) for message in exchange.messages)
+
+
 def _row(fields: Sequence[FilterField], exchange: Exchange, options: Options) -> Row:
     """The exchange, with its first records where one of the fields asks for records."""
     if all(field.cost < RECORD for field in fields):
         return Row(exchange, options)
-    size = sum(len(message.frame.payload) for message in exchange.messages)
-    rows = record_rows(exchange, options) if size <= MOST_RECORD_BYTES else ()
+    rows = record_rows(exchange, options) if _size(exchange) <= MOST_RECORD_BYTES else ()
     return Row(exchange, options, tuple(islice(rows, MOST_VALUES)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kdissect.exchange import Exchange
-from kdissect.feed.field_values import values_of
+from kdissect.feed.field_values import has_all, values_of
 from kdissect.feed.filtering import quoted
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.computed import NOBODY
@@ -281,11 +281,13 @@ def filter_of_column(column: str, exchange: Exchange) -> str | None:
 
 
 def filter_of_field(field: FilterField, exchange: Exchange, options: Options) -> str | None:
-    """The filter for what an exchange has in a column that shows a field; None where it has several values,
-    or a secret."""
+    """The filter for what an exchange has in a column that shows a field, and not for a text that was cut.
+    None where it has several values, or a secret, or where not all records were looked at for one."""
     values = set(values_of(field, exchange, options))
     if not values:
-        return f"not {field.name}"
+        none = f"not {field.name}"
+        is_so = has_all(field, exchange) and compile_filter(none, options).matches(exchange)
+        return none if is_so else None
     (value, *others) = values
     if others or value in (REDACTED, REDACTED.encode()):
         return None

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from kdissect import read
+from kdissect.exchange import Exchange
+from kdissect.feed import field_values
+from kdissect.feed.field_values import MOST_VALUES
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.resolve import field_named
+from kdissect.filter.syntax import LONGEST as LONGEST_FILTER
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
+from kdissect.present.sanitise import LONGEST as LONGEST_TEXT
+from kdissect.record.records import Record
 from kdissect.tui.lists.exchange_columns import COLUMNS
 from kdissect.tui.selecting import (
     OF_RECORDS,
@@ -27,7 +33,9 @@ from kdissect.tui.selecting import (
 )
 from tests.amount import times
 from tests.cli.run import CAPTURES
+from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture
+from tests.tui.producing import produced
 
 OPTIONS = Options(embedded=True)
 MOST_LINES = 20
@@ -146,6 +154,32 @@ def test_the_filter_of_a_column_that_shows_a_field_matches_the_exchange(name: st
             assert compile_filter(text).matches(exchange), text
             found.add(text)
     assert any(not text.startswith("not ") for text in found)
+
+
+def written(path: Path, *keys: bytes | None) -> Exchange:
+    """A Produce request with records that have these keys."""
+    talk = Talk()
+    records = [Record(at, 1, key, b"v") for at, key in enumerate(keys)]
+    talk.ask(produced(records))
+    return next(iter(read(write_capture(path / "written.pcapng", talk.close()))))
+
+
+def test_the_filter_of_a_field_has_all_of_its_value_or_there_is_none(tmp_path: Path) -> None:
+    field = field_named("record.key")
+    long = written(tmp_path, b"k" * (2 * LONGEST_TEXT))
+    assert filter_of_field(field, long, OPTIONS) == 'record.key == "' + "k" * (2 * LONGEST_TEXT) + '"'
+    assert filter_of_field(field, written(tmp_path, b"k" * LONGEST_FILTER), OPTIONS) is None
+
+
+def test_a_field_lacks_a_value_only_where_all_records_were_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    field = field_named("record.key")
+    assert filter_of_field(field, written(tmp_path, *[None] * MOST_VALUES), OPTIONS) == "not record.key"
+    later = written(tmp_path, *[None] * MOST_VALUES, b"k")
+    assert filter_of_field(field, later, OPTIONS) is None
+    monkeypatch.setattr(field_values, "MOST_RECORD_BYTES", 0)
+    assert filter_of_field(field, written(tmp_path, b"k"), OPTIONS) is None
 
 
 def test_a_secret_has_no_filter(tmp_path: object) -> None:
