@@ -77,8 +77,11 @@ class Remembered:
 
 
 def _may_tell_a_secret(chosen: Filter) -> bool:
-    if chosen.options.show_secrets:
-        return True
+    return chosen.options.show_secrets or asks_for_a_secret(chosen)
+
+
+def asks_for_a_secret(chosen: Filter) -> bool:
+    """Whether a filter has a field whose values are hidden, and so perhaps a secret beside it."""
     asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
     secret = frozenset(map(plain, secret_fields()))
     return any(plain(field) in secret or says_secret(field) for field in asked)

@@ -85,9 +85,11 @@ def _decode_as(exchange: Exchange) -> str:
     return f"tcp.port=={exchange.broker.rpartition(':')[2]},kafka"
 
 
+OF_FILTER = "DuckDB query"
+"""The one of :data:`FORMS` that has the display filter."""
 FORMS = (
     *("value", "path", "filter", "kdissect read", "kdissect client send", "body for client send --json"),
-    *("JSON", "hex", "kcat command", "tshark command", "DuckDB query"),
+    *("JSON", "hex", "kcat command", "tshark command", OF_FILTER),
 )
 MOST_SAID = 60
 """Characters of what was copied that are told."""
@@ -191,7 +193,7 @@ def copied(
         return kcat_command(detail.exchange, spots)
     if form == "tshark command":
         return tshark_command(detail.exchange, paths) if len(paths) == 1 else None
-    if form == "DuckDB query":
+    if form == OF_FILTER:
         return query_command(shown, paths)
     if form == "kdissect read":
         return read_command(detail.exchange, paths)

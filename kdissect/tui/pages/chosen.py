@@ -28,10 +28,12 @@ from kdissect.present.compared import compared
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
+from kdissect.present.secret_names import REDACTED
 from kdissect.settings.commands import WrongTemplateError, filled_in
+from kdissect.settings.remembered import asks_for_a_secret
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied, told, why_not_copied, wireshark_command
+from kdissect.tui.copying import OF_FILTER, copied, told, why_not_copied, wireshark_command
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.dialogs import Ask, Choose, ComparedExchanges
 
@@ -179,13 +181,18 @@ class ChosenPage(Page):
         if form.startswith(_OWN):
             self._copy_own(form, chosen[0].exchange)
             return
-        source, shown = self.kdissect.feed.source, self.kdissect.shown
+        source, filter, options = self.kdissect.feed.source, self.kdissect.shown.chosen, self.kdissect.options
         paths = () if source.is_live else source.paths
-        text = copied(form, *chosen, self.kdissect.options, paths, shown.text if shown.is_on else "")
+        hides = filter is not None and not options.show_secrets and asks_for_a_secret(filter)
+        shown = REDACTED if hides else "" if filter is None else filter.text
+        text = copied(form, *chosen, options, paths, shown)
         if text is None:
-            self.say(why_not_copied(form, chosen[0], self.kdissect.options, paths))
+            self.say(why_not_copied(form, chosen[0], options, paths))
+            return
+        self.app.copy_to_clipboard(text)
+        if hides and form == OF_FILTER:
+            self.say(f"copied the {form} with {REDACTED} for the filter, which asks for a secret")
         else:
-            self.app.copy_to_clipboard(text)
             self.say(told(form, text))
 
     def _copy_own(self, form: str, exchange: Exchange) -> None:

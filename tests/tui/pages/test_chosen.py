@@ -19,6 +19,7 @@ from textual.widgets import Input
 from kdissect import read
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet
+from kdissect.present.options import Options
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.copying import FORMS as COPY_FORMS
@@ -372,6 +373,22 @@ def test_a_query_for_duckdb_is_about_what_is_shown() -> None:
                 f"kdissect read {ERRORS} -Y error -T parquet -o exchanges.parquet && "
             )
             assert shlex.split(app.clipboard)[-3:-1] == ["duckdb", "-c"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("show_secrets", [False, True])
+def test_a_query_for_duckdb_has_no_filter_that_asks_for_a_secret(show_secrets: bool) -> None:
+    async def run() -> None:
+        app = app_of(ERRORS, options=Options(embedded=True, show_secrets=show_secrets))
+        async with running(app) as pilot:
+            app.shown.write('error or saslAuthenticate.request.authBytes == "letmein"')
+            await settle(pilot)
+            text = await shown_after(pilot, "y", *["down"] * COPY_FORMS.index("DuckDB query"), "enter")
+            assert ("letmein" in app.clipboard) == show_secrets
+            assert ("-Y '<redacted>' " in app.clipboard) != show_secrets
+            said = "copied the DuckDB query with <redacted> for the filter, which asks for a secret"
+            assert (said in text) != show_secrets
 
     asyncio.run(run())
 
