@@ -47,7 +47,7 @@ from kdissect.tui.lists.members import (
     span_of,
 )
 from kdissect.tui.pages.page import BACK, LOW
-from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.statistics import SHOWN, WHOLE, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -98,10 +98,6 @@ COLUMNS = (
 def figures() -> Figures:
     """The rows, empty."""
     return Figures(COLUMNS, lambda row: row["group"], grave_tone)
-
-
-WHOLE, SHOWN = "the capture", "what the filter shows"
-"""In what rebalances are looked for."""
 
 
 def text_of(
@@ -275,8 +271,7 @@ class GroupsPage(StatisticsPage):
         self.members_pane.rows_changed(0)
 
         def text(room: int) -> Sequence[TextLine]:
-            within = SHOWN if self.kdissect.shown.is_filtered else WHOLE
-            return text_of(self.rebalances, self.chosen, self.clock, room, within)
+            return text_of(self.rebalances, self.chosen, self.clock, room, self.made_of)
 
         self.query_one("#rebalance", TextPane).show_folded(text)
         self.call_after_refresh(self._share_room)

@@ -31,6 +31,8 @@ from kdissect.tui.widgets.table import VirtualTable
 TICK_SECONDS = 0.1
 
 
+WHOLE, SHOWN = "the capture", "what the filter shows"
+"""What figures are made from, in words."""
 ALL_ROWS = "All rows"
 """What the footer says of the key that leads out, where only some rows are shown."""
 
@@ -199,6 +201,12 @@ class StatisticsPage(Page, OrderedScreen):
     def take_back(self) -> bool:
         return self.show_all_rows() or super().take_back()
 
+    @property
+    def made_of(self) -> str:
+        """:data:`WHOLE` or :data:`SHOWN`. What is not there may be hidden by the filter."""
+        is_narrow = self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered
+        return SHOWN if is_narrow else WHOLE
+
     def why_empty(self) -> str:
         """The text below the headings if counting is finished and there are no rows."""
         listed = self.listed()
@@ -206,8 +214,8 @@ class StatisticsPage(Page, OrderedScreen):
             return ""
         if self.rows.is_narrow:
             return no_row(self.rows)
-        if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
-            return f"No {listed} is in what the filter shows."
+        if self.made_of == SHOWN:
+            return f"No {listed} is in {SHOWN}."
         so_far = " so far" if self.kdissect.ended is None else ""
         return f"No {listed} was captured{so_far}."
 

@@ -126,3 +126,16 @@ def test_without_any_it_says_so() -> None:
             assert "EndTxn" in text
 
     asyncio.run(run())
+
+
+def test_under_a_filter_nothing_is_said_of_the_capture() -> None:
+    async def run() -> None:
+        app = app_of(TRANSACTIONS)
+        async with running(app) as pilot:
+            app.shown.write("api == EndTxn")
+            await settle(pilot)
+            text = await shown_after(pilot, "T")
+            assert "its beginning may not be in what the filter shows" in text
+            assert "the capture" not in text
+
+    asyncio.run(run())
