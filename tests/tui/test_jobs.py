@@ -17,12 +17,16 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.help import page
+from kdissect.settings.screens import Settings
+from kdissect.settings.session import LastSession
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.problems import ProblemsPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.shared import requires_shared, shared
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.test_actions import command
 
 INCIDENTS = CAPTURES / "incidents"
 MOST_KEYS, MOST_FOR_WHY = 5, 3
@@ -212,6 +216,40 @@ def test_the_slowest_is_the_first_of_the_list() -> None:
             assert place is not None
             assert app.index.value("latency_ns", place) == slowest
 
+    asyncio.run(run())
+
+
+AS_LEFT = LastSession(
+    sort=("latency_ns", True), groupings=(("topics", "partition"), ("latency", "client")), orders=()
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "shows"), [("slowest", "slowest: 20 rows"), ("positions", "by client (g:"), ("srt", "p99")]
+)
+def test_a_word_leads_there_however_the_screens_were_left(typed: str, shows: str) -> None:
+    async def run() -> None:
+        app = app_of(INCIDENTS / "lag-grows.pcapng.gz", home=None, settings=Settings(before=AS_LEFT))
+        async with running(app) as pilot:
+            await command(pilot, typed)
+            assert shows in screen_text(app)
+
+    assert f"`:{typed}`" in page("screens")
+    asyncio.run(run())
+
+
+def test_the_story_of_a_produce_that_failed_is_told_where_other_errors_are_above_it() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng", home=None)) as pilot:
+            await press(pilot, "6")
+            problems = pilot.app.screen
+            assert isinstance(problems, ProblemsPage)
+            apis = [problems.rows.row(at)["api"] for at in range(len(problems.rows))]
+            assert apis.index("Produce") > 0
+            await press(pilot, *["down"] * apis.index("Produce"), "i")
+            assert " Produce of producer-1 → " in screen_text(pilot.app)
+
+    assert "`↓` goes to its error if others are above it" in page("screens")
     asyncio.run(run())
 
 
