@@ -191,7 +191,7 @@ class _WrongKeyError(Exception):
 
 
 def place_of(table: str, name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """File and line of a name in a table of the configuration. Messages about a wrong value begin with it."""
+    """File and line of a name in a table of the configuration, to say where a mistake is."""
     path = config_path(environment)
     try:
         text = path.read_text(encoding="utf-8")

@@ -40,7 +40,7 @@ def values_of(field: FilterField, exchange: Exchange, options: Options) -> Seque
 
 
 def has_all(field: FilterField, exchange: Exchange) -> bool:
-    """Whether :func:`values_of` looked at all that the exchange has, as far as it was not of records."""
+    """Whether :func:`values_of` looked into the message: records of a large one are not unpacked."""
     return field.cost < RECORD or _size(exchange) <= MOST_RECORD_BYTES
 
 

@@ -112,7 +112,7 @@ def filled_in(template: str, exchange: Exchange) -> str:
             raise WrongTemplateError(f"the {name} has characters that cannot be shown: no command gets them")
         if str(value).startswith("-") and _may_be_option(before):
             raise WrongTemplateError(
-                f"the {name} begins with -, which may be an option; write -- or --name= before {{{name}}}"
+                f"the {name} begins with -, so it may be an option: write -- or --name= before {{{name}}}"
             )
         values[name] = shlex.quote(str(value))
     return template.format(**values)

@@ -344,7 +344,7 @@ class GroupedPage(GroupedScreen):
         yield GroupedTable(self.rows, id="list")
 
     def show_table(self, name: str) -> None:
-        """Show rows of this table. The grouping stays if its rows come from the table already."""
+        """Group the rows by what the table has. Rows of this table keep their grouping."""
         before = self.grouping
 
         def how_well(grouping: str) -> tuple[bool, bool, bool]:
