@@ -108,13 +108,14 @@ def _farewells(
     """When the cluster told of the broker at an address that it stops or is gone, and until when the broker
     may then close its connections: until it is there again, and at once if it is gone."""
     found: dict[str, list[tuple[int, int]]] = {}
+    there = [row for row in changes if row["what"] in IS_THERE]
     for row in changes:
         if row["what"] not in (STOPPING, LEFT):
             continue
         for address, node in nodes.items():
             if node.is_of(row):
                 until_ns = row["ns"] + (STOPPING_NS if row["what"] == STOPPING else within_ns)
-                back = (each["ns"] for each in changes if each["what"] in IS_THERE and node.is_of(each))
+                back = (each["ns"] for each in there if node.is_of(each))
                 back_ns = min((ns for ns in back if ns > row["ns"]), default=until_ns)
                 found.setdefault(address, []).append((row["ns"], min(until_ns, back_ns)))
     return found
@@ -206,14 +207,14 @@ def _lives_on(
     ended. One that stops in an orderly way closes that, too, within its time: the listener of controllers
     last."""
     node, own = nodes.get(several[0].address), {each.address for each in several}
-    if node is None:
+    others = _others_of(node, own, nodes)
+    if not others:
         return None
     first_ns, last_ns = min(each.last_ns for each in several), max(each.last_ns for each in several)
     told = first_told(facts.rows(ClusterBrokers))
     for row in facts.rows(Tcp):
         if (
-            row["broker"] in own
-            or not node.is_also(nodes.get(row["broker"]))
+            row["broker"] not in others
             or max(row["first_ns"], told[row["broker"]]) >= first_ns
             or _last_answer(row) <= last_ns + SECOND
             or (row["closed_by"] == "broker" and row["closed_ns"] <= last_ns + stopping_ns)
@@ -222,6 +223,13 @@ def _lives_on(
             continue
         return str(row["broker"])
     return None
+
+
+def _others_of(node: ClusterNode | None, own: set[str], nodes: dict[str, ClusterNode]) -> set[str]:
+    """The other addresses of a node."""
+    if node is None:
+        return set()
+    return {address for address, each in nodes.items() if address not in own and node.is_also(each)}
 
 
 def _is_for_controllers(client_id: str | None) -> bool:
@@ -418,17 +426,13 @@ def _elsewhere(
     gets a new one when it starts again. Another port of the same host is another listener. If the cluster
     tells of the old address again later, the broker did not move."""
     node, own = nodes.get(several[0].address), {each.address for each in several}
+    others = _others_of(node, own, nodes)
+    if not others:
+        return []
     rows = facts.rows(ClusterBrokers)
     old_ns = max([last_ns, *(row["from_ns"] for row in rows if own & set(addresses_of(row)))])
     hosts = {_host(each) for each in own}
-    served = [
-        row
-        for row in facts.rows(Tcp)
-        if row["exchanges"]
-        and row["broker"] not in own
-        and node is not None
-        and node.is_also(nodes.get(row["broker"]))
-    ]
+    served = [row for row in facts.rows(Tcp) if row["exchanges"] and row["broker"] in others]
     known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
     told = {place for place, ns in first_told(rows).items() if ns > old_ns}
     return sorted(

@@ -158,16 +158,19 @@ def _cut_off(facts: Facts) -> list[Row]:
     """Connections that the broker's side closed while requests waited that it answers before and after: so
     neither the broker nor the client was at its end."""
     rows = [row for row in facts.rows(Tcp) if row["exchanges"]]
-    found = []
+    closed = [row for row in rows if row["closed_by"] == "broker" and row["waiting_apis"]]
+    if not closed:
+        return []
+    same: dict[tuple[str | None, str | None, str], list[Row]] = defaultdict(list)
     for row in rows:
+        same[(*who(row), row["broker"])].append(row)
+    found = []
+    for row in closed:
         asked = set(row["waiting_apis"]) & set(row["answered_apis"])
-        if row["closed_by"] != "broker" or not asked:
-            continue
-        later = (other for other in rows if who(other) == who(row) and other["broker"] == row["broker"])
-        if any(
+        if asked and any(
             0 <= other["first_ns"] - row["closed_ns"] <= facts.limit("again_s") * SECOND
             and asked & set(other["answered_apis"])
-            for other in later
+            for other in same[(*who(row), row["broker"])]
         ):
             found.append(row)
     return found
