@@ -1,8 +1,8 @@
 """What was produced and what was fetched, by offset, and the joining of the two when rows are asked for.
 
-Three tables are made of it: how records were delivered (:mod:`kdissect.analysis.delivery`), what groups
-fetched more than once (:mod:`kdissect.analysis.rereads`), and, without joining anything, how long producers
-kept batches (:mod:`kdissect.analysis.lingers`).
+Two tables join it: how records were delivered (:mod:`kdissect.analysis.delivery`), and what groups fetched
+more than once (:mod:`kdissect.analysis.rereads`). A third one needs no join: how long producers kept batches
+(:mod:`kdissect.analysis.lingers`).
 """
 
 from __future__ import annotations
@@ -312,8 +312,10 @@ class Transit(Fold):
                     yield place, consumer, self._group(consumer, place[0], ids[place[0]]), outcome
 
     def ages(self) -> Iterator[tuple[str | None, int | None, int | None]]:
-        """Of each batch whose timestamps are the producer's: the topic, and the ages of its first record and
-        of its youngest one when it was sent."""
+        """How old records were when they were sent, by batch: topic, age of the first, age of the youngest.
+
+        Only batches whose timestamps are the producer's count.
+        """
         self._labels.settle()
         for topic, partition in self._produced:
             name = self._labels.name(topic)
