@@ -26,7 +26,7 @@ MOST = 8
 
 @packed
 @dataclass(slots=True)
-class _Asked:
+class _OffsetAnswers:
     answers: int = 0
     without: int = 0
     last: tuple[int, int, int, int] = (0, 0, 0, 0)
@@ -36,7 +36,7 @@ class _Asked:
     exchanges: list[int] = field(default_factory=list)
     """The first of these answers."""
 
-    def merge(self, later: _Asked) -> None:
+    def merge(self, later: _OffsetAnswers) -> None:
         self.answers += later.answers
         self.without += later.without
         self.last = max(self.last, later.last)
@@ -44,7 +44,7 @@ class _Asked:
         self.exchanges = sorted({*self.exchanges, *later.exchanges})[:MOST]
 
 
-class OffsetsAsked(OneTable[tuple[str, str, str], _Asked]):
+class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
     """A row a client, client id and group."""
 
     apis = frozenset(("OffsetFetch",))
@@ -64,7 +64,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _Asked]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Asked, limits)
+        super().__init__(_OffsetAnswers, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api != "OffsetFetch" or exchange.request is None or exchange.response is None:
@@ -87,7 +87,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _Asked]):
         without = sum(each == -1 for each in offsets)
         last = exchange.told_ns, exchange.number, len(offsets), without
         row.merge(
-            _Asked(
+            _OffsetAnswers(
                 1,
                 1 if without else 0,
                 last,
