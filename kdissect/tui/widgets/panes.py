@@ -334,7 +334,15 @@ class DetailPanes(Vertical):
 
     def tell(self) -> None:
         """Say what the line under the cursor means."""
-        self._show_bytes(self.tree_pane.cursor_node)
+        node = self.tree_pane.cursor_node
+        if node is not None and node.data is not None:
+            self._tell_line(node, node.data)
+
+    def _tell_line(self, node: TreeNode[TreeSpot], spot: TreeSpot) -> None:
+        if spot.is_fault:
+            self._say(spot.text)
+        elif spot.data and self.detail is not None:
+            self._say(self._with_word(self.detail.meaning_of(spot) or where_text(spot), node))
 
     def _say(self, text: str) -> None:
         self.screen.query_one("#where", SaidLine).say(text)
@@ -368,13 +376,11 @@ class DetailPanes(Vertical):
         spot = node.data if node is not None else None
         if spot is None or node is None or self.detail is None:
             return
+        self._tell_line(node, spot)
         if spot.is_fault:
-            self._say(spot.text)
             return
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
-            meaning = self.detail.meaning_of(spot)
-            self._say(self._with_word(meaning or where_text(spot), node))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()
