@@ -161,6 +161,10 @@ class RecordsPage(SearchedPage, PanesScreen):
             self._said = text
             self.say(text)
 
+    def tell_again(self) -> None:
+        self._said = ""
+        self._say_count()
+
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
         if self.finder.has_left_match:
