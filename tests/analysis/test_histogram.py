@@ -82,3 +82,10 @@ def test_only_what_is_known_is_counted() -> None:
     found = [Histogram(), Histogram(), Histogram()]
     add_known(found, (7, None, 0))
     assert found == [of([7]), Histogram(), of([0])]
+
+
+@given(st.integers(-(2**57) + 1, 2**57 - 1) | st.integers(-300, 300))
+def test_a_percentile_of_few_values_is_that_of_many(value: int) -> None:
+    """A few are kept as they are, and many in buckets."""
+    least, most = -(2**57) + 1, 2**57 - 1
+    assert of([least, value, value, most]).percentiles(50) == of([least, *[value] * 20, most]).percentiles(50)
