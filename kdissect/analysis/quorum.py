@@ -4,11 +4,12 @@ metadata, and how its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import ID, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.leaderless import Leaderless
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import topics_of
 from kdissect.analysis.versions import replica_id_of
@@ -21,8 +22,6 @@ LATE_NS = 4_500 * MILLISECOND
 WINDOW_NS, START_NS = 60 * SECOND, 10 * SECOND
 CAUGHT_UP = 8
 """A node that lacks no more offsets than these follows the log: a record of its own comes every 500 ms."""
-NOT_LEADER = 6
-"""NOT_LEADER_OR_FOLLOWER."""
 _APIS = (
     "Vote",
     "BeginQuorumEpoch",
@@ -81,111 +80,80 @@ class _Turns:
 
 
 @packed
-@dataclass(slots=True)
-class _Behind:
-    """The longest time for which a node lacked offsets of the log, between two at which it lacked none."""
+class _Lack(NamedTuple):
+    """A time in which a node lacked offsets of the log."""
 
-    first: tuple[int, int, int, int] | None = None
-    """Until it was first seen to lack none: when it was seen first, when it was last seen behind, the most
-    offsets that it lacked, and the exchange that shows it."""
-    open: tuple[int, int, int, int] | None = None
-    """The same since it last lacked none; begins with that time. Null before the first such time."""
-    longest: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """How long, minus the time at which it began, the most offsets that it lacked, and the exchange."""
+    since_ns: int
+    """When it lacked none for the last time, or was first seen."""
+    last_ns: int
+    """When it was last seen behind."""
+    offsets: int = 0
+    """The most that it lacked."""
+    number: int = 0
+    """The exchange that shows it, the first of equal ones."""
 
-    def add(self, ns: int, number: int, offsets: int) -> None:
-        """It lacked so many offsets at that time."""
-        if offsets <= CAUGHT_UP:
-            self._close()
-            self.open = ns, ns, 0, 0
-            return
-        since = self.open if self.open is not None else self.first or (ns, ns, 0, 0)
-        lacked, shown = max((offsets, -number), (since[2], -since[3]))
-        seen = since[0], max(since[1], ns), lacked, -shown
-        if self.open is None:
-            self.first = seen
-        else:
-            self.open = seen
+    def then(self, later: _Lack) -> _Lack:
+        """The same, with what came after."""
+        offsets, shown = max((self.offsets, -self.number), (later.offsets, -later.number))
+        return _Lack(self.since_ns, max(self.last_ns, later.last_ns), offsets, -shown)
 
-    def told(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
-        """The leader says when it last lacked none."""
-        if offsets > CAUGHT_UP and since_ns < ns:
-            self.longest = max(self.longest, (ns - since_ns, -since_ns, offsets, number))
-
-    def _close(self) -> None:
-        for each in (self.open, self.first):
-            if each is not None and each[2]:
-                self.longest = max(self.longest, (each[1] - each[0], -each[0], each[2], each[3]))
-
-    def merge(self, later: _Behind) -> None:
-        if later.first is not None:
-            _, last_ns, lacked, number = later.first
-            since = self.open if self.open is not None else self.first
-            if since is None:
-                self.first = later.first
-            else:
-                most_lacked, shown = max((lacked, -number), (since[2], -since[3]))
-                seen = since[0], max(since[1], last_ns), most_lacked, -shown
-                self.open, self.first = (seen, self.first) if self.open is not None else (None, seen)
-        if later.open is not None:
-            self._close()
-            self.open = later.open
-        self.longest = max(self.longest, later.longest)
-
-    def worst(self) -> tuple[int, int, int, int]:
-        """The longest one, that at the end included."""
-        self._close()
-        return self.longest
+    @property
+    def rank(self) -> tuple[int, int, int, int]:
+        """Orders them by how long they are; the first of equal ones is the highest."""
+        return self.last_ns - self.since_ns, -self.since_ns, self.offsets, -self.number
 
 
 @packed
 @dataclass(slots=True)
-class _Leaderless:
-    """The longest time in which followers were told that the one they asked does not lead, and none was
-    served."""
+class _Behind:
+    """The longest time for which a node lacked offsets of the log, between two at which it lacked none."""
 
-    first_ns: int | None = None
-    """When one was first served."""
-    last_ns: int | None = None
-    early: tuple[int, int] | None = None
-    """Those refused before one was served: the first time and the last."""
-    open: tuple[int, int] | None = None
-    """Those refused since."""
-    longest: tuple[int, int] = (0, 0)
-    """How long, and minus the time at which it began."""
+    first: _Lack | None = None
+    """Until it was first seen to lack none."""
+    open: _Lack | None = None
+    """Since it last lacked none. Null before the first such time."""
+    longest: _Lack | None = None
+    """Of those that are over, and those that the leader tells. Not the first: that one may have begun in a
+    part of the capture that is added later."""
 
-    def served(self, ns: int) -> None:
-        """The leader answered a follower."""
-        self._until(ns)
-        self.first_ns = least(self.first_ns, ns)
-        self.last_ns = most(self.last_ns, ns)
-        self.open = None
-
-    def refused(self, ns: int) -> None:
-        """A follower was told to look elsewhere."""
-        if self.last_ns is None:
-            self.early = (ns, ns) if self.early is None else (self.early[0], ns)
+    def add(self, ns: int, number: int, offsets: int) -> None:
+        """It lacked so many offsets at that time."""
+        if offsets <= CAUGHT_UP:
+            self._close(_Lack(ns, ns))
         else:
-            self.open = (ns, ns) if self.open is None else (self.open[0], ns)
+            self._lack(_Lack(ns, ns, offsets, number))
 
-    def _until(self, ns: int) -> None:
-        if self.open is not None and self.last_ns is not None:
-            self.longest = max(self.longest, (ns - self.last_ns, -self.last_ns))
+    def told(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
+        """The leader says when it last lacked none."""
+        if offsets > CAUGHT_UP and since_ns < ns:
+            self.longest = _longer(self.longest, _Lack(since_ns, ns, offsets, number))
 
-    def merge(self, later: _Leaderless) -> None:
-        if later.early is not None:
-            for ns in later.early:
-                self.refused(ns)
-        if later.first_ns is not None:
-            self.served(later.first_ns)
-            self.last_ns, self.open = later.last_ns, later.open
-        self.longest = max(self.longest, later.longest)
-
-    def worst(self) -> tuple[int, int]:
-        """The longest one, that at the end included."""
+    def _lack(self, later: _Lack) -> None:
         if self.open is not None:
-            self._until(self.open[1])
-        return self.longest
+            self.open = self.open.then(later)
+        else:
+            self.first = later if self.first is None else self.first.then(later)
+
+    def _close(self, opened: _Lack) -> None:
+        self.longest = _longer(self.longest, self.open)
+        self.open = opened
+
+    def merge(self, later: _Behind) -> None:
+        if later.first is not None:
+            self._lack(later.first)
+        if later.open is not None:
+            self._close(later.open)
+        self.longest = _longer(self.longest, later.longest)
+
+    def worst(self) -> _Lack | None:
+        """The longest one, that at the end included."""
+        return _longer(_longer(self.longest, self.first), self.open)
+
+
+def _longer(one: _Lack | None, other: _Lack | None) -> _Lack | None:
+    """The longer one of those in which something was lacking."""
+    some = [each for each in (one, other) if each is not None and each.offsets]
+    return max(some, key=lambda each: each.rank, default=None)
 
 
 @packed
@@ -263,8 +231,8 @@ class Quorum(Statistic):
         column(
             "leaderless_ns",
             "int64",
-            "longest time in which no follower was served and some were told that the node they asked does "
-            "not lead; of the whole quorum",
+            "longest time in which no follower was served and some were told again and again to ask another "
+            "node; of the whole quorum",
             rare=True,
         ),
         time_column("leaderless_from_ns", "beginning of that longest time"),
@@ -303,7 +271,8 @@ class Quorum(Statistic):
         self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, self.room)
         self._leaders: dict[int, tuple[int, int]] = {}
         """Epoch: when it was first seen who leads in it, and who."""
-        self._leaderless = _Leaderless()
+        self._leaderless: dict[str | None, Leaderless] = {}
+        """By the id of the cluster, as its followers give it."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -409,9 +378,20 @@ class Quorum(Statistic):
             row.epoch = most(row.epoch, asked[0].get("currentLeaderEpoch"))
             behind = told[0]["highWatermark"] - asked[0].get("fetchOffset", 0)
             self._lagged(row, ns, exchange.number, behind)
-            self._leaderless.served(ns)
-        elif asked and told and told[0].get("errorCode") == NOT_LEADER:
-            self._leaderless.refused(ns)
+            epoch = asked[0].get("currentLeaderEpoch", -1)
+            self._quorum(request.get("clusterId")).serve(ns, replica_id_of(request), epoch)
+        elif asked and told and exchange.error == "NOT_LEADER_OR_FOLLOWER":
+            leader = told[0].get("currentLeader") or {}
+            named = leader.get("leaderEpoch", -1) if leader.get("leaderId", -1) >= 0 else None
+            self._quorum(request.get("clusterId")).refuse(ns, replica_id_of(request), named)
+
+    def _quorum(self, cluster: str | None) -> Leaderless:
+        found = self._leaderless.get(cluster)
+        if found is None:
+            found = Leaderless(self.limits.timeline_key_events)
+            if len(self._leaderless) < self.limits.rows:
+                self._leaderless[cluster] = found
+        return found
 
     def _lagged(self, row: _QuorumNode, ns: int, number: int, offsets: int) -> None:
         lag = ns, number, max(0, offsets)
@@ -440,7 +420,8 @@ class Quorum(Statistic):
         self._nodes.merge(later._nodes)
         for epoch, (ns, leader) in later._leaders.items():
             self._lead(epoch, ns, leader)
-        self._leaderless.merge(later._leaderless)
+        for cluster, told in later._leaderless.items():
+            self._quorum(cluster).merge(told)
 
     @property
     def left_out(self) -> int:
@@ -449,7 +430,7 @@ class Quorum(Statistic):
     def result(self) -> list[Row]:
         since_ns, leader = self._leaders[max(self._leaders)] if self._leaders else (None, None)
         of_all: Row = {"elections_60s": self._most_elections()}
-        length_ns, from_ns = self._leaderless.worst()
+        length_ns, from_ns = max((each.longest() for each in self._leaderless.values()), default=(0, 0))
         of_all |= {"leaderless_ns": length_ns, "leaderless_from_ns": -from_ns if length_ns else None}
         return [
             self._result(node, row, since_ns if node == leader else None, of_all)
@@ -479,7 +460,7 @@ class Quorum(Statistic):
         if row.lag is not None:
             start_ns = row.caught_ns if row.caught_ns is not None else row.behind_ns
             lag_ns = max(0, row.lag[0] - start_ns) if start_ns is not None else None
-        behind_ns, behind_from_ns, offsets, number = row.behind.worst()
+        behind = row.behind.worst()
         return {
             "node": node,
             "role": role,
@@ -494,10 +475,10 @@ class Quorum(Statistic):
             "fetch_gap_max_ns": row.fetches.gaps.most,
             "lag_offsets": None if row.lag is None else row.lag[2],
             "lag_ns": lag_ns,
-            "behind_max_ns": behind_ns,
-            "behind_from_ns": -behind_from_ns if offsets else None,
-            "behind_max_offsets": offsets,
-            "behind_exchange": number if offsets else None,
+            "behind_max_ns": behind.last_ns - behind.since_ns if behind is not None else 0,
+            "behind_from_ns": behind.since_ns if behind is not None else None,
+            "behind_max_offsets": behind.offsets if behind is not None else 0,
+            "behind_exchange": behind.number if behind is not None else None,
             "snapshots": row.snapshots,
             "fenced": None if row.fenced is None else row.fenced[2],
             "heartbeats": row.beats.count,

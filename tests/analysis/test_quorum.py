@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import SECOND
 from kdissect.analysis.quorum import Quorum
 from kdissect.exchange import Exchange
 from tests.analysis.folds import made, rows_of
+from tests.analysis.quorums import fetch, quorum_of, refused
 
 
 def heartbeat(at_s: float, is_fenced: bool = False, epoch: int = 7) -> Exchange:
@@ -57,58 +60,6 @@ def test_a_late_heartbeat_is_counted_and_a_new_life_is_none() -> None:
     assert row["heartbeat_max_ns"] == 5 * SECOND
     assert row["heartbeat_gap_ns"] == heartbeat(3).begun_ns
     assert row["fenced"] is True
-
-
-LOG = "AAAAAAAAAAAAAAAAAAAAAQ"
-
-
-def fetch(at_s: float, lacks: int = 0, error: int = 0, node: int = 3) -> Exchange:
-    """A Fetch of the log of metadata, and what the node lacked then."""
-    ns = int(at_s * SECOND)
-    partition = {"partition": 0, "currentLeaderEpoch": 1, "fetchOffset": 1000, "partitionMaxBytes": 0}
-    partition |= {"lastFetchedEpoch": 1, "logStartOffset": -1}
-    told = {
-        "partitionIndex": 0,
-        "errorCode": error,
-        "highWatermark": -1 if error else 1000 + lacks,
-        "lastStableOffset": -1,
-        "logStartOffset": 0,
-        "abortedTransactions": [],
-        "preferredReadReplica": -1,
-        "records": None,
-    }
-    return made(
-        "Fetch",
-        17,
-        {
-            "maxWaitMs": 500,
-            "minBytes": 0,
-            "maxBytes": 1,
-            "isolationLevel": 0,
-            "sessionId": 0,
-            "sessionEpoch": -1,
-            "rackId": "",
-            "topics": [{"topicId": LOG, "partitions": [partition]}],
-            "forgottenTopicsData": [],
-            "replicaState": {"replicaId": node, "replicaEpoch": -1},
-        },
-        {
-            "throttleTimeMs": 0,
-            "errorCode": 0,
-            "sessionId": 0,
-            "responses": [{"topicId": LOG, "partitions": [told]}],
-        },
-        (ns, ns + 1),
-    )
-
-
-def quorum_of(*exchanges: Exchange, cut: int | None = None) -> Row:
-    """The row of the node, of one fold or of two that were added."""
-    first, later = Quorum(), Quorum()
-    for at, each in enumerate(exchanges):
-        (first if cut is None or at < cut else later).feed(each)
-    first.merge(later)
-    return first.result()[0]
 
 
 PAUSED = (fetch(1), fetch(2), fetch(14, 100), fetch(15, 50), fetch(16), fetch(17, 20), fetch(19))
@@ -177,18 +128,11 @@ def test_what_the_leader_has_not_heard_of_since_it_leads_is_not_known_to_be_behi
     assert (row["role"], row["lag_offsets"], row["behind_max_offsets"]) == ("voter", None, 0)
 
 
-NOT_LEADER = 6
-LOST = (fetch(1), fetch(2, error=NOT_LEADER), fetch(7, error=NOT_LEADER), fetch(9), fetch(10))
-
-
-@pytest.mark.parametrize("cut", [None, *range(len(LOST) + 1)])
-def test_without_a_leader_nobody_is_served(cut: int | None) -> None:
-    row = quorum_of(*LOST, cut=cut)
-    assert (row["leaderless_from_ns"], row["leaderless_ns"]) == (SECOND, 8 * SECOND)
-
-
-def test_a_silence_alone_does_not_show_that_there_is_no_leader() -> None:
-    assert quorum_of(fetch(1), fetch(9))["leaderless_ns"] == 0
-    assert quorum_of(fetch(1, error=NOT_LEADER), fetch(9))["leaderless_ns"] == 0
-    still = quorum_of(fetch(1), fetch(2, error=NOT_LEADER), fetch(8, error=NOT_LEADER))
-    assert still["leaderless_ns"] == 7 * SECOND
+def test_parts_add_up_to_the_whole_also_if_the_clock_goes_back() -> None:
+    chance = Random(7)
+    times = [fetch(at_s, lacks=30 * (at_s % 3)) for at_s in range(12)]
+    several = [*times, *refused(3, 6), *refused(8, 9, leader=2, epoch=2)]
+    for _ in range(200):
+        some = chance.sample(several, 12)
+        cut = chance.randrange(13)
+        assert quorum_of(*some, cut=cut) == quorum_of(*some)

@@ -1,0 +1,194 @@
+"""How long a quorum of KRaft had no leader, by the Fetches of its log of metadata (KIP-595).
+
+What is kept does not depend on the order in which it comes. So parts of a capture add up to the whole, also
+if its clock was set back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kdissect.analysis.fold import SECOND
+from kdissect.analysis.packed import packed
+
+SERVED_NS = SECOND
+"""A follower asks again within half a second. Answers no farther apart than this are of one leader."""
+PATIENCE_NS = 3 * SECOND
+"""Without a leader, a node asks again at once if it is refused. If it is not answered, it asks after 2 s
+(``controller.quorum.request.timeout.ms``). Refusals farther apart show nothing of the time between them."""
+SLOT_NS = SECOND // 2
+"""Refusals are put together by slots of time of this length."""
+
+Span = tuple[int, int]
+
+
+@packed
+@dataclass(slots=True)
+class _Refusals:
+    """Those of one slot."""
+
+    first_ns: int
+    last_ns: int
+    askers: frozenset[int]
+    """The nodes that were refused."""
+    is_unnamed: bool
+    """Whether one of them names no leader."""
+    named: int = -1
+    """The latest epoch of which one of them names the leader."""
+
+    def merge(self, other: _Refusals) -> None:
+        self.first_ns = min(self.first_ns, other.first_ns)
+        self.last_ns = max(self.last_ns, other.last_ns)
+        self.askers |= other.askers
+        self.is_unnamed = self.is_unnamed or other.is_unnamed
+        self.named = max(self.named, other.named)
+
+
+@packed
+@dataclass(slots=True)
+class _Reign:
+    """An epoch in which followers were served."""
+
+    first_ns: int
+    nodes: frozenset[int]
+
+    def merge(self, other: _Reign) -> None:
+        self.first_ns = min(self.first_ns, other.first_ns)
+        self.nodes |= other.nodes
+
+
+@packed
+@dataclass(slots=True)
+class Leaderless:
+    """When the followers of one quorum were served, and when they were told that the node they asked does not
+    lead."""
+
+    most: int
+    """So much is kept of each."""
+    served: list[Span] = field(default_factory=list)
+    """Ascending, and farther apart than :data:`SERVED_NS`."""
+    refused: dict[int, _Refusals] = field(default_factory=dict)
+    """By slot."""
+    reigns: dict[int, _Reign] = field(default_factory=dict)
+    """By epoch."""
+    is_full: bool = False
+    """Whether something was left out. Then nothing is told."""
+
+    def serve(self, ns: int, node: int, epoch: int) -> None:
+        """The leader of that epoch answered a follower."""
+        self._serve((ns, ns))
+        self._reign(epoch, _Reign(ns, frozenset((node,))))
+
+    def refuse(self, ns: int, node: int, named: int | None) -> None:
+        """A follower was told to look elsewhere.
+
+        :param named: the epoch of the leader that the answer names; None if it names none.
+        """
+        told = _Refusals(ns, ns, frozenset((node,)), named is None, -1 if named is None else named)
+        self._refuse(ns // SLOT_NS, told)
+
+    def _serve(self, span: Span) -> None:
+        spans = self.served
+        begin, end = span
+        if spans and spans[-1][0] <= begin <= spans[-1][1] + SERVED_NS:
+            spans[-1] = spans[-1][0], max(spans[-1][1], end)
+            return
+        # Those that the new one touches lie side by side.
+        low = bisect_left(spans, begin - SERVED_NS, key=_end)
+        high = low
+        while high < len(spans) and spans[high][0] <= end + SERVED_NS:
+            begin, end = min(begin, spans[high][0]), max(end, spans[high][1])
+            high += 1
+        if low == high and len(spans) >= self.most:
+            self.is_full = True
+            return
+        spans[low:high] = [(begin, end)]
+
+    def _refuse(self, slot: int, told: _Refusals) -> None:
+        known = self.refused.get(slot)
+        if known is not None:
+            known.merge(told)
+        elif len(self.refused) < self.most:
+            self.refused[slot] = replace(told)
+        else:
+            self.is_full = True
+
+    def _reign(self, epoch: int, told: _Reign) -> None:
+        known = self.reigns.get(epoch)
+        if known is not None:
+            known.merge(told)
+        elif len(self.reigns) < self.most:
+            self.reigns[epoch] = replace(told)
+        else:
+            self.is_full = True
+
+    def merge(self, later: Leaderless) -> None:
+        """Add what another one was told."""
+        self.is_full = self.is_full or later.is_full
+        for span in later.served:
+            self._serve(span)
+        for slot, refusals in later.refused.items():
+            self._refuse(slot, refusals)
+        for epoch, reign in later.reigns.items():
+            self._reign(epoch, reign)
+
+    def longest(self) -> tuple[int, int]:
+        """The longest time without a leader: how long, and minus its beginning. The first of equal ones."""
+        if self.is_full:
+            return 0, 0
+        return max((found for run in self._runs() for found in self._judged(run)), default=(0, 0))
+
+    def _runs(self) -> Iterator[list[_Refusals]]:
+        """Refusals one soon after the other, while nobody is served and no new leader is named."""
+        run: list[_Refusals] = []
+        for _, each in sorted(self.refused.items()):
+            since_ns = run[-1].last_ns if run else each.first_ns
+            if each.first_ns - since_ns > PATIENCE_NS or self._is_led(since_ns, each):
+                yield run
+                run = []
+            if not self._is_led(each.first_ns, each):
+                run.append(each)
+        yield run
+
+    def _is_led(self, since_ns: int, told: _Refusals) -> bool:
+        """Whether a leader served somebody from that time on, until the end of these refusals. Or one of them
+        names the leader of a newer epoch than any in which somebody was served before."""
+        at = bisect_left(self.served, since_ns, key=_end)
+        if at < len(self.served) and self.served[at][0] <= told.last_ns:
+            return True
+        return told.named > self._epoch(told.first_ns)
+
+    def _epoch(self, ns: int) -> int:
+        """The latest epoch in which somebody had been served by then."""
+        return max((epoch for epoch, reign in self.reigns.items() if reign.first_ns <= ns), default=-1)
+
+    def _judged(self, run: list[_Refusals]) -> Iterator[tuple[int, int]]:
+        if not run or not self.served or self.served[0][0] > run[0].first_ns:
+            return  # the quorum may just come about
+        if not self._is_all(run) and not all(each.is_unnamed for each in run):
+            # One node alone may be cut off from the leader that it is sent to. If no leader is named, the
+            # controllers themselves know of none.
+            unnamed = [each for each in run if each.is_unnamed]
+            if unnamed:
+                yield unnamed[-1].last_ns - unnamed[0].first_ns, -unnamed[0].first_ns
+            return
+        begin, end = run[0].first_ns, run[-1].last_ns
+        at = bisect_left(self.served, begin, key=_end)
+        if at and begin - self.served[at - 1][1] <= PATIENCE_NS:
+            begin = self.served[at - 1][1]
+        if at < len(self.served) and self.served[at][0] - end <= PATIENCE_NS:
+            end = self.served[at][0]
+        yield end - begin, -begin
+
+    def _is_all(self, run: list[_Refusals]) -> bool:
+        """Whether several nodes are refused. Or the only one is one of several that the same leader served
+        before: so the capture does not show that node's connections alone."""
+        askers = frozenset[int]().union(*(each.askers for each in run))
+        reign = self.reigns.get(self._epoch(run[0].first_ns))
+        return len(askers) > 1 or (reign is not None and len(reign.nodes) > 1 and askers <= reign.nodes)
+
+
+def _end(span: Span) -> int:
+    return span[1]
