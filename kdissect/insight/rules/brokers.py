@@ -32,7 +32,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import NodeNames, by_node, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, NodeNames, are_several_clusters, by_node, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -331,16 +331,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             facts.cannot_judge(TWO_CLUSTERS)
             continue
         gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
-        own = [
-            broker
-            for broker, rows in stood.items()
-            if from_ns is not None
-            and broker in nodes
-            and nodes[broker].number == row["node"]
-            and any(from_ns <= each["to_ns"] and each["from_ns"] <= from_ns + gap_ns for each in rows)
-        ]
-        if not own and from_ns is not None:  # whose address may not be known, or the controller's
-            own = [broker for broker, rows in stood.items() if _covers(rows, from_ns, gap_ns)]
+        stalled = _who_stood(row, stood, nodes, facts.rows(ClusterBrokers))
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
@@ -352,19 +343,38 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 threshold=facts.limit("gap_s"),
                 first_ns=from_ns,
                 last_ns=from_ns + gap_ns if from_ns is not None else None,
-                because=key_of("broker-stalled", FindingSubject(broker=own[0]))
-                if own
+                because=key_of("broker-stalled", FindingSubject(broker=stalled))
+                if stalled is not None
                 else _outage(links, row["node"], from_ns, gap_ns),
                 filter="api == BrokerHeartbeat",
             )
 
 
-def _covers(rows: list[Row], from_ns: int, gap_ns: int) -> bool:
-    """Whether a broker stood still for nearly all of the time."""
-    return any(
-        10 * (min(each["to_ns"], from_ns + gap_ns) - max(each["from_ns"], from_ns)) >= 8 * gap_ns
-        for each in rows
-    )
+def _who_stood(
+    row: Row, stood: dict[str, list[Row]], nodes: dict[str, ClusterNode], told: list[Row]
+) -> str | None:
+    """The broker that stood still while the heartbeats of a node did not come: the node itself, or another
+    for nearly all of the time. That one may be the controller, or the node at an address that nobody tells.
+
+    :param told: rows of :class:`ClusterBrokers`.
+    """
+    gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
+    if from_ns is None:
+        return None
+    clusters = {each["cluster_id"] for each in told if each["node_id"] == row["node"]}
+    node = ClusterNode(row["node"], frozenset(clusters)) if clusters else None
+    several = are_several_clusters(told)
+    own, others = [], []
+    for broker, rows in stood.items():
+        place = nodes.get(broker)
+        shared_ns = max(min(each["to_ns"], from_ns + gap_ns) - max(each["from_ns"], from_ns) for each in rows)
+        if place is not None and place.number == row["node"] and shared_ns >= 0:
+            own.append((-shared_ns, broker))
+        elif 10 * shared_ns < 8 * gap_ns:
+            continue
+        elif not several or (node is not None and place is not None and place.may_meet(node)):
+            others.append((-shared_ns, broker))
+    return min(own or others, default=(0, None))[1]
 
 
 TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages do not name the cluster"
@@ -385,7 +395,7 @@ def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -
 @rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4, leaderless_s=5)
 @once
 def election_storm(facts: Facts) -> Iterator[Finding]:
-    """The controllers elect again and again."""
+    """The controllers elect a leader again and again, or have none."""
     rows = facts.rows(Quorum)
     names = NodeNames(facts.rows(ClusterBrokers))
     if any(names.are_several(row["node"]) for row in rows):
@@ -394,9 +404,6 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
     most = max((row["elections_60s"] for row in rows), default=0)
     alone = max(((row["leaderless_ns"] or 0, row["leaderless_from_ns"]) for row in rows), default=(0, None))
     leaderless_s = alone[0] / SECOND
-    if facts.context.gap_bytes and most < facts.limit("elections"):
-        facts.cannot_judge("bytes are missing in the capture, answers of the leader perhaps among them")
-        return
     if most >= facts.limit("elections"):
         told = ", ".join(
             f"node {row['node']} asked in {plural(row['elections'], 'election')}"
@@ -414,12 +421,15 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
             filter="api in {Vote, BeginQuorumEpoch}",
         )
     elif leaderless_s >= facts.limit("leaderless_s"):
+        if facts.context.gap_bytes:
+            facts.cannot_judge("bytes are missing in the capture, answers of the leader perhaps among them")
+            return
         from_ns = alone[1]
         yield facts.finding(
             FindingSubject(),
-            f"The controllers had no leader for {leaderless_s:.1f} s: those that asked for the cluster's "
-            "metadata were told to ask another, and nobody got any. Until there is a leader nothing in the "
-            "cluster can change: no topic and no partition leader.",
+            f"The controllers had no leader for {leaderless_s:.1f} s: all followers that fetched the log of "
+            "metadata were told to ask another node. Until there is a leader nothing in the cluster can "
+            "change: no topic and no partition leader.",
             measure=leaderless_s,
             unit="s",
             threshold=facts.limit("leaderless_s"),
@@ -438,6 +448,7 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
     needs=(Quorum, ClusterBrokers, Tcp),
     offsets=1000,
     lag_s=5,
+    lasting_s=2,
     stopped_s=2,
 )
 @once
@@ -456,7 +467,9 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
             continue
         lacked, from_ns = row["behind_max_offsets"] or 0, row["behind_from_ns"]
         length_ns = row["behind_max_ns"] or 0
-        if lacked < facts.limit("offsets") and length_ns < facts.limit("lag_s") * SECOND:
+        # A controller that just started or was added lacks much, but only until its next Fetch.
+        is_much = lacked >= facts.limit("offsets") and length_ns >= facts.limit("lasting_s") * SECOND
+        if not is_much and length_ns < facts.limit("lag_s") * SECOND:
             continue
         stopped_ns = facts.limit("stopped_s") * SECOND
         if from_ns is not None and any(
@@ -486,7 +499,8 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
         )
 
 
-explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
+explains("broker-stalled", "broker-fenced", "controller-moved", within_s=30)
+may_explain("broker-stalled", "heartbeat-late", within_s=30)
 explains("election-storm", "heartbeat-late", "controller-moved", "broker-fenced", within_s=30)
 explains("log-dir-offline", "broker-gone", shares=("broker",))
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)

@@ -605,7 +605,7 @@ def test_heartbeats_and_votes_of_nodes_of_two_clusters_are_not_judged() -> None:
     for id, given in (
         ("heartbeat-late", late),
         ("election-storm", node(2, elections_60s=4, elections=4)),
-        ("voter-behind", node(2, behind_max_offsets=1000)),
+        ("voter-behind", node(2, behind_max_offsets=1000, behind_max_ns=2 * SECOND)),
     ):
         assert said(id, given, TWO[0])
         assert said(id, given, *TWO) == []
@@ -718,19 +718,29 @@ def test_a_quorum_without_a_leader_is_told() -> None:
     assert said("election-storm", node(1, leaderless_ns=5 * SECOND - 1)) == []
     lossy = WHOLE._replace(gap_bytes=10)
     assert said("election-storm", rows, context=lossy) == []
+    assert unjudged("election-storm", rows, context=lossy)
+    assert not unjudged("election-storm", node(1, leaderless_ns=5 * SECOND - 1), context=lossy)
+    assert not unjudged("election-storm", context=lossy), "a capture without controllers"
     assert said("election-storm", node(1, elections_60s=4, elections=4), context=lossy)
 
 
 def test_a_voter_is_behind_by_records_or_by_time() -> None:
-    assert said("voter-behind", node(2, behind_max_offsets=1000))
+    assert said("voter-behind", node(2, behind_max_offsets=1000, behind_max_ns=2 * SECOND))
+    assert said("voter-behind", node(2, behind_max_offsets=999, behind_max_ns=2 * SECOND)) == []
     assert said("voter-behind", node(2, behind_max_offsets=50, behind_max_ns=5 * SECOND))
     assert said("voter-behind", node(2, behind_max_offsets=999, behind_max_ns=5 * SECOND - 1)) == []
     assert said("voter-behind", (Quorum, row(Quorum, node=2, role="broker"))) == []
-    assert said("voter-behind", (Quorum, row(Quorum, node=2, role="observer", behind_max_offsets=1000))) == []
+    observer = row(Quorum, node=2, role="observer", behind_max_offsets=1000, behind_max_ns=5 * SECOND)
+    assert said("voter-behind", (Quorum, observer)) == []
+
+
+def test_a_voter_that_lacks_much_for_a_moment_is_not_behind() -> None:
+    assert said("voter-behind", node(2, behind_max_offsets=5000, behind_max_ns=2 * SECOND - 1)) == []
+    assert said("voter-behind", node(2, behind_max_offsets=5000, behind_max_ns=0, lag_offsets=5000)) == []
 
 
 def test_a_node_that_may_be_no_more_than_a_broker_is_no_voter() -> None:
-    values = {"node": 2, "role": "follower", "behind_max_offsets": 1000}
+    values = {"node": 2, "role": "follower", "behind_max_offsets": 1000, "behind_max_ns": 2 * SECOND}
     assert said("voter-behind", (Quorum, row(Quorum, **values, heartbeats=0)))
     assert said("voter-behind", (Quorum, row(Quorum, **values, heartbeats=9))) == []
 
@@ -745,6 +755,37 @@ def test_a_stall_of_nearly_the_whole_time_explains_late_heartbeats(to_s: float, 
     rows = {need: rows.get(need, []) for rule in both.values() for need in rule.needs}
     (found,) = [each for each in judge(both, rows, WHOLE).findings if each.id == "heartbeat-late"]
     assert (found.because == "broker-stalled broker=10.0.0.7:9092") == is_cause
+
+
+def cause_of_late(*given: tuple[type[Any], Row]) -> str | None:
+    """What explains that no heartbeat of node 2 came from second 9 to second 18."""
+    late = node(2, heartbeat_max_ns=9 * SECOND, heartbeat_late=1, heartbeat_gap_ns=9 * SECOND)
+    return judged_rows(("broker-stalled", "heartbeat-late"), late, *given)["heartbeat-late"].because
+
+
+def stall(broker: str, from_s: float = 9, to_s: float = 18) -> tuple[type[Stalls], Row]:
+    stood: dict[str, Any] = {"from_ns": round(from_s * SECOND), "to_ns": round(to_s * SECOND)}
+    stood |= {"stalled_ns": stood["to_ns"] - stood["from_ns"], "clients": ["x"], "exchanges": [7]}
+    stood |= {"waiting": 2, "alone": 1, "connections": [1, 2]}
+    return Stalls, row(Stalls, broker=broker, **stood)
+
+
+def of_cluster(cluster: str, number: int, host: str) -> tuple[type[ClusterBrokers], Row]:
+    told = {"cluster_id": cluster, "node_id": number, "host": host, "port": 9092, "from_ns": 0}
+    return ClusterBrokers, row(ClusterBrokers, **told)
+
+
+def test_a_broker_of_another_cluster_does_not_explain_late_heartbeats() -> None:
+    brokers = of_cluster("a", 2, "10.0.0.2"), of_cluster("a", 1, "10.0.0.1"), of_cluster("b", 5, "10.9.0.5")
+    assert cause_of_late(*brokers, stall("10.0.0.1:9092")) == "broker-stalled broker=10.0.0.1:9092"
+    assert cause_of_late(*brokers, stall("10.9.0.5:9092")) is None
+    assert cause_of_late(*brokers, stall("10.0.0.7:9092")) is None, "nobody tells of which cluster it is"
+    assert cause_of_late(*brokers[:2], stall("10.0.0.7:9092")) == "broker-stalled broker=10.0.0.7:9092"
+
+
+def test_of_several_brokers_the_one_that_stood_still_longest_explains_late_heartbeats() -> None:
+    one, other = stall("10.0.0.1:9092", 10, 18), stall("10.0.0.7:9092")
+    assert cause_of_late(one, other) == cause_of_late(other, one) == "broker-stalled broker=10.0.0.7:9092"
 
 
 def test_a_voter_that_caught_up_again_was_behind() -> None:
