@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.declared import ID, column, time_column
+from kdissect.analysis.declared import EXCHANGE, ID, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.leaderless import Leaderless
@@ -251,7 +251,7 @@ class Quorum(Statistic):
         ),
         time_column("behind_from_ns", "beginning of that longest time"),
         column("behind_max_offsets", "int64", "most records that it lacked in that time", rare=True),
-        column("behind_exchange", "int64", "the exchange that shows it", rare=True, unit=ID),
+        column("behind_exchange", "int64", "the exchange that shows it", rare=True, unit=EXCHANGE),
         column("snapshots", "int64", "snapshots that it fetched", rare=True),
         column("fenced", "bool", "whether the controller fenced it, according to its last heartbeat"),
         column("heartbeats", "int64", "its heartbeats to the controller"),
