@@ -169,16 +169,22 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
 
 def _is_gone(facts: Facts, group: str | None, rows: list[Row], gone_s: float) -> bool:
     """Whether all members of a group left, or ended, so long before the end of the capture. What is written
-    after that is no lag of theirs."""
+    after that is no lag of theirs. A member from before the capture counts too: it may read on."""
     if facts.context.last_ns is None:
         return False
     until_ns = facts.context.last_ns - gone_s * SECOND
-    members = [row for row in facts.rows(Members) if row["group"] == group and row["joins"]]
-    if members and all(row["left_ns"] is not None and row["left_ns"] <= until_ns for row in members):
+    members = [row for row in facts.rows(Members) if row["group"] == group]
+    there = [row for row in members if not has_left(row) or row["left_ns"] > until_ns]
+    if members and not there:
         return True
-    committers = {each for row in rows for each in row["committers"]}
-    links = [row for row in facts.rows(Connections) if row["client_id"] in committers]
+    ids = {each for row in rows for each in row["committers"]} | {row["client_id"] for row in there}
+    links = [row for row in facts.rows(Connections) if row["client_id"] in ids]
     return bool(links) and all(row["end"] in ("fin", "rst") and row["last_ns"] <= until_ns for row in links)
+
+
+def has_left(member: Row) -> bool:
+    """Whether a member left its group for good. One that came back under its id has asked for more since."""
+    return member["left_ns"] is not None and bool(member["left_ns"] >= member["last_ns"])
 
 
 def _is_far_from_the_end(facts: Facts, rows: list[Row]) -> bool:
@@ -341,14 +347,13 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     records=1_000,
     times=10,
     partitions=3,
-    gone_s=5,
 )
 def partition_lags(facts: Facts) -> Iterator[Finding]:
     """One partition is far behind its siblings."""
     for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
         limits = {name: facts.limit(name) for name in ("records", "times", "partitions")}
         lagging = _far_behind(rows, limits)
-        if lagging and _is_gone(facts, group, rows, facts.limit("gone_s")):
+        if lagging and _is_gone(facts, group, rows, facts.limit_of("consumer-falling-behind", "gone_s")):
             continue
         for row, usual in lagging:
             yield facts.finding(

@@ -15,10 +15,11 @@ from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import not_known
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import nodes_by_address
+from kdissect.insight.nodes import are_several_clusters, nodes_by_address
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.lag import consumers, fetches_of
+from kdissect.insight.rules.lag import consumers, fetches_of, has_left
 from kdissect.insight.words import named, quoted, span
 from kdissect.wording import plural
 
@@ -154,30 +155,76 @@ def offset_rewound(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("offsets-lost", WARNING, CERTAIN, needs=(Lag,), after_s=1)
+_DELETING = {
+    "OffsetDelete": "delete committed offsets",
+    "DeleteGroups": "delete groups",
+}
+"""Requests that take committed offsets away, and what they ask for."""
+
+
+@rule("offsets-lost", WARNING, CERTAIN, needs=(Lag, Repeats, ClusterBrokers, ClusterChanges), after_s=1)
 def offsets_lost(facts: Facts) -> Iterator[Finding]:
-    """A group had committed offsets, and later the coordinator has none."""
+    """A group had committed offsets, and later the coordinator has none. If somebody asked to delete
+    them in the meantime, it was perhaps meant."""
     lost = [
         row
         for row in facts.rows(Lag)
         if row["lost_ns"] is not None and row["lost_after_ns"] >= facts.limit("after_s") * SECOND
     ]
+    if lost and are_several_clusters(facts.rows(ClusterBrokers)):
+        # The commit may be one in another cluster: tools that copy offsets ask the second one for them.
+        facts.cannot_judge("several clusters were captured, and their groups are not told apart")
+        return
     for (group, topic), rows in together(lost, "group", "topic").items():
         worst = max(rows, key=lambda row: row["lost_from"])
+        deleting = _deleting(facts, topic, rows)
         yield facts.finding(
             FindingSubject(group=group, topic=topic),
             f"The group had committed offsets of {plural(len(rows), 'partition')}, {worst['lost_from']:,} of "
             f"partition {worst['partition']}, and {span(worst['lost_after_ns'])} later the coordinator says "
-            "that it has none.",
+            f"that it has none.{_asked_to_delete(deleting)}",
+            severity=NOTICE if deleting else WARNING,
             count=len(rows),
             measure=len(rows),
             unit="partitions",
             threshold=1,
             first_ns=min(row["lost_ns"] for row in rows),
             last_ns=max(row["lost_ns"] for row in rows),
-            exchanges=[row["lost_exchange"] for row in rows],
+            exchanges=[
+                *(row["lost_exchange"] for row in rows),
+                *(number for _, _, numbers in deleting for number in numbers if number is not None),
+            ],
             filter=f"group == {quoted(group)} and api in {{OffsetCommit, OffsetFetch}}",
         )
+
+
+def _deleting(facts: Facts, topic: str | None, lost: list[Row]) -> list[tuple[str, str, list[int]]]:
+    """Who may have deleted the offsets on purpose, between the commits and the answers that there are none: a
+    client, what it asked for, and exchanges. Which group was meant is not known."""
+    from_ns = min(row["lost_ns"] - row["lost_after_ns"] for row in lost)
+    to_ns = max(row["lost_ns"] for row in lost)
+    asked = [
+        (row["client_id"] or row["client"], _DELETING[row["api"]], row["exchanges"])
+        for row in facts.rows(Repeats)
+        if row["api"] in _DELETING
+        and row["error"] is None
+        and row["first_ns"] <= to_ns
+        and row["last_ns"] >= from_ns
+    ]
+    deleted = [
+        (row["by"] or "somebody", "delete the topic", [row["exchange"]])
+        for row in facts.rows(ClusterChanges)
+        if row["what"] == "topic-deleted" and row["topic"] == topic and from_ns <= row["ns"] <= to_ns
+    ]
+    return asked + deleted
+
+
+def _asked_to_delete(deleting: list[tuple[str, str, list[int]]]) -> str:
+    """The sentence that says who asked to delete what."""
+    if not deleting:
+        return ""
+    who, what = {who for who, _, _ in deleting}, {what for _, what, _ in deleting}
+    return f" In this time {named(sorted(who))} asked to {named(sorted(what))}."
 
 
 explains("offsets-lost", "records-read-twice", shares=("group", "topic"))
@@ -203,13 +250,23 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
     for row in facts.rows(OffsetsAsked):
         group, client_id, asked_ns = row["group"], row["client_id"], row["last_ns"]
         last_ns = read.get((client_id, row["client"]), 0)
-        # What has read before may have lost its partitions; only one that began after that is judged.
-        own = [each for each in members.get((group, client_id), ()) if each["first_ns"] > last_ns]
-        if not row["last_without"] or not own:
+        if not row["last_without"] or last_ns >= asked_ns:  # it found where to begin
             continue
-        left = [each["left_ns"] for each in own if each["left_ns"] is not None]
-        left = [max(asked_ns, each) for each in left if each >= asked_ns - SECOND]
+        # What has read before may have lost its partitions; only one that began after that is judged.
+        own = [
+            each
+            for each in members.get((group, client_id), ())
+            if last_ns < each["first_ns"] <= asked_ns and address(each["client"] or "") == row["client"]
+        ]
+        if not own:
+            continue
+        left = [
+            max(asked_ns, each["left_ns"])
+            for each in own
+            if has_left(each) and each["left_ns"] >= asked_ns - SECOND
+        ]
         links = [each for each in opened.get((client_id,), ()) if address(each["client"]) == row["client"]]
+        nameless = [each for each in opened.get((None,), ()) if address(each["client"]) == row["client"]]
         died = bool(links) and all(each["end"] in ("fin", "rst") for each in links)
         until_ns = facts.context.last_ns or asked_ns
         if left:
@@ -220,6 +277,9 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
             continue
         if not _leaders_are_seen(facts, row["topics"]):
             facts.cannot_judge("the brokers that lead the partitions were not captured")
+            continue
+        if any(each["gap_bytes"] for each in (*links, *nameless)):
+            facts.cannot_judge(not_known("a Fetch or ListOffsets"))
             continue
         end = "and left the group" if left else "and ended" if died else "though it stayed in the group"
         yield facts.finding(
@@ -241,15 +301,17 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
 
 
 def _leaders_are_seen(facts: Facts, topics: list[str]) -> bool:
-    """Whether the capture shows what is asked of those that lead these topics. If there are several nodes,
-    they must be told by their addresses."""
+    """Whether the capture shows what is asked of those that lead these topics. The leaders must be told. If
+    there are several nodes, they must be told by their addresses."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     every = {row["node_id"] for row in facts.rows(ClusterBrokers)}
-    if len(every) <= 1:
-        return True
-    seen = {nodes[row["broker"]].number for row in facts.rows(Connections) if row["broker"] in nodes}
     led = {row["leader"] for row in facts.rows(ClusterPartitions) if row["topic"] in topics}
-    return bool(led) and led <= seen
+    if not led or not every:
+        return False
+    if len(every) == 1:
+        return led == every
+    seen = {nodes[row["broker"]].number for row in facts.rows(Connections) if row["broker"] in nodes}
+    return led <= seen
 
 
 def _transactional(facts: Facts) -> set[str]:

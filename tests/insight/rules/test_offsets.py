@@ -348,7 +348,8 @@ def test_a_group_that_nobody_is_in_any_more_does_not_fall_behind(
     rule: str, count: int, left_s: float | None, ended_s: float | None, is_told: bool
 ) -> None:
     rows = [lag(**FALLING)] + [lag(partition=at, lag=0, lag_first=0) for at in range(1, count)]
-    one = member(joins=1, left_ns=None if left_s is None else round(left_s * SECOND))
+    left_ns = None if left_s is None else round(left_s * SECOND)
+    one = member(joins=1, left_ns=left_ns, last_ns=left_ns or 100 * SECOND)
     link: Row = dict.fromkeys(column.name for column in Connections.columns)
     link |= {"client_id": "c", "end": None if ended_s is None else "fin", "last_ns": SECOND}
     link |= {"last_ns": round((ended_s or 100) * SECOND)}
@@ -357,6 +358,49 @@ def test_a_group_that_nobody_is_in_any_more_does_not_fall_behind(
     other = [one, member(joins=1, left_ns=None)]
     links = [link, link | {"end": None}]
     assert said(rule, {Lag: rows, Members: other, Connections: links})
+
+
+@pytest.mark.parametrize(("rule", "count"), [("consumer-falling-behind", 1), ("partition-lags", 3)])
+@pytest.mark.parametrize(
+    ("members", "is_told"),
+    [
+        ([{"joins": 1, "left_ns": 5 * SECOND, "last_ns": 5 * SECOND}], False),
+        ([{"joins": 1, "left_ns": 5 * SECOND}], True),  # it came back under its id
+        (
+            [{"joins": 1, "left_ns": 5 * SECOND, "last_ns": 5 * SECOND}, {"joins": 0}],
+            True,
+        ),  # was there before
+    ],
+)
+def test_a_group_that_somebody_is_in_may_fall_behind(
+    rule: str, count: int, members: list[dict[str, Any]], is_told: bool
+) -> None:
+    rows = [lag(**FALLING)] + [lag(partition=at, lag=0, lag_first=0) for at in range(1, count)]
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    links = [link | {"client_id": "c", "end": None, "last_ns": 100 * SECOND}]
+    given = {Lag: rows, Members: [member(**each) for each in members], Connections: links}
+    assert bool(said(rule, given)) == is_told
+
+
+def test_a_member_that_commits_nothing_may_be_there_when_those_that_commit_have_ended() -> None:
+    rows = [lag(**FALLING)] + [lag(partition=at, lag=0, lag_first=0) for at in (1, 2)]
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    ended = link | {"client_id": "c", "end": "fin", "last_ns": 90 * SECOND}
+    stays = link | {"client_id": "d", "end": None, "last_ns": 100 * SECOND}
+    given = {Lag: rows, Members: [member(), member(client_id="d")], Connections: [ended, stays]}
+    assert said("partition-lags", given)
+    assert not said("partition-lags", given | {Members: [member()]})
+
+
+def test_when_nobody_is_there_is_told_by_one_threshold() -> None:
+    rows = [lag(**FALLING)] + [lag(partition=at, lag=0, lag_first=0) for at in (1, 2)]
+    left = member(joins=1, left_ns=90 * SECOND, last_ns=90 * SECOND)
+    given: dict[type[Statistic], list[Row]] = {Lag: rows, Members: [left], Connections: []}
+    rules = {"partition-lags": RULES["partition-lags"]}
+    context = JudgingContext(first_ns=0, last_ns=100 * SECOND)
+    for gone_s, is_told in ((10, False), (11, True)):
+        limits = {"consumer-falling-behind": {"gone_s": gone_s}}
+        assert bool(judge(rules, given, context, limits).findings) == is_told
 
 
 RESET = {"out_of_range": 1, "reset_from": 40, "reset_to": 200, "reset_exchange": 9, "reset_ns": 5}
@@ -430,11 +474,18 @@ def asked(**values: Any) -> Row:
     return row | {"without": 1, "last_partitions": 2, "last_without": 2, "last_ns": 40 * SECOND} | values
 
 
+JOINED = member(joins=1, first_ns=30 * SECOND, client="10.0.0.1:5000")
+LED = {
+    ClusterBrokers: [zeros(ClusterBrokers, node_id=2, host="10.0.0.2", port=9092)],
+    ClusterPartitions: [zeros(ClusterPartitions, topic="t", partition=0, leader=2)],
+}
+
+
 def without_offset(*more: tuple[type[Statistic], Row], last_s: float = 100, **values: Any) -> list[Finding]:
-    rows: dict[Any, list[Row]] = {OffsetsAsked: [asked(**values)]}
-    rows[Members] = [member(joins=1, first_ns=30 * SECOND)]
+    """What is said of it, if one node leads its topic."""
+    rows: dict[Any, list[Row]] = {OffsetsAsked: [asked(**values)], Members: [JOINED], **LED}
     for statistic, row in more:
-        rows.setdefault(statistic, []).append(row)
+        rows[statistic] = [*rows.get(statistic, []), row]
     context = JudgingContext(first_ns=0, last_ns=round(last_s * SECOND))
     return said("no-offset", rows, context)
 
@@ -465,8 +516,9 @@ def test_a_member_that_reads_or_asks_where_to_begin_has_an_offset(first_s: int, 
 
 
 def test_a_member_without_an_offset_leaves_or_ends_soon() -> None:
-    left = member(joins=1, first_ns=30 * SECOND, left_ns=41 * SECOND)
+    left = JOINED | {"left_ns": 41 * SECOND, "last_ns": 41 * SECOND}
     (found,) = without_offset((Members, left), last_s=42)
+    assert not without_offset((Members, left | {"last_ns": 42 * SECOND}), last_s=42)  # it came back
     assert found.message.endswith("did not ask where to begin, and left the group.")
     link: Row = dict.fromkeys(column.name for column in Connections.columns)
     link |= {"client_id": "c", "client": "10.0.0.1:5000", "end": "fin", "last_ns": 41 * SECOND}
@@ -477,13 +529,51 @@ def test_a_member_without_an_offset_leaves_or_ends_soon() -> None:
 
 @pytest.mark.parametrize(("captured", "is_told"), [("10.0.0.2:9092", True), ("10.0.0.3:9092", False)])
 def test_who_may_read_from_a_broker_that_was_not_captured_is_not_judged(captured: str, is_told: bool) -> None:
-    nodes = [
-        (ClusterBrokers, zeros(ClusterBrokers, node_id=at, host=f"10.0.0.{at}", port=9092)) for at in (2, 3)
-    ]
-    led = zeros(ClusterPartitions, topic="t", partition=0, leader=2)
+    other = zeros(ClusterBrokers, node_id=3, host="10.0.0.3", port=9092)
     link: Row = dict.fromkeys(column.name for column in Connections.columns)
     link |= {"client": "10.0.0.9:5000", "broker": captured}
-    assert bool(without_offset(*nodes, (ClusterPartitions, led), (Connections, link))) == is_told
+    assert bool(without_offset((ClusterBrokers, other), (Connections, link))) == is_told
+
+
+@pytest.mark.parametrize("change", [{ClusterBrokers: []}, {ClusterPartitions: []}, {}])
+def test_who_leads_must_be_told(change: dict[Any, list[Row]]) -> None:
+    """A capture at the coordinator that begins late may show no broker, or only the coordinator."""
+    rows: dict[Any, list[Row]] = {each: [] for each in RULES["no-offset"].needs}
+    rows |= LED | {OffsetsAsked: [asked()], Members: [JOINED]}
+    context = JudgingContext(first_ns=0, last_ns=100 * SECOND)
+    judged = judge({"no-offset": RULES["no-offset"]}, rows | change, context)
+    assert bool(judged.findings) == (not change)
+    assert bool(judged.not_judged) == bool(change)
+    rows[ClusterPartitions] = [LED[ClusterPartitions][0] | {"leader": 3}]
+    assert not said("no-offset", rows)
+
+
+def test_a_member_that_read_after_it_was_told_has_begun() -> None:
+    """It leaves, and its process comes back as a member that gets no partitions."""
+    again = JOINED | {"first_ns": 70 * SECOND, "last_ns": 200 * SECOND}
+    for last_s, is_told in ((29, True), (60, False)):
+        read = position(last_ns=last_s * SECOND)
+        assert bool(without_offset((Positions, read), (Members, again), last_s=200)) == is_told
+    # One that joined later was not told it.
+    assert not without_offset((Positions, position(last_ns=35 * SECOND)), (Members, again), last_s=200)
+
+
+def test_a_member_of_the_same_name_on_another_host_is_another() -> None:
+    """A new version is rolled out: its process reads, and that of the old one was told nothing of it."""
+    rows: dict[Any, list[Row]] = {OffsetsAsked: [asked()], **LED}
+    for host, is_told in (("10.0.0.1", True), ("10.0.0.2", False)):
+        rows[Members] = [JOINED | {"client": f"{host}:5000"}]
+        assert bool(said("no-offset", rows)) == is_told
+
+
+@pytest.mark.parametrize(
+    ("change", "is_told"),
+    [({}, False), ({"gap_bytes": 0}, True), ({"client": "10.0.0.2:5"}, True), ({"client_id": None}, False)],
+)
+def test_where_bytes_are_missing_a_fetch_may_be_among_them(change: dict[str, Any], is_told: bool) -> None:
+    link: Row = dict.fromkeys(column.name for column in Connections.columns)
+    link |= {"client_id": "c", "client": "10.0.0.1:5000", "gap_bytes": 9, **change}
+    assert bool(without_offset((Connections, link))) == is_told
 
 
 def test_consumers_of_every_library_that_have_no_offset_are_told() -> None:
@@ -505,6 +595,54 @@ def test_offsets_that_are_gone_are_told() -> None:
     lost_of_real, again = found_in("offsets-expired")
     assert (lost_of_real.id, lost_of_real.subject.group) == ("offsets-lost", "g1")
     assert (again.id, again.because) == ("records-read-twice", lost_of_real.key)
+
+
+LOST = {"lost_from": 160, "lost_after_ns": 5 * SECOND, "lost_ns": 9 * SECOND, "lost_exchange": 12}
+
+
+def test_an_answer_of_another_cluster_is_no_loss() -> None:
+    """Who copies the offsets of a group asks the second cluster for them, where nobody has committed any."""
+    nodes = [zeros(ClusterBrokers, node_id=1, cluster_id=id) for id in ("k", "l")]
+    assert said("offsets-lost", {Lag: [lag(**LOST)], ClusterBrokers: nodes[:1]})
+    assert not said("offsets-lost", {Lag: [lag(**LOST)], ClusterBrokers: nodes})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, " In this time tool asked to delete committed offsets."),
+        ({"api": "DeleteGroups"}, " In this time tool asked to delete groups."),
+        ({"client_id": None}, " In this time 10.0.0.7:5000 asked to delete committed offsets."),
+        ({"api": "OffsetCommit"}, None),
+        ({"error": "GROUP_ID_NOT_FOUND"}, None),
+        ({"first_ns": 9 * SECOND + 1, "last_ns": 9 * SECOND + 1}, None),
+        ({"first_ns": 4 * SECOND - 1, "last_ns": 4 * SECOND - 1}, None),
+    ],
+)
+def test_offsets_that_somebody_deletes_are_gone_on_purpose(change: dict[str, Any], words: str | None) -> None:
+    row: Row = dict.fromkeys(column.name for column in Repeats.columns)
+    row |= {"api": "OffsetDelete", "client_id": "tool", "client": "10.0.0.7:5000", "exchanges": [11]}
+    row |= {"first_ns": 6 * SECOND, "last_ns": 6 * SECOND, **change}
+    (found,) = said("offsets-lost", {Lag: [lag(**LOST)], Repeats: [row]})
+    assert found.severity == (NOTICE if words else WARNING)
+    assert found.message.endswith(words or "says that it has none.")
+    assert found.exchanges == ((12, 11) if words else (12,))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, " In this time admin asked to delete the topic."),
+        ({"by": None}, " In this time somebody asked to delete the topic."),
+        ({"topic": "other"}, None),
+        ({"ns": 10 * SECOND}, None),
+    ],
+)
+def test_offsets_go_with_a_topic_that_is_deleted(change: dict[str, Any], words: str | None) -> None:
+    gone = zeros(ClusterChanges, what="topic-deleted", topic="t", ns=6 * SECOND, by="admin", exchange=11)
+    (found,) = said("offsets-lost", {Lag: [lag(**LOST)], ClusterChanges: [gone | change]})
+    assert found.severity == (NOTICE if words else WARNING)
+    assert found.message.endswith(words or "says that it has none.")
 
 
 def test_a_commit_that_goes_back_is_a_notice() -> None:
