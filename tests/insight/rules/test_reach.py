@@ -133,7 +133,7 @@ def told_a_name(*repeats: Row, apis: tuple[str, ...] = ("Metadata", "FindCoordin
 
 def test_a_name_that_a_client_cannot_look_up_is_told_though_its_port_answers() -> None:
     (found,) = told_a_name(asks())
-    assert (found.confidence, found.count) == (LIKELY, 10)
+    assert (found.severity, found.confidence, found.count) == (WARNING, LIKELY, 10)
     assert (found.subject.client_id, found.subject.broker) == ("app", "kafka-1:9092")
     assert "app asked where to connect 10 times and did nothing else" in found.message
 
@@ -163,6 +163,28 @@ def test_a_producer_that_only_asks_for_metadata_is_told_if_nobody_works_there() 
     assert told_a_name(asks(), other=("Fetch",))  # a coordinator is asked for only by who needs it
 
 
+def named_and_reached(names: int, *reached: str) -> list[Finding]:
+    """What is said of a client that is told so many names and reaches these addresses; others reach more."""
+    rows = [endpoint(f"kafka-{at}:9092", **TOLD) for at in range(1, names + 1)]
+    for at in (7, 8, 9):
+        place = f"10.0.0.{at}:9092"
+        clients = ["10.0.0.1", "10.0.0.2"] if place in reached else ["10.0.0.2"]
+        rows.append(endpoint(place, connections=1, answered=1, clients=clients))
+    client: Row = dict.fromkeys(column.name for column in Clients.columns)
+    client |= {"client": "10.0.0.1", "client_id": "app", "apis": ["FindCoordinator v4"]}
+    return said("listener-unreachable", {Endpoints: rows, Repeats: [asks()], Clients: [client]})
+
+
+def test_a_client_may_speak_with_brokers_that_were_not_captured() -> None:
+    """A capture at one broker shows its own address, and those that brokers reach."""
+    assert not named_and_reached(2, "10.0.0.9:9092")
+    assert not named_and_reached(3, "10.0.0.9:9092", "10.0.0.8:9092")
+    (found,) = named_and_reached(2, "10.0.0.9:9092", "10.0.0.8:9092")
+    assert "to connect to kafka-1:9092 and kafka-2:9092. app asked" in found.message
+    assert "perhaps these names cannot be looked up there" in found.message
+    assert (found.subject.client_id, found.subject.broker, found.count) == ("app", None, 10)
+
+
 def test_a_name_that_a_real_client_cannot_look_up_is_told() -> None:
     found, effect = found_in("advertised-name-unknown")
     assert (found.id, found.subject.client_id) == ("listener-unreachable", "jc")
@@ -184,6 +206,10 @@ FAILED |= {"failed_last_ns": 5 * SECOND, "connections": 5}
         ([endpoint("10.0.0.5:9092", **FAILED, told=1)], False),  # listener-unreachable
         ([endpoint("10.0.0.5:9092", **FAILED), endpoint("kafka-5:9092", told=1)], False),
         ([endpoint("10.0.0.5:8080", **FAILED)], False),  # perhaps no Kafka at all
+        ([endpoint("10.0.0.5:9090", **FAILED)], False),
+        ([endpoint("10.0.0.5:9093", **FAILED)], False),
+        ([endpoint("10.0.0.5:9092", **FAILED | {"connections": 25})], False),  # others were accepted
+        ([endpoint("10.0.0.5:9092", **FAILED), endpoint("10.0.0.6:31000", kafka=1)], False),
         ([endpoint("10.0.0.5:31000", **FAILED), endpoint("10.0.0.6:31000", kafka=1)], True),
     ],
 )

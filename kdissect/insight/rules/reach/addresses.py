@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.endpoints import Endpoints
@@ -61,15 +62,12 @@ def _is_name(host: str) -> bool:
 def listener_unreachable(facts: Facts) -> Iterator[Finding]:
     """Brokers tell clients addresses where these do not reach them."""
     rows = facts.rows(Endpoints)
-    in_vain = _in_vain(facts, rows)
     for told in rows:
         if not told["told"]:
             continue
         there = [each for each in rows if each is told or _may_be(told, each)]
         failed = sum(each["refused"] + each["silent"] for each in there)
         if any(each["answered"] for each in there):
-            if not told["answered"]:
-                yield from _unresolved(facts, rows, told, in_vain)
             continue
         clients = sorted({each.rpartition("@")[2] for each in told["told_to"]})
         tried = sorted({client for each in there for client in each["clients"]} & set(clients))
@@ -113,48 +111,63 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             connections=[number for each in failures for number in each["failed"]],
             filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
         )
+    yield from _unresolved(facts, rows)
 
 
-def _unresolved(
-    facts: Facts, rows: list[Row], told: Row, in_vain: Mapping[tuple[str | None, str], Row]
-) -> Iterator[Finding]:
-    """Clients that are told a name, and stay with the address that they began with. That has the same port,
-    so that it may be what the name stands for; for them it is not."""
-    stuck = [
-        key
-        for key in in_vain
-        if f"{key[0] or ''}@{key[1]}" in told["told_to"] and not _speaks_elsewhere(rows, told, [key[1]])
-    ]
-    if not stuck:
-        return
-    client_ids, clients = sorted({one or "" for one, _ in stuck} - {""}), sorted({host for _, host in stuck})
-    told_by = told["told_by"][:MOST_NAMED]
-    count = sum(in_vain[key]["count"] for key in stuck)
-    yield facts.finding(
-        FindingSubject(
-            broker=told["broker"],
-            client_id=client_ids[0] if len(client_ids) == 1 else None,
-            client=clients[0] if len(clients) == 1 else None,
-        ),
-        f"The broker at {', '.join(told_by)} tells clients to connect to {told['broker']}. "
-        f"{named(client_ids) or clients[0]} asked where to connect "
-        f"{plural(count, 'time')} and did nothing else: perhaps this name cannot be looked up there.",
-        confidence=LIKELY,
-        client_ids=client_ids,
-        count=count,
-        measure=count,
-        unit="requests",
-        threshold=MANY_TIMES,
-        first_ns=min(in_vain[key]["first_ns"] for key in stuck),
-        last_ns=max(in_vain[key]["last_ns"] for key in stuck),
-        exchanges=told["exchanges"],
-        filter=f"api in {{Metadata, FindCoordinator}} and broker in {{{', '.join(map(quoted, told_by))}}}",
-    )
+def _unresolved(facts: Facts, rows: list[Row]) -> Iterator[Finding]:
+    """Clients that are told names, and only ask at the addresses that they began with. These have the ports
+    of the names, so they may be the same brokers. That the clients cannot look up the names is a guess."""
+    stuck: dict[tuple[str, ...], list[tuple[str | None, str]]] = {}
+    in_vain = _in_vain(facts, rows)
+    for client_id, host in in_vain:
+        told = [row for row in rows if row["told"] and f"{client_id or ''}@{host}" in row["told_to"]]
+        if told and _are_all_seen(rows, told, host) and not _speaks_elsewhere(rows, told[0], [host]):
+            stuck.setdefault(tuple(row["broker"] for row in told), []).append((client_id, host))
+    for names, keys in stuck.items():
+        told = [row for row in rows if row["broker"] in names]
+        client_ids = sorted({client_id or "" for client_id, _ in keys} - {""})
+        clients = sorted({host for _, host in keys})
+        told_by = sorted({each for row in told for each in row["told_by"]})[:MOST_NAMED]
+        count = sum(in_vain[key]["count"] for key in keys)
+        which = "this name" if len(names) == 1 else "these names"
+        asked_at = ", ".join(map(quoted, told_by))
+        yield facts.finding(
+            FindingSubject(
+                broker=names[0] if len(names) == 1 else None,
+                client_id=client_ids[0] if len(client_ids) == 1 else None,
+                client=clients[0] if len(clients) == 1 else None,
+            ),
+            f"The broker at {', '.join(told_by)} tells clients to connect to {named(names)}. "
+            f"{named(client_ids) or clients[0]} asked where to connect "
+            f"{plural(count, 'time')} and did nothing else: perhaps {which} cannot be looked up there.",
+            severity=WARNING,
+            confidence=LIKELY,
+            client_ids=client_ids,
+            count=count,
+            measure=count,
+            unit="requests",
+            threshold=MANY_TIMES,
+            first_ns=min(in_vain[key]["first_ns"] for key in keys),
+            last_ns=max(in_vain[key]["last_ns"] for key in keys),
+            exchanges=[number for row in told for number in row["exchanges"]],
+            filter=f"api in {{Metadata, FindCoordinator}} and broker in {{{asked_at}}}",
+        )
+
+
+def _are_all_seen(rows: list[Row], told: list[Row], host: str) -> bool:
+    """Whether a client reached as many addresses as it was told names, with the same ports. Otherwise it may
+    speak with a broker that the capture does not show.
+
+    :param told: the addresses that it was told.
+    """
+    reached = Counter(_port(row) for row in rows if row["answered"] and host in row["clients"])
+    wanted = Counter(map(_port, told))
+    return all(_is_name(_host(row)) and not row["answered"] for row in told) and wanted <= reached
 
 
 def _in_vain(facts: Facts, rows: list[Row]) -> dict[tuple[str | None, str], Row]:
-    """Clients, by client id and host, that are told where brokers are, again and again, and never do there
-    what they want to do: how often they asked, and when.
+    """Clients, by client id and host, that ask again and again where brokers are, and do nothing else: how
+    often they asked, and when.
 
     A group's coordinator that is found again and again is one that nobody speaks to. Who only wants to
     produce asks for nothing but metadata. That counts only if nobody works with these brokers.
@@ -172,16 +185,19 @@ def _in_vain(facts: Facts, rows: list[Row]) -> dict[tuple[str | None, str], Row]
         elif row["api"] in ("FindCoordinator", "Metadata"):
             asked.setdefault(key, {}).setdefault(row["api"], []).append(row)
     told_to = {each for told in rows for each in told["told_to"]}
-    working = any(f"{one or ''}@{host}" in told_to and not apis[one, host] <= BEGINNING for one, host in apis)
+    working = any(
+        f"{client_id or ''}@{host}" in told_to and not apis[client_id, host] <= BEGINNING
+        for client_id, host in apis
+    )
     found = {}
     for key, by_api in asked.items():
-        one = by_api.get("FindCoordinator")
-        if one is None and "InitProducerId" in apis.get(key, ()) and not working:
-            one = by_api.get("Metadata")
-        if one is None or not apis.get(key, set()) <= BEGINNING:
+        repeated = by_api.get("FindCoordinator")
+        if repeated is None and "InitProducerId" in apis.get(key, ()) and not working:
+            repeated = by_api.get("Metadata")
+        if repeated is None or not apis.get(key, set()) <= BEGINNING:
             continue
-        count = sum(row["count"] for row in one)
-        first_ns, last_ns = min(row["first_ns"] for row in one), max(row["last_ns"] for row in one)
+        count = sum(row["count"] for row in repeated)
+        first_ns, last_ns = min(row["first_ns"] for row in repeated), max(row["last_ns"] for row in repeated)
         lasts = facts.limit("seconds") * SECOND <= last_ns - first_ns <= count * 2 * SECOND
         if count >= MANY_TIMES and lasts and errors.get(key, 0) * 5 <= count:
             found[key] = {"count": count, "first_ns": first_ns, "last_ns": last_ns}
@@ -220,19 +236,21 @@ def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
     )
 
 
-USUAL = range(9090, 9100)
-"""Ports that brokers usually have; 9092 in examples."""
+USUAL = "9092"
+"""The port of brokers in examples. Other services have its neighbours, such as 9090 and 9093."""
 
 
 @rule("nothing-listens", WARNING, LIKELY, needs=(Endpoints,), without_kafka=True, attempts=5, seconds=5)
 def nothing_listens(facts: Facts) -> Iterator[Finding]:
     """Clients try again and again to connect where nothing answers, and no broker told them to."""
     rows = facts.rows(Endpoints)
-    known = {_port(row) for row in rows if row["told"] or row["kafka"]} | {str(port) for port in USUAL}
+    known = {_port(row) for row in rows if row["told"] or row["kafka"]} or {USUAL}
     for row in rows:
         failed = row["refused"] + row["silent"]
         if row["told"] or row["answered"] or failed < facts.limit("attempts") or _port(row) not in known:
             continue
+        if row["connections"] != failed:
+            continue  # some were accepted, or it is not known what came of them
         if any(told["told"] and _may_be(told, row) for told in rows):
             continue  # of what brokers tell there are other findings
         first_ns, last_ns = row["failed_first_ns"], row["failed_last_ns"]
