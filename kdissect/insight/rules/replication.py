@@ -23,7 +23,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.nodes import NodeNames, nodes_by_address
+from kdissect.insight.nodes import NodeNames, are_several_clusters, nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -207,14 +207,20 @@ _COPIES: dict[str, Any] = {
 
 
 def _was_given_replicas(facts: Facts, row: Row) -> bool:
-    """Whether the follower got replicas that it did not have, before it had fetched all."""
+    """Whether the follower got replicas that it did not have, before it had fetched all. It is a node of the
+    cluster of the broker that it fetches from."""
     node = str(row["node_id"])
+    leader = nodes_by_address(facts.rows(ClusterBrokers)).get(row["broker"])
+    if leader is None and are_several_clusters(facts.rows(ClusterBrokers)):
+        return False
     return any(
         change["ns"] <= row["last_ns"]
         and node in str(change["after"] or "").split(",")
         and node not in str(change["before"] or "").split(",")
         for change in facts.rows(ClusterChanges)
-        if change["what"] == "replicas-changed" and change["before"]
+        if change["what"] == "replicas-changed"
+        and change["before"]
+        and (leader is None or leader.has_told(change))
     )
 
 

@@ -75,6 +75,23 @@ def test_a_follower_that_is_given_replicas_has_much_to_copy(
     assert ("reassignment" in found.cause) == (severity == NOTICE)
 
 
+@pytest.mark.parametrize(
+    ("moved_in", "leader", "severity"), [("k", "1", NOTICE), ("l", "1", WARNING), ("k", "3", WARNING)]
+)
+def test_replicas_that_a_node_of_another_cluster_is_given_do_not_count(
+    moved_in: str, leader: str, severity: str
+) -> None:
+    """If there are several clusters, the one of the leader must be known."""
+    moved = row(ClusterChanges, ns=5 * SECOND, what="replicas-changed", before="1", after="1,2")
+    nodes = [
+        (ClusterBrokers, node(1, host)[1] | {"cluster_id": id})
+        for id, host in (("k", "10.0.0.1"), ("l", "10.0.0.2"))
+    ]
+    late = follower(lag_max=10_000, broker=f"10.0.0.{leader}:9092")
+    (found,) = said("follower-lags", late, (ClusterChanges, moved | {"cluster_id": moved_in}), *nodes)
+    assert found.severity == severity
+
+
 def test_a_short_time_between_two_fetches_is_no_step_on_the_way() -> None:
     (found,) = said("follower-lags", follower(0.9, lag_max=10_000))
     assert not found.steps
