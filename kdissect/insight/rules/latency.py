@@ -28,7 +28,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import ClusterNode, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, are_several_clusters, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
@@ -160,10 +160,10 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Spikes, Stalls, Tcp), share=20, times=20)
+@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Spikes, Stalls, Tcp, ClusterBrokers), share=20, times=20)
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
-    stood, slow = stalls(facts), _slow_times(facts)
+    stood, slow, cluster = stalls(facts), _slow_times(facts), _Together(facts)
     rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
     for (broker, client_id), some in together(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
@@ -174,10 +174,16 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         if _was_a_moment(facts, some, waits, of_others):
             continue  # latency-spike tells of that
         because = None
-        # Writes that all replicas confirm wait for any broker that stands still.
-        for place in (broker, *(each for each in stood if each != broker)):
-            others = [each for each in waits if not _is_within(each[0], stood.get(place, ()))]
-            if because is None and len(others) < len(waits) and not _are_often(facts, others, whole):
+        # Writes that all replicas confirm wait for any broker of the cluster that stands still.
+        writes = [each for row in some if row["api"] == "Produce" for each in row["behind_seconds"]]
+        others = [each for row in some if row["api"] != "Produce" for each in row["behind_seconds"]]
+        for place in (
+            broker,
+            *(each for each in stood if each != broker and cluster.may_hold_up(each, broker)),
+        ):
+            held, free = (waits, []) if place == broker else (writes, others)
+            left = [*free, *(each for each in held if not _is_within(each[0], stood.get(place, ())))]
+            if because is None and len(left) < len(waits) and not _are_often(facts, left, whole):
                 because = key_of("broker-stalled", FindingSubject(broker=place))
         waited = [row for row in some if row["behind_count"]]
         behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
@@ -199,6 +205,21 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             if client_id
             else of_numbers(_worst(waited, "behind")),
         )
+
+
+class _Together:
+    """Which brokers may be of one cluster."""
+
+    def __init__(self, facts: Facts) -> None:
+        rows = facts.rows(ClusterBrokers)
+        self._nodes = nodes_by_address(rows)
+        self._is_one = not are_several_clusters(rows)
+
+    def may_hold_up(self, one: str, other: str) -> bool:
+        """Whether writes to the other may wait for this one. If there are several clusters, both must be
+        known."""
+        first, second = self._nodes.get(one), self._nodes.get(other)
+        return self._is_one or (first is not None and second is not None and first.may_meet(second))
 
 
 def _slow_times(facts: Facts) -> dict[str, list[Row]]:

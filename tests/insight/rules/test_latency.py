@@ -335,6 +335,31 @@ def test_what_waited_while_the_broker_stood_still_is_its_effect() -> None:
     assert found["head-of-line"][0].because is None
 
 
+@pytest.mark.parametrize(
+    ("api", "clusters", "is_cause"),
+    [
+        ("Produce", (), True),  # no cluster is told
+        ("Metadata", (), False),
+        ("Produce", ("k", "k"), True),
+        ("Produce", ("k", "l"), False),
+        ("Produce", ("k", "k", "l"), True),
+        ("Produce", ("k", None, "l"), False),
+    ],
+)
+def test_only_writes_wait_for_another_broker_of_the_cluster(
+    api: str, clusters: tuple[str | None, ...], is_cause: bool
+) -> None:
+    held = stall(broker="b:2", from_ns=T0 - S, to_ns=T0 + 9 * S, stalled_ns=10 * S)
+    nodes = [
+        (ClusterBrokers, told_at(at, at)[1] | {"cluster_id": cluster})
+        for at, cluster in enumerate(clusters, 1)
+        if cluster is not None
+    ]
+    both = ("head-of-line", "broker-stalled")
+    found = said_by(both, queue(waits(10, 3), 600 * MS, api=api), held, *nodes)
+    assert found["head-of-line"][0].because == (found["broker-stalled"][0].key if is_cause else None)
+
+
 def polled(api: str, count: int, of: int) -> Finding:
     late = pace(api=api, count=of, polled_count=count, polled_max_ns=400 * MS, polled_exchanges=[9])
     late[1].update(behind_first_ns=T0, behind_last_ns=T0)
