@@ -141,8 +141,8 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
-    """Commits of an offset before the one that was committed, with that one. What is lost is not gone back
-    from."""
+    """Commits of an offset before the one that was committed, with that one. After a loss, a smaller
+    offset is no step back."""
     former: tuple[int, CommittedOffset] | None = None
     for each in course.commits:
         if each.kind == TOLD and each.offset is None:

@@ -111,9 +111,8 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         row = members.get((group, worst["member_id"]))
         limit_ms = row["session_timeout_ms"] if row is not None else None
         allowed = ""
-        if (
-            limit_ms and worst["silent_ns"] >= limit_ms * MILLISECOND
-        ):  # the coordinator may count from earlier
+        # The coordinator may count from earlier, so that less was seen.
+        if limit_ms and worst["silent_ns"] >= limit_ms * MILLISECOND:
             allowed = f" (it may be silent for {seconds(limit_ms * MILLISECOND)})"
         why = (
             "Its connection had ended: the process died, or was stopped without closing its consumer."
