@@ -21,7 +21,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 MOST = 8
-"""So many topics and exchanges are kept of a client."""
+"""So many topics, exchanges and brokers are kept of a client."""
 
 
 @packed
@@ -35,6 +35,7 @@ class _OffsetAnswers:
     """Those of answers in which partitions had no offset."""
     exchanges: list[int] = field(default_factory=list)
     """The first of these answers."""
+    brokers: list[str] = field(default_factory=list)
 
     def merge(self, later: _OffsetAnswers) -> None:
         self.answers += later.answers
@@ -42,6 +43,7 @@ class _OffsetAnswers:
         self.last = max(self.last, later.last)
         self.topics = list(dict.fromkeys((*self.topics, *later.topics)))[:MOST]
         self.exchanges = sorted({*self.exchanges, *later.exchanges})[:MOST]
+        self.brokers = sorted({*self.brokers, *later.brokers})[:MOST]
 
 
 class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
@@ -61,6 +63,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
         time_column("last_ns", "time of the last answer"),
         column("topics", "texts", "topics of answers in which partitions have none"),
         column("exchanges", "int64s", "the first answers in which partitions have none", unit=EXCHANGE),
+        column("brokers", "texts", "brokers that answered"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -93,6 +96,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
                 last,
                 list(topics_of(exchange))[:MOST] if without else [],
                 [exchange.number] if without else [],
+                [exchange.broker],
             )
         )
 
@@ -109,6 +113,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
                 "last_ns": row.last[0],
                 "topics": row.topics,
                 "exchanges": row.exchanges,
+                "brokers": row.brokers,
             }
             for (client, client_id, group), row in sorted(self._rows.rows.items())
         ]

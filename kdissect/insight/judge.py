@@ -16,6 +16,7 @@ from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
@@ -140,7 +141,13 @@ def judge(
     twins: frozenset[str] = frozenset()
     if ClusterBrokers in rows and Positions in rows and are_several_clusters(rows[ClusterBrokers]):
         nodes = nodes_by_address(rows[ClusterBrokers])
-        twins = names_of_several(rows[Positions], "group", nodes)
+        # Who copies the offsets of a group to another cluster asks both for them, and reads nothing.
+        asked = [
+            {"group": row["group"], "broker": broker}
+            for row in rows.get(OffsetsAsked, ())
+            for broker in row["brokers"]
+        ]
+        twins = names_of_several([*rows[Positions], *asked], "group", nodes)
     said: dict[str, tuple[list[Finding], str | None]] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})

@@ -120,6 +120,7 @@ def test_who_asks_where_to_go_on_is_kept_with_the_last_answer() -> None:
     assert (row["group"], row["answers"], row["without"]) == ("readers", 3, 2)
     assert (row["last_partitions"], row["last_without"], row["last_ns"]) == (2, 2, 6 * MILLISECOND)
     assert (row["topics"], row["exchanges"]) == ([TOPIC], [3 * MILLISECOND, 5 * MILLISECOND])
+    assert row["brokers"] == [events[0].broker]
 
 
 def test_growing_lag_has_a_trend_and_its_largest_is_between_commits() -> None:

@@ -12,6 +12,7 @@ from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Stays
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
@@ -210,6 +211,13 @@ def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
     assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, JudgingContext()).findings
     rows[Positions].pop()
     assert judge(by, rows, JudgingContext()).findings
+    # Who copies offsets asks both clusters for them, and nobody reads in the second one.
+    reads, asked = rows[Positions][:1], row(OffsetsAsked, group="g", brokers=["10.9.0.1:9092"])
+    assert judge(by, {**rows, Positions: reads}, JudgingContext()).findings
+    assert (
+        bool(judge(by, {**rows, Positions: reads, OffsetsAsked: [asked]}, JudgingContext()).findings)
+        == is_told
+    )
 
 
 def test_an_effect_stands_below_its_cause() -> None:
