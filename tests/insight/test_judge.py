@@ -214,10 +214,8 @@ def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
     # Who copies offsets asks both clusters for them, and nobody reads in the second one.
     reads, asked = rows[Positions][:1], row(OffsetsAsked, group="g", brokers=["10.9.0.1:9092"])
     assert judge(by, {**rows, Positions: reads}, JudgingContext()).findings
-    assert (
-        bool(judge(by, {**rows, Positions: reads, OffsetsAsked: [asked]}, JudgingContext()).findings)
-        == is_told
-    )
+    told = judge(by, {**rows, Positions: reads, OffsetsAsked: [asked]}, JudgingContext())
+    assert bool(told.findings) == is_told
 
 
 def test_an_effect_stands_below_its_cause() -> None:

@@ -163,7 +163,7 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
 @rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Spikes, Stalls, Tcp, ClusterBrokers), share=20, times=20)
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
-    stood, slow, cluster = stalls(facts), _slow_times(facts), _Together(facts)
+    stood, slow, cluster = stalls(facts), _slow_times(facts), _OneCluster(facts)
     rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
     for (broker, client_id), some in together(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
@@ -207,7 +207,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         )
 
 
-class _Together:
+class _OneCluster:
     """Which brokers may be of one cluster."""
 
     def __init__(self, facts: Facts) -> None:
