@@ -275,6 +275,9 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
             until_ns = max(asked_ns, *(each["last_ns"] for each in links))
         elif until_ns - asked_ns < facts.limit("wait_s") * SECOND:
             continue
+        if facts.context.not_selected:
+            facts.cannot_judge("a filter or span of time leaves exchanges out")
+            continue
         if not _leaders_are_seen(facts, row["topics"]):
             facts.cannot_judge("the brokers that lead the partitions were not captured")
             continue

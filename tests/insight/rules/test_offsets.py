@@ -535,6 +535,16 @@ def test_who_may_read_from_a_broker_that_was_not_captured_is_not_judged(captured
     assert bool(without_offset((ClusterBrokers, other), (Connections, link))) == is_told
 
 
+def test_a_member_whose_fetches_a_filter_may_leave_out_is_not_judged() -> None:
+    rows: dict[Any, list[Row]] = {each: [] for each in RULES["no-offset"].needs}
+    rows |= LED | {OffsetsAsked: [asked()], Members: [JOINED]}
+    context = JudgingContext(first_ns=0, last_ns=100 * SECOND)
+    assert judge({"no-offset": RULES["no-offset"]}, rows, context).findings
+    judged = judge({"no-offset": RULES["no-offset"]}, rows, context._replace(not_selected=1))
+    assert not judged.findings
+    assert [each.why for each in judged.not_judged] == ["a filter or span of time leaves exchanges out"]
+
+
 @pytest.mark.parametrize("change", [{ClusterBrokers: []}, {ClusterPartitions: []}, {}])
 def test_who_leads_must_be_told(change: dict[Any, list[Row]]) -> None:
     """A capture at the coordinator that begins late may show no broker, or only the coordinator."""
