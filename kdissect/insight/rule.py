@@ -12,6 +12,8 @@ do, configurations and sources come from the rule's page, unless the rule says t
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -92,6 +94,14 @@ class Facts:
     def written(self) -> RulePage:
         """The rule's page."""
         return self._rule.page
+
+    def fix(self, named: Mapping[str, object]) -> str:
+        """What the rule's page says to do, with names of the capture in its commands: ``{"GROUP": "orders"}``
+        puts ``orders`` where the page has GROUP. What is None, or cannot be typed, stays as it is there."""
+        told = {name: str(value) for name, value in named.items() if value is not None}
+        known = {name: shlex.quote(value) for name, value in told.items() if value.isprintable()}
+        names = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in known) or "(?!)")
+        return names.sub(lambda found: known[found[0]], self._rule.page.do)
 
     def limit(self, name: str) -> float:
         """A threshold."""

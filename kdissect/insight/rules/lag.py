@@ -239,7 +239,14 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
             last_ns=last_ns,
             connections=[row["connection"] for row in rows],
             filter=fetches_of(topic, rows),
+            fix=facts.fix(_names(group, topic, partition, offset)),
         )
+
+
+def _names(group: str | None, topic: str, partition: int, offset: int) -> dict[str, object]:
+    """What stands in the commands that show a record, and commit the offset after it."""
+    place = f"topic == {quoted(topic)} and partition == {partition} and record.offset == {offset}"
+    return {"FILTER": place, "GROUP": group, "TOPIC:PARTITION": f"{topic}:{partition}", "NEXT": offset + 1}
 
 
 def _stall(row: Row, committed: int | None, again: float) -> Stall | None:

@@ -217,6 +217,19 @@ def test_a_member_that_comes_back_for_ever_is_stuck_though_nothing_was_committed
     assert bool(said("stuck-offset", {Positions: rows, Lag: [lag()]})) == fires
 
 
+def test_the_commands_against_an_offset_that_is_stuck_have_its_names() -> None:
+    def fix(group: str | None) -> str:
+        rows = [position(**STUCK, group=group)]
+        (found,) = said("stuck-offset", {Positions: rows, Lag: [lag(group=group, committed=7)]})
+        return found.fix
+
+    told = fix("my group")
+    assert "-Y 'topic == \"t\" and partition == 0 and record.offset == 7'" in told
+    assert "--group 'my group' --topic t:0 --reset-offsets --to-offset 8 --execute" in told
+    for group in (None, "a\nb", "\x1b[2J"):
+        assert "--group GROUP --topic t:0" in fix(group)
+
+
 def test_an_offset_that_is_stuck_on_several_connections_is_one_finding() -> None:
     rows = [position(**STUCK | {"stalled": 5}, connection=number) for number in (3, 4)]
     (found,) = said("stuck-offset", {Positions: rows, Lag: []})

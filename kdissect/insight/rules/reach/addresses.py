@@ -110,6 +110,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             exchanges=told["exchanges"],
             connections=[number for each in failures for number in each["failed"]],
             filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
+            fix=facts.fix({"HOST:PORT": told["broker"]}),
         )
     yield from _unresolved(facts, rows)
 
@@ -151,6 +152,7 @@ def _unresolved(facts: Facts, rows: list[Row]) -> Iterator[Finding]:
             last_ns=max(in_vain[key]["last_ns"] for key in keys),
             exchanges=[number for row in told for number in row["exchanges"]],
             filter=f"api in {{Metadata, FindCoordinator}} and broker in {{{asked_at}}}",
+            fix=facts.fix({"HOST:PORT": names[0] if len(names) == 1 else None}),
         )
 
 
