@@ -86,6 +86,7 @@ REFUSED |= {"failed_last_ns": 2}
 def test_an_address_that_is_told_and_cannot_be_reached(rows: list[Row], confidence: str | None) -> None:
     found = said("listener-unreachable", {Endpoints: rows})
     assert [each.confidence for each in found] == ([confidence] if confidence else [])
+    assert all(f"kdissect client metadata {each.subject.broker}" in each.fix for each in found)
 
 
 def test_a_broker_that_went_before_the_capture_began_is_told_until_its_session_is_over() -> None:
@@ -240,6 +241,18 @@ def test_tls_meets_a_port_without_it_or_the_other_way(values: dict[str, int], co
     rows = {Endpoints: [endpoint("10.0.0.9:9093", **values, answered=values.get("kafka", 0))]}
     found = said("tls-on-plaintext-port", rows)
     assert [each.confidence for each in found] == ([confidence] if confidence else [])
+
+
+def test_the_fix_says_which_side_speaks_tls() -> None:
+    def fix(**values: int) -> str:
+        rows = {Endpoints: [endpoint("10.0.0.9:9093", **values)]}
+        (found,) = said("tls-on-plaintext-port", rows)
+        return found.fix
+
+    assert fix(kafka_alerted=1).startswith("The listener at this port speaks TLS: set security.protocol of")
+    assert fix(kafka_closed=3, tls=1) == fix(kafka_alerted=1)
+    assert fix(tls_closed=1, kafka=1).startswith("The listener at this port does not speak TLS")
+    assert fix(tls_closed=3) == RULES["tls-on-plaintext-port"].page.do, "nobody knows what the port speaks"
 
 
 def test_http_is_told_where_the_port_is_a_brokers() -> None:

@@ -17,6 +17,16 @@ from kdissect.insight.words import quoted
 from kdissect.wording import plural
 
 MOST_NAMED = 3
+_USE_TLS = (
+    "The listener at this port speaks TLS: set security.protocol of the client to SSL, or to SASL_SSL if "
+    "clients log in there. If the client is meant to work without TLS, give it the port of a listener that "
+    "has PLAINTEXT or SASL_PLAINTEXT."
+)
+_USE_NO_TLS = (
+    "The listener at this port does not speak TLS: give the client the port of a listener that has SSL or "
+    "SASL_SSL. If there is none and the network may see the traffic, set security.protocol of the client to "
+    "PLAINTEXT, or to SASL_PLAINTEXT if clients log in there."
+)
 
 
 @rule(
@@ -31,22 +41,25 @@ MOST_NAMED = 3
 def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
     """A client speaks TLS to a port without it, or plain Kafka to one with it."""
     for row in facts.rows(Endpoints):
-        confidence = CERTAIN
+        confidence, fix = CERTAIN, _USE_TLS
         if row["kafka_alerted"] >= facts.limit("connections") and not row["kafka"]:
             count = row["kafka_alerted"]
-            what = "sent requests without TLS, and the broker answered with a TLS alert and closed"
+            what = (
+                "sent requests without TLS to a port with TLS, and the broker answered with a TLS alert and "
+                "closed"
+            )
         elif row["kafka_closed"] >= facts.limit("likely") and row["tls"] and not row["kafka"]:
             count = row["kafka_closed"]
             what = "sent requests without TLS to a port where others speak TLS, and the broker closed"
         elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
-            count = row["tls_closed"]
+            count, fix = row["tls_closed"], _USE_NO_TLS
             what = "sent a TLS ClientHello to a port where others speak without TLS, and the broker closed"
         elif (
             row["tls_closed"] >= facts.limit("likely")
             and not row["answered"]
             and facts.may_be_kafka(row["broker"])
         ):
-            count, confidence = row["tls_closed"], LIKELY
+            count, confidence, fix = row["tls_closed"], LIKELY, facts.fix({})
             what = (
                 "sent a TLS ClientHello, and the broker closed each time without an answer: it may not "
                 "speak TLS there"
@@ -68,6 +81,7 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
             last_ns=row["failed_last_ns"],
             connections=row["failed"],
             filter=f"broker == {quoted(row['broker'])}",
+            fix=fix,
         )
 
 
