@@ -128,6 +128,11 @@ def test_messages_say_who_and_how_long() -> None:
         "mailer-1 left the group 2 times because it did not ask for records within 4.00 s"
     )
     assert "for 6.01 s (it may be silent for 6.00 s)" in one("member-killed", "session-timeout").message
+    steps = one("member-killed", "session-timeout").steps
+    assert [each.text for each in steps] == ["fraud-2 was heard of for the last time", "fraud-2 was removed"]
+    assert round((steps[1].ns - steps[0].ns) / SECOND, 2) == 6.01
+    fenced = one("kip848-member-silent", "member-epoch-fenced").message
+    assert fenced.startswith("feeder-c-2 was told that it is no longer a member")
     assert "Its connection had ended" in one("member-killed", "session-timeout").message
     assert "stayed open" in one("kip848-member-silent", "session-timeout").message
     assert "waited 7.87 s" in one("streams-thread-replaced", "rebalance-long").message
@@ -315,6 +320,22 @@ def test_the_edge_of_a_storm(times: int, count: int) -> None:
     assert len(told("rebalance-storm", rebalances=rows)) == count
 
 
+def test_findings_name_the_generations_that_they_are_about() -> None:
+    rows = [rebalance(20 + each, trigger="session-timeout", generation=3 + each) for each in range(3)]
+    (found,) = told("rebalance-storm", rebalances=rows)
+    assert "3 times in 2.00 s (generations 3 to 5): each time because a member sent nothing" in found.message
+    rows = [
+        rebalance(20 + each, generation=each, members=3, protocol="range", stopped_ns=SECOND)
+        for each in (1, 2, 5, 7, 8, 9)
+    ]
+    (found,) = told("eager-stop-the-world", rebalances=rows)
+    assert found.message.startswith("In 6 rebalances (generations 1, 2, 5 and 1 more) all members")
+    (found,) = told(
+        "eager-stop-the-world", rebalances=[*rows[:3], *rows[3:] * 2, rows[0] | {"generation": None}]
+    )
+    assert found.message.startswith("In 10 rebalances all members"), "of one the number is not known"
+
+
 def test_rebalances_far_apart_are_no_storm() -> None:
     rows = [rebalance(101 * each, trigger="session-timeout") for each in range(1, 5)]
     assert not told("rebalance-storm", rebalances=rows)
@@ -476,6 +497,24 @@ def test_a_coordinator_that_moved() -> None:
     assert not told("coordinator-moved", errors=[loading])
     (slow,) = told("coordinator-moved", errors=[loading | {"last_ns": 6 * SECOND}])
     assert slow.message.startswith("No broker was ready")
+
+
+def test_a_commit_is_refused_once_for_all_its_partitions() -> None:
+    def said(*rows: Row) -> str:
+        (found,) = told("coordinator-moved", errors=list(rows), members=[member("c", first_s=-9)])
+        return found.message.removeprefix("The coordinator of the group changed. ")
+
+    commit = [error("NOT_COORDINATOR", "OffsetCommit", topic="t", partition=each) for each in range(3)]
+    heartbeat = error("NOT_COORDINATOR", "Heartbeat")
+    assert said(*commit) == "1 commit of 3 partitions was refused by 10.0.0.2:9092."
+    assert said(heartbeat | {"count": 2}) == "Members were refused 2 times by 10.0.0.2:9092."
+    assert said(heartbeat, *commit) == (
+        "Members were refused 1 time and 1 commit of 3 partitions was refused by 10.0.0.2:9092."
+    )
+    again = [row | {"count": 2, "last_exchange": 2} for row in commit]
+    assert said(*again) == "2 commits of 3 partitions were refused by 10.0.0.2:9092."
+    later = [row | {"first_exchange": each} for each, row in enumerate(commit)]
+    assert said(*later) == "Commits of 3 partitions were refused by 10.0.0.2:9092."
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from kdissect.insight.rules.groups.words import (
     by_group,
     disjoint,
     evidence,
+    generations_of,
     group_filter,
     name_of,
     names_of,
@@ -89,11 +90,13 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
             continue
         words = Counter(_why(row) for row in found)
         told = ", ".join(f"{plural(count, 'time')} because {word}" for word, count in words.most_common(3))
+        if len(words) == 1:
+            told = f"each time because {next(iter(words))}"
         span_ns = when(found[-1]) - when(found[0])
         stopped = sum(row["stopped_ns"] or 0 for row in found)
         yield facts.finding(
             FindingSubject(group=group),
-            f"The group rebalanced {len(found)} times in {seconds(span_ns)}: {told}.",
+            f"The group rebalanced {len(found)} times in {seconds(span_ns)}{_which(found)}: {told}.",
             count=len(found),
             measure=float(len(found)),
             unit="rebalances",
@@ -105,6 +108,12 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
             steps=tuple(step_of(row) for row in found),
             filter=group_filter(group),
         )
+
+
+def _which(rows: list[Row]) -> str:
+    """Their generations, in brackets: other findings on the group may be about other rebalances."""
+    generations = generations_of(rows)
+    return f" ({generations})" if generations else ""
 
 
 def _why(row: Row) -> str:
@@ -413,9 +422,9 @@ def eager_stop_the_world(facts: Facts) -> Iterator[Finding]:
         most = max(row["members"] for row in found)
         yield facts.finding(
             FindingSubject(group=group),
-            f"In {len(found)} rebalances all members, up to {most}, gave up all their partitions and "
-            f"waited for each other, {seconds(stopped)} in all. The assignor {found[-1]['protocol']} works "
-            "like that.",
+            f"In {len(found)} rebalances{_which(found)} all members, up to {most}, gave up all their "
+            f"partitions and waited for each other, {seconds(stopped)} in all. The assignor "
+            f"{found[-1]['protocol']} works like that.",
             count=len(found),
             measure=stopped / SECOND,
             unit="s",

@@ -255,7 +255,6 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         if not moved:  # several clients may have been refused at several times
             lasted_ns = max(row["last_ns"] - row["first_ns"] for row in rows)
         brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
-        count = sum(row["count"] for row in rows)
         whose = "the group" if group is not None else f"the transactional id {id}"
         is_never = (
             all((row["api"], row["error"]) == ("FindCoordinator", NOT_READY[0]) for row in rows)
@@ -266,11 +265,11 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group, transactional_id=id),
             (
-                "The coordinator of the group changed. Members were refused "
+                f"The coordinator of the group changed. {_refused(rows, 'Members')}"
                 if moved
-                else f"No broker was ready to be the coordinator of {whose}. Clients were refused "
+                else f"No broker was ready to be the coordinator of {whose}. {_refused(rows, 'Clients')}"
             )
-            + f"{plural(count, 'time')} by {brokers}"
+            + f" by {brokers}"
             + (f", for {seconds(lasted_ns)}." if lasted_ns else ".")
             + (f" The cluster cannot make {unmade['topic']} ({unmade['error']})." if unmade else ""),
             severity=WARNING if is_lost else NOTICE,
@@ -291,9 +290,38 @@ def _whole(errors: list[Row]) -> Iterator[Row]:
     for rows in together(errors, *names).values():
         yield rows[0] | {
             "count": sum(row["count"] for row in rows),
+            "places": {(row["topic"], row["partition"]) for row in rows},
+            "answers": _answers(rows),
             **{name: min(row[name] for row in rows) for name in ("first_exchange", "first_ns")},
             **{name: max(row[name] for row in rows) for name in ("last_exchange", "last_ns")},
         }
+
+
+def _answers(rows: list[Row]) -> int | None:
+    """How many answers had this error: each has it once for each of its partitions. None where the rows do
+    not tell, since not all partitions had it in the same answers."""
+    count = 0
+    for alike in together(rows, "error_class").values():
+        seen = {(row["count"], row["first_exchange"], row["last_exchange"]) for row in alike}
+        if len(seen) > 1:
+            return None
+        count += alike[0]["count"]
+    return count
+
+
+def _refused(rows: list[Row], who: str) -> str:
+    """How often they were refused. A commit is refused once, and its answer says so for each partition."""
+    commits = [row for row in rows if row["api"] in COMMITS]
+    others = sum(row["count"] for row in rows if row["api"] not in COMMITS)
+    told = [f"{who} were refused {plural(others, 'time')}"] if others else []
+    if commits:
+        places = {place for row in commits for place in row["places"]}
+        answers = [row["answers"] for row in commits]
+        number = None if None in answers else sum(answers)
+        what = "Commits" if number is None else plural(number, "commit")
+        of = f"{what} of {plural(len(places), 'partition')}"
+        told.append(f"{of if not told else of.lower()} {'was' if number == 1 else 'were'} refused")
+    return " and ".join(told)
 
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -343,10 +371,11 @@ def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
         if (group, client_id) not in known:
             continue
         count = sum(row["count"] for row in rows)
+        times = f"{count:,} times " if count > 1 else ""
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
-            f"{client_id} was told {plural(count, 'time')} that it is no longer a member, gave up all its "
-            "partitions and had to join again.",
+            f"{client_id} was told {times}that it is no longer a member, gave up all its partitions and had "
+            "to join again.",
             measure=float(count),
             unit="times",
             filter=group_filter(group),

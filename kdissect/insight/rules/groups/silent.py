@@ -134,12 +134,17 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
             first_ns=steps[0]["ns"],
             last_ns=steps[-1]["ns"],
             exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
-            steps=tuple(
-                EvidenceStep(step["ns"], f"{who} silent for {seconds(step['silent_ns'])}", step["exchange"])
-                for step in steps
-            ),
+            steps=tuple(each for step in steps for each in _ending(step, who)),
             filter=group_filter(group),
         )
+
+
+def _ending(step: Row, who: str) -> tuple[EvidenceStep, EvidenceStep]:
+    """When a member that was removed was heard of last, and when it was removed."""
+    return (
+        EvidenceStep(step["ns"] - step["silent_ns"], f"{who} was heard of for the last time"),
+        EvidenceStep(step["ns"], f"{who} was removed", step["exchange"]),
+    )
 
 
 @rule("heartbeat-gap", NOTICE, CERTAIN, needs=(Stays, Members), share=0.5, times=3, epoch_session_s=45)

@@ -108,6 +108,21 @@ TRIGGERS = {
 """What began a rebalance, in words."""
 
 
+def generations_of(rows: Iterable[Row]) -> str:
+    """``generations 3 to 5 and 8`` of these rebalances; nothing where one of them has no number."""
+    numbers = [row["generation"] for row in rows]
+    if not numbers or None in numbers:
+        return ""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    told = [each for run in runs for each in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    return f"generation{'' if len(set(numbers)) == 1 else 's'} {some(told)}"
+
+
 def step_of(row: Row) -> EvidenceStep:
     """How a rebalance began, as a line."""
     word = TRIGGERS.get(row["trigger"] or "", "the capture does not show who asked for it")
