@@ -71,13 +71,15 @@ def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     what = " and ".join(_BYTES[api] for api in sorted(apis & _BYTES.keys(), reverse=True))
     if apis & _MUTATIONS:
         what += f" and for {mutations}"
-    if longest_ns < MOST_OF_TIME_NS:
+    is_of_bytes = longest_ns >= MOST_OF_TIME_NS
+    if not is_of_bytes:
         what += ", or for the brokers' time (request_percentage)"
     if rate is None:
         return f" for {what}"
     if quota is None:
         return f" for {what}; it moves {rate:,.0f} bytes/s"
-    return f" for {what}; it moves {rate:,.0f} bytes/s, and a quota of bytes may be about {quota:,.0f}"
+    told = "its quota is probably about" if is_of_bytes else "a quota of bytes would be about"
+    return f" for {what}; it moves {rate:,.0f} bytes/s, and {told} {quota:,.0f} bytes/s"
 
 
 def _filter(client_id: str | None, api: str) -> str:

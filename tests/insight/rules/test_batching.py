@@ -114,6 +114,9 @@ def test_a_partition_is_hot_at_three_times_its_part_and_30_percent() -> None:
     rows = spread(750, 100, 75, 75)
     (found,) = said("hot-partition", {Topics: rows})
     assert (found.subject.topic, found.subject.partition, found.measure) == ("sales", 0, 75)
+    assert found.message == (
+        "sales-0 gets 75 % of the records of sales. An even share of its 4 partitions would be 25 %."
+    )
     assert not said("hot-partition", {Topics: spread(749, 101, 75, 75)})
     assert not said("hot-partition", {Topics: spread(749, 100, 75, 75)})  # not 1,000 records
     assert not said("hot-partition", {Topics: spread(900, 50, 50)})  # not 4 partitions

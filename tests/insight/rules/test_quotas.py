@@ -66,7 +66,7 @@ def test_a_quota_that_does_not_show_is_not_told() -> None:
         ((found,),) = said_by(IDS, row).values()
         return found.message
 
-    assert message(20_000.0).endswith("it moves 8 bytes/s, and a quota of bytes may be about 20,000.")
+    assert message(20_000.0).endswith("it moves 8 bytes/s, and its quota is probably about 20,000 bytes/s.")
     assert message(None).endswith("(consumer_byte_rate); it moves 8 bytes/s.")
 
 

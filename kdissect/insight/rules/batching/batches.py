@@ -198,12 +198,13 @@ def hot_partition(facts: Facts) -> Iterator[Finding]:
                 if (each["topic"], each["partition"]) == (topic, row["partition"])
             ]
             writers.sort(key=lambda each: -each["records"])
-            mostly = f", mostly from {writers[0]['client_id']}" if writers and writers[0]["client_id"] else ""
+            who = writers[0]["client_id"] if writers else None
+            mostly = f", mostly from {who}" if who else ""
             yield facts.finding(
                 FindingSubject(topic=topic, partition=row["partition"]),
-                f"{topic}-{row['partition']} gets {share(row[name], whole)} of the {name} of {topic}, "
-                "which has "
-                f"{plural(number, 'partition')}: evenly spread it would be {share(1, number)}{mostly}.",
+                f"{topic}-{row['partition']} gets {share(row[name], whole)} of the {name} of "
+                f"{topic}{mostly}. An even share of its {plural(number, 'partition')} would be "
+                f"{share(1, number)}.",
                 count=row["records"],
                 measure=100 * row[name] / whole,
                 unit="%",
