@@ -130,12 +130,15 @@ def _steps(steps: Sequence[EvidenceStep], indent: str, first_ns: int | None) -> 
 # -- the last lines ---------------------------------------------------------------------------------
 
 
-def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
-    """What was captured, and what was judged.
+def closing_lines(judged: Judged, shown: Sequence[Finding], left_out: int) -> Iterator[str]:
+    """How to see the rest, what was captured, and what was judged.
 
-    :param shown: how many findings stand above.
+    :param shown: the findings that stand above.
     :param left_out: how many more there are.
     """
+    keys = {each.key for each in shown}
+    if any(each.because in keys for each in shown):
+        yield "an indented finding follows from the one above it: --id ID prints it in full"
     if left_out:
         yield f"{plural(left_out, 'more finding')}: --all shows {'it' if left_out == 1 else 'them'}"
     if judged.context.is_unread and not shown:

@@ -107,14 +107,23 @@ def test_the_last_lines_say_what_was_judged() -> None:
     context = JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15, gap_bytes=3050, one_sided=1)
     silent = [*(NotJudged(f"r{at}", "needs 60 s") for at in range(4)), NotJudged("far", "one side only")]
     judged = Judged([], silent, 118, context)
-    assert list(closing_lines(judged, 3, 2)) == [
+    assert list(closing_lines(judged, [finding("a")], 2)) == [
         "2 more findings: --all shows them",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka, 3.0 KiB missing, 1 exchange without one "
         "side",
         "judged 118 rules; 5 not: 4 rules (needs 60 s), far (one side only)",
     ]
-    assert next(iter(closing_lines(judged, 0, 0))).startswith("nothing found: 118 rules looked at 3.37 s")
+    assert next(iter(closing_lines(judged, [], 0))).startswith("nothing found: 118 rules looked at 3.37 s")
     assert judged_text(Judged([], [], 1, context)) == "judged 1 rule"
+
+
+def test_a_finding_that_is_short_says_how_to_see_it_whole() -> None:
+    judged = Judged([], [], 118, JudgingContext(0, 3_370_000_000, exchanges=71))
+    cause, effect = finding("a"), finding("b")
+    effect = effect.changed(because=cause.key)
+    hint = "an indented finding follows from the one above it: --id ID prints it in full"
+    assert next(iter(closing_lines(judged, [cause, effect], 0))) == hint
+    assert hint not in closing_lines(judged, [effect], 0)
 
 
 def test_pauses_were_not_captured() -> None:
@@ -131,7 +140,7 @@ def test_what_is_not_asked_for_was_found_all_the_same() -> None:
     judged = Judged(
         [finding("a"), finding("b")], [], 118, JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
     )
-    assert list(closing_lines(judged, 0, 0))[:2] == [
+    assert list(closing_lines(judged, [], 0))[:2] == [
         "none of the 2 findings matches what you asked for",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka",
     ]
@@ -139,8 +148,8 @@ def test_what_is_not_asked_for_was_found_all_the_same() -> None:
 
 def test_a_filter_that_selects_nothing_is_no_healthy_capture() -> None:
     context = JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
-    (line,) = closing_lines(Judged([], [], 118, context._replace(not_selected=71)), 0, 0)
+    (line,) = closing_lines(Judged([], [], 118, context._replace(not_selected=71)), [], 0)
     assert line == "nothing was judged: none of 71 exchanges is selected"
     some = Judged([], [], 118, context._replace(not_selected=70))
-    assert "looked at 3.37 s, 1 of 71 exchanges, 15 connections" in next(iter(closing_lines(some, 0, 0)))
+    assert "looked at 3.37 s, 1 of 71 exchanges, 15 connections" in next(iter(closing_lines(some, [], 0)))
     assert judged_text(some) == "judged 118 rules for 1 of 71 exchanges"

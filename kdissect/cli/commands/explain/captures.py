@@ -123,7 +123,7 @@ class Explanation:
             if not self._given["quiet"]:
                 if shown:
                     output.line("")
-                output.lines(closing_lines(judged, len(shown), len(wanted) - len(shown)))
+                output.lines(closing_lines(judged, shown, len(wanted) - len(shown)))
             return
         self._write(file, FINDINGS, shown)
         self._tell_judged(judged)
