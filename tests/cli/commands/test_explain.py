@@ -597,6 +597,22 @@ def test_a_time_at_which_the_capture_has_nothing_is_refused(
 def test_a_folder_without_a_log_is_one_line(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
+    (tmp_path / "notes.txt").write_text("no capture")
     ran = run(capsysbinary, "explain", tmp_path)
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
-    assert "this folder contains no file of a log directory" in ran.err
+    assert "this folder contains no file of a log directory, and no capture\n" in ran.err
+
+
+@pytest.mark.parametrize("files", [(), ("notes.txt",)])
+def test_captures_in_folders_of_a_folder_are_not_looked_for(
+    files: tuple[str, ...], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "loss.pcapng").write_bytes((CAPTURES / "loss.pcapng").read_bytes())
+    for name in files:
+        (tmp_path / name).write_text("no capture")
+    ran = run(capsysbinary, "explain", tmp_path)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
+    assert "folders" in ran.err
+    assert ran.err.endswith(f"give {tmp_path}/*/\n")

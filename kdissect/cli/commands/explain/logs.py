@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from kdissect.capture.files import counts, each_folder_in, in_folders
 from kdissect.cli.commands.explain.wanted import WantedFindings
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
@@ -33,6 +35,18 @@ _FLAGS_OF_CAPTURES = {
 """Flags and lists that are for captures only."""
 
 
+def _no_captures(folder: str) -> str:
+    """Why a folder without logs and captures is refused."""
+    try:
+        in_folders((folder,))
+    except CaptureError as error:
+        return str(error)  # it has no files, and other commands say the same
+    with os.scandir(folder) as entries:
+        has_folders = any(entry.is_dir() for entry in entries if counts(entry.name))
+    instead = f"; the folders in it are searched for logs only; give {each_folder_in(folder)}"
+    return f"{folder}: {NO_LOGS}, and no capture{instead if has_folders else ''}"
+
+
 def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     """Print what is found in log directories.
 
@@ -60,7 +74,7 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         if not logs.files:
             words = str(error)
             if len(paths) == 1 and words == f"{paths[0]}: {NO_LOGS}":
-                words += ", and no capture"
+                words = _no_captures(paths[0])
             raise Unreadable(words) from None
         is_damaged = True
         complain(str(error))
