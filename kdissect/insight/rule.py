@@ -97,7 +97,8 @@ class Facts:
 
     def fix(self, named: Mapping[str, object]) -> str:
         """What the rule's page says to do, with names of the capture in its commands: ``{"GROUP": "orders"}``
-        puts ``orders`` where the page has GROUP. What is None, or cannot be typed, stays as it is there."""
+        puts ``orders`` where the page has GROUP. The word stays if its name is unknown (None) or cannot be
+        typed."""
         told = {name: str(value) for name, value in named.items() if value is not None}
         known = {name: shlex.quote(value) for name, value in told.items() if value.isprintable()}
         names = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in known) or "(?!)")
