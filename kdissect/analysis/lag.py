@@ -50,7 +50,7 @@ class Lag(Statistic):
     """The statistic ``lag``."""
 
     name = "lag"
-    about = "per group and partition: committed offset, end of the log, lag; at the end, or over time"
+    about = "how far groups are behind: committed offset, end of the log, lag; at the end, or over time"
     columns = (
         GROUP_COLUMN,
         TOPIC_COLUMN,

@@ -73,7 +73,7 @@ class Positions(Statistic):
 
     apis = frozenset(("Fetch", *OF_MEMBERS))
     name = "positions"
-    about = "per fetcher and partition: offset, high watermark, lag and its trend, stalls, rewinds"
+    about = "what each fetcher fetched last: offset, high watermark, lag at that time and its trend, rewinds"
     columns = (
         column("connection", "int64", "number of the connection"),
         CLIENT_COLUMN,

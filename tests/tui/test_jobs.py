@@ -60,7 +60,7 @@ SHIPPED = (
         ("211 bytes at 103 to 314", "Record"),
     ),
     Job(
-        "a client's topics and its lag",
+        "a client's topics and what it fetched last",
         "lag-grows",
         ("3", "g", "g", "g"),
         ("reader", "events", "648", "455"),
@@ -225,7 +225,13 @@ AS_LEFT = LastSession(
 
 
 @pytest.mark.parametrize(
-    ("typed", "shows"), [("slowest", "slowest: 20 rows"), ("positions", "by client (g:"), ("srt", "p99")]
+    ("typed", "shows"),
+    [
+        ("slowest", "slowest: 20 rows"),
+        ("lag", "1,089"),
+        ("positions", "by client (g:"),
+        ("srt", "p99"),
+    ],
 )
 def test_a_word_leads_there_however_the_screens_were_left(typed: str, shows: str) -> None:
     async def run() -> None:
