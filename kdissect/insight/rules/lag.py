@@ -239,7 +239,7 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
             last_ns=last_ns,
             connections=[row["connection"] for row in rows],
             filter=fetches_of(topic, rows),
-            fix=facts.fix(_names(group, topic, partition, offset)),
+            fix=facts.fix({"HOST:PORT": rows[0]["broker"], **_names(group, topic, partition, offset)}),
         )
 
 

@@ -219,13 +219,14 @@ def test_a_member_that_comes_back_for_ever_is_stuck_though_nothing_was_committed
 
 def test_the_commands_against_an_offset_that_is_stuck_have_its_names() -> None:
     def fix(group: str | None) -> str:
-        rows = [position(**STUCK, group=group)]
+        rows = [position(**STUCK | {"group": group, "broker": "10.0.0.2:9092"})]
         (found,) = said("stuck-offset", {Positions: rows, Lag: [lag(group=group, committed=7)]})
         return found.fix
 
     told = fix("my group")
     assert "-Y 'topic == \"t\" and partition == 0 and record.offset == 7'" in told
-    assert "--group 'my group' --topic t:0 --reset-offsets --to-offset 8 --execute" in told
+    assert "--bootstrap-server 10.0.0.2:9092 --group 'my group' --topic t:0 " in told
+    assert "--reset-offsets --to-offset 8 --execute" in told.replace("\n", " ")
     for group in (None, "a\nb", "\x1b[2J"):
         assert "--group GROUP --topic t:0" in fix(group)
 
