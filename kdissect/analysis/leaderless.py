@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 @packed
 @dataclass(slots=True)
-class _Refusals:
+class _RefusedFetches:
     """Those of one slot."""
 
     first_ns: int
@@ -38,7 +38,7 @@ class _Refusals:
     named: int = -1
     """The latest epoch of which one of them names the leader."""
 
-    def merge(self, other: _Refusals) -> None:
+    def merge(self, other: _RefusedFetches) -> None:
         self.first_ns = min(self.first_ns, other.first_ns)
         self.last_ns = max(self.last_ns, other.last_ns)
         self.askers |= other.askers
@@ -69,7 +69,7 @@ class Leaderless:
     """So much is kept of each."""
     served: list[Span] = field(default_factory=list)
     """Ascending, and farther apart than :data:`SERVED_NS`."""
-    refused: dict[int, _Refusals] = field(default_factory=dict)
+    refused: dict[int, _RefusedFetches] = field(default_factory=dict)
     """By slot."""
     reigns: dict[int, _Reign] = field(default_factory=dict)
     """By epoch."""
@@ -86,7 +86,7 @@ class Leaderless:
 
         :param named: the epoch of the leader that the answer names; None if it names none.
         """
-        told = _Refusals(ns, ns, frozenset((node,)), named is None, -1 if named is None else named)
+        told = _RefusedFetches(ns, ns, frozenset((node,)), named is None, -1 if named is None else named)
         self._refuse(ns // SLOT_NS, told)
 
     def _serve(self, span: Span) -> None:
@@ -106,7 +106,7 @@ class Leaderless:
             return
         spans[low:high] = [(begin, end)]
 
-    def _refuse(self, slot: int, told: _Refusals) -> None:
+    def _refuse(self, slot: int, told: _RefusedFetches) -> None:
         known = self.refused.get(slot)
         if known is not None:
             known.merge(told)
@@ -140,9 +140,9 @@ class Leaderless:
             return 0, 0
         return max((found for run in self._runs() for found in self._judged(run)), default=(0, 0))
 
-    def _runs(self) -> Iterator[list[_Refusals]]:
+    def _runs(self) -> Iterator[list[_RefusedFetches]]:
         """Refusals one soon after the other, while nobody is served and no new leader is named."""
-        run: list[_Refusals] = []
+        run: list[_RefusedFetches] = []
         for _, each in sorted(self.refused.items()):
             since_ns = run[-1].last_ns if run else each.first_ns
             if each.first_ns - since_ns > PATIENCE_NS or self._is_led(since_ns, each):
@@ -152,7 +152,7 @@ class Leaderless:
                 run.append(each)
         yield run
 
-    def _is_led(self, since_ns: int, told: _Refusals) -> bool:
+    def _is_led(self, since_ns: int, told: _RefusedFetches) -> bool:
         """Whether a leader served somebody from that time on, until the end of these refusals. Or one of them
         names the leader of a newer epoch than any in which somebody was served before."""
         at = bisect_left(self.served, since_ns, key=_end)
@@ -164,7 +164,7 @@ class Leaderless:
         """The latest epoch in which somebody had been served by then."""
         return max((epoch for epoch, reign in self.reigns.items() if reign.first_ns <= ns), default=-1)
 
-    def _judged(self, run: list[_Refusals]) -> Iterator[tuple[int, int]]:
+    def _judged(self, run: list[_RefusedFetches]) -> Iterator[tuple[int, int]]:
         if not run or not self.served or self.served[0][0] > run[0].first_ns:
             return  # the quorum may just come about
         if not self._is_all(run) and not all(each.is_unnamed for each in run):
@@ -182,7 +182,7 @@ class Leaderless:
             end = self.served[at][0]
         yield end - begin, -begin
 
-    def _is_all(self, run: list[_Refusals]) -> bool:
+    def _is_all(self, run: list[_RefusedFetches]) -> bool:
         """Whether several nodes are refused. Or the only one is one of several that the same leader served
         before: so the capture does not show that node's connections alone."""
         askers = frozenset[int]().union(*(each.askers for each in run))
