@@ -122,6 +122,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             self.finder.stop()
             rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
+            self.tell_status()
         rows.take(app.shown.places)
         self._step()
         if rows.is_busy and self._steps is None:
@@ -138,6 +139,8 @@ class RecordsPage(SearchedPage, PanesScreen):
         if not rows.is_busy and self._steps is not None:
             self._steps.stop()
             self._steps = None
+        if len(rows) != before:
+            self.tell_status()  # which has the number of records
         if len(rows) != before or not rows.is_busy:
             self._rest_at(self.table.cursor)
         self._say_count()

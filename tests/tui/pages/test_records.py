@@ -386,6 +386,21 @@ def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
     asyncio.run(run())
 
 
+def test_the_line_at_the_top_counts_the_records_that_a_filter_leaves() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = page_of(pilot).kdissect
+        assert " 930 records" in screen_text(app).splitlines()[0]
+        for text in ("record.partition == 1", "record.partition == 99"):
+            app.shown.write(text)
+            await settle(pilot)
+            lines = screen_text(app).splitlines()
+            count = len(page_of(pilot).rows or ())
+            assert f"{count} record" in lines[0] if count else "record" not in lines[0]
+            assert f"{count} record" in "\n".join(lines[1:])
+
+    with_records(step)
+
+
 def test_the_ladder_of_a_record_is_that_of_its_exchanges_client() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = page_of(pilot)
