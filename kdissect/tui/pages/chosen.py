@@ -106,10 +106,11 @@ class ChosenPage(Page):
     def action_differences(self) -> None:
         """Show how two exchanges differ: the marked ones, or the marked one and that under the cursor."""
         numbers = sorted({*self.kdissect.marks.numbers})
+        marked = len(numbers)
         if len(numbers) == 1 and self.chosen_number is not None:
             numbers = [*numbers, self.chosen_number]
         if len(numbers) != 2 or numbers[0] == numbers[1]:
-            self.say(f"mark two exchanges with m, or one and go to the other; {len(numbers):,} marked")
+            self.say(f"mark two exchanges with m, or one and go to the other; {marked:,} marked")
             return
         places = [self.kdissect.place_of(number) for number in numbers]
         first, second = (None if place is None else self.kdissect.exchange_at(place) for place in places)

@@ -106,7 +106,9 @@ def test_two_exchanges_are_compared_line_by_line() -> None:
     async def step(pilot: Pilot[None]) -> None:
         _, page = app_and_page(pilot)
         assert "mark two exchanges with m" in await shown_after(pilot, "D")
-        await press(pilot, "m", "j")
+        text = await shown_after(pilot, "m", "D")
+        assert "; 1 marked" in text  # the one under the cursor is that one
+        await press(pilot, "j")
         text = await shown_after(pilot, "D")
         assert "- only in No. 1   + only in No. 2" in text
         assert "-   request: 42 bytes" in text
