@@ -200,6 +200,8 @@ def test_times_count_from_an_exchange() -> None:
         shown = re.findall(r" (-?[0-9]+\.[0-9]{6}) ", "\n".join(text.splitlines()[3:9]))
         assert shown == [Clock("r", times[3]).text(ns) for ns in times]
         assert shown[2].startswith("-")
+        assert "times since" not in await shown_after(pilot, "t")  # of day: they count from nothing
+        assert "times since No. 4" in await shown_after(pilot, "t", "t", "t", "t")
         text = await shown_after(pilot, "R")
         assert "times since" not in text
         assert f" {Clock('r', app.index.first_ns).text(times[0])} " in text.splitlines()[3]

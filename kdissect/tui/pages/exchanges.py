@@ -100,7 +100,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             out.append(Item(self.finder.turn, status.ORDER, "bold"))
         if self.order.text():
             out.append(Item(self.order.text(), status.ORDER, "bold"))
-        if self._reference is not None:
+        if self._reference is not None and self.rows.clock.letter == "r":
             out.append(Item(f"times since No. {self._reference}", status.ORDER, "bold"))
         out += self.summary.items()
         return out
@@ -428,6 +428,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         clock = self.rows.clock
         clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)] if clock.letter in TIMES else "r"
         self.list_pane.rows_look_different()
+        self.tell_status()
         self.say(f"times: {TIMES_MEANING[clock.letter]}")
 
     def action_reference(self) -> None:
