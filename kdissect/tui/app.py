@@ -57,6 +57,7 @@ from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
 from kdissect.tui.widgets.dialogs import Ask, Help, HelpPage
+from kdissect.tui.widgets.panes import DetailPanes
 
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
@@ -410,7 +411,12 @@ class Kdissect(Host):
             label = self._labels.get(event.key)
             key = event.character if event.is_printable else event.key.replace("_", "-")
             nothing = f"{key} does nothing here; ? shows the keys"
-            self.screen.say(nothing if label is None else f"{label}: not on this screen")
+            if label is None:
+                self.screen.say(nothing)
+            elif event.key in self._pane_keys and self.screen.query(DetailPanes):
+                self.screen.say(f"{label}: only in the tree and the bytes; Enter goes there")
+            else:
+                self.screen.say(f"{label}: not on this screen")
 
     def on_mouse_down(self) -> None:
         self.is_asking = False
@@ -418,9 +424,19 @@ class Kdissect(Host):
     @cached_property
     def _labels(self) -> dict[str, str]:
         """Of what keys do somewhere."""
-        actions = [each for place in _ELSEWHERE for each in actions_of(place)]
+        return {key: label for place in _ELSEWHERE for key, label in self._labels_of(place).items()}
+
+    @cached_property
+    def _pane_keys(self) -> frozenset[str]:
+        """Keys that work where the tree or the bytes have the focus."""
+        return frozenset(self._labels_of("panes"))
+
+    def _labels_of(self, place: str) -> dict[str, str]:
+        """Of what keys do in a place."""
         keys = dict(self.settings.keys)
-        return {key: each.label for each in actions for key in key_names(keys.get(each.id, each.keys))}
+        return {
+            key: each.label for each in actions_of(place) for key in key_names(keys.get(each.id, each.keys))
+        }
 
     def action_suspend_process(self) -> None:
         """Back to the shell, with all of the pipeline."""

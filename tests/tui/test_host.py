@@ -313,6 +313,8 @@ def test_a_key_that_does_nothing_on_a_screen_is_told() -> None:
         assert "Mark: not on this screen" in await shown_after(pilot, "3", "m")
         assert "Producer: not on this screen" in await shown_after(pilot, "p")  # of stories only
         assert "Other bytes: not on this screen" in await shown_after(pilot, "b")  # of panes only
+        text = await shown_after(pilot, "1", "b")
+        assert "Other bytes: only in the tree and the bytes; Enter goes there" in text
         assert "not on this screen" not in await shown_after(pilot, "1", "j")
         assert "not on this screen" not in await shown_after(pilot, "9")
         for key, name in (("Y", "Y"), ("f7", "f7"), ("ctrl+y", "ctrl+y")):
