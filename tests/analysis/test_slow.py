@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.slow import ENOUGH, HANDFUL, LONGEST_NS, Slowness, taken_ns
+from kdissect.analysis.slow import ENOUGH, HANDFUL, LONGEST_NS, POLL_ENDS_NS, Slowness, taken_ns
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
 
@@ -80,6 +80,17 @@ def test_long_polls_that_simply_waited_are_not_slow_where_others_did_not_wait() 
     assert found.nothing_is
     assert not any(map(found.is_slow, polls))
     assert found.is_slow(fetch(1_501))
+
+
+def test_a_long_poll_that_ends_a_moment_after_its_wait_is_not_slow() -> None:
+    polls = [*(fetch(3) for _ in range(ENOUGH)), fetch(502)]
+    late = fetch(500 + POLL_ENDS_NS // MILLISECOND + 1)
+    found = fed(*polls, late)
+    assert not found.is_slow(fetch(502))
+    assert not found.is_slow(fetch(500 + POLL_ENDS_NS // MILLISECOND))
+    assert found.is_slow(late)
+    assert fed(*polls).nothing_is
+    assert not fed(*(fetch(502) for _ in range(HANDFUL)), fetch(510)).is_slow(fetch(510))
 
 
 def test_where_nothing_is_slow_it_is_known_why() -> None:
