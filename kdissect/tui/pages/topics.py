@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from textual import on
 from textual.app import ComposeResult
 
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.summary import by_topic
 from kdissect.feed.counting import Asked
 from kdissect.feed.filtering import quoted
@@ -16,7 +16,7 @@ from kdissect.feed.stories import CLIENT as OF_CLIENT
 from kdissect.feed.stories import GROUP as OF_GROUP
 from kdissect.feed.stories import TOPIC as OF_TOPIC
 from kdissect.feed.stories import Subject, subject
-from kdissect.present.form import bars, plural, size
+from kdissect.present.form import bars, duration, plural, size
 from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
 from kdissect.tui.lists.figures import (
     FigureColumn,
@@ -49,6 +49,11 @@ def _lag(row: Row) -> str:
     if row["lag_min"] is None or row["lag_min"] == row["lag_max"]:
         return "" if row["lag_max"] is None else f"{row['lag_max']:,}"
     return f"{row['lag_min']:,}…{row['lag_max']:,}"
+
+
+def _age(row: Row) -> str:
+    """How old the lag of a consumer is: what was written after its last Fetch is not in it."""
+    return "" if (row["age_ns"] or 0) < SECOND else f"{duration(row['age_ns'])} ago"
 
 
 TOPIC_COLUMNS = (
@@ -116,6 +121,7 @@ CLIENT_COLUMNS = (
     named("Topic", "topic", least=16),
     number("Part", "partition"),
     LAG,
+    FigureColumn("As of", _age, lambda row: row["age_ns"], is_rare=True),
     number("Most", "max_lag"),
     named("Group", "group", 1, most=40),
     address("Client", "client", 1),
@@ -149,9 +155,17 @@ def lag_rows(lag: Iterable[Row], over_time: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
 
 
-def client_rows(positions: Iterable[Row]) -> list[Row]:
-    """A row a consumer and partition, the largest lag first."""
-    rows = [row for row in positions if row["replica_id"] in (None, -1)]
+def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[Row]:
+    """A row a consumer and partition, the largest lag first, with the age of the lag as ``age_ns``.
+
+    :param until_ns: when the capture ends.
+    """
+
+    def age_ns(row: Row) -> int | None:
+        last_ns = row["fetched_last_ns"]
+        return None if until_ns is None or last_ns is None else until_ns - last_ns
+
+    rows = [{**row, "age_ns": age_ns(row)} for row in positions if row["replica_id"] in (None, -1)]
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
 
 
@@ -242,7 +256,7 @@ class TopicsPage(GroupedPage):
             lag, over_time = (tables[name] for name in self.asked())
             self.rows.show(lag_rows(lag, over_time), GROUP_COLUMNS)
         elif self.grouping == CLIENT:
-            self.rows.show(client_rows(tables["positions"]), CLIENT_COLUMNS)
+            self.rows.show(self._client_rows(tables["positions"]), CLIENT_COLUMNS)
         else:
             rows = partition_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, PARTITION_COLUMNS)
@@ -260,9 +274,18 @@ class TopicsPage(GroupedPage):
             self.within.show(partition_rows(topics, positions), columns)
         else:
             here = [each for each in positions if each["partition"] == row["partition"]]
-            self.within.show(client_rows(here), columns)
+            self.within.show(self._client_rows(here), columns)
         self.set_class(not len(self.within), "-alone")
         self.query_one("#within", VirtualTable).rows_changed(0)
+
+    def _client_rows(self, positions: Iterable[Row]) -> list[Row]:
+        return client_rows(positions, self.kdissect.index.last_ns)
+
+    def notes(self) -> list[str]:
+        found = super().notes()
+        if self.grouping != GROUP:
+            found.insert(1, "Lag: at the last Fetch; :lag has that of commits")
+        return found
 
     @on(VirtualTable.Chosen, "#within")
     def _within_chosen(self, event: VirtualTable.Chosen) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from kdissect.analysis.fold import SECOND
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.pages.topics import TopicsPage
+from kdissect.tui.pages.topics import CLIENT_COLUMNS, TopicsPage, client_rows
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
@@ -62,3 +63,23 @@ def test_rows_of_the_grouping_before_have_nothing_below() -> None:
             assert page.has_class("-alone")
 
     asyncio.run(run())
+
+
+def test_the_lag_of_a_client_says_how_old_it_is_and_where_that_of_its_group_is() -> None:
+    async def run() -> None:
+        async with running(app_of(LAG), 160, 40) as pilot:
+            assert "Lag: at the last Fetch; :lag has that of commits" in await shown_after(pilot, "3")
+            text = await shown_after(pilot, "g", "g", "g")
+            assert "As of" in text
+            ages = [line.partition(" ago")[0].split()[-2:] for line in text.splitlines() if " ago" in line]
+            assert ages and all(float(number) > 1 and unit == "s" for number, unit in ages)
+            assert "Lag: at the last Fetch" not in await shown_after(pilot, "g", "g", "g")  # groups
+
+    asyncio.run(run())
+
+
+def test_a_lag_of_now_has_no_age() -> None:
+    row = {"replica_id": -1, "lag": 5, "fetched_last_ns": 10 * SECOND}
+    ages = [(until, client_rows([row], until)[0]) for until in (None, 10 * SECOND, 13 * SECOND)]
+    column = next(each for each in CLIENT_COLUMNS if each.title == "As of")
+    assert [column.text(each) for _, each in ages] == ["", "", "3.00 s ago"]
