@@ -170,11 +170,13 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "topics": (
         "Topics. g: their partitions, the lag of groups, the lag of clients.",
+        "Lag here and of clients is that of the last Fetch; :lag shows how far behind commits are at the end.",
         "Below a topic are its partitions, below a partition its readers; Tab goes there.",
         "Enter shows the exchanges of a row, i its story.",
     ),
     "groups": (
         "Groups; below, rebalances, and members with what they own, their lag, and a time line.",
+        "Last, Longest: from the first JoinGroup to the last SyncGroup. Stood still: no reader for a partition.",
         "[ and ] go from rebalance to rebalance; Esc shows all of the time again.",
         "Enter shows the exchanges of the group, or of the rebalance that is shown.",
         "█ joins, ░ told to stop, ▒ not finished, † silent too long, ╳ left.",

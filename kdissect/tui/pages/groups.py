@@ -82,7 +82,7 @@ COLUMNS = (
     listed("Protocol", "protocols", 4, most=28),
     FigureColumn("State", state, state, 1, False, is_most_first=False),
     number("Members", "members"),
-    rare("Left", "leaves", 2),
+    rare("Have left", "leaves", 2),
     FigureColumn("Generation", _generation, lambda row: row["last_generation"], 1),
     number("Rebalances", "rebalances", 1),
     FigureColumn("Last", _last, lambda row: row["rebalance_last_ns"], 3),
@@ -131,10 +131,11 @@ def _named(row: Row, before: int | None = None) -> str:
 
 
 def _stood_still(ns: int | None) -> str:
-    """How long a rebalance stopped partitions; nothing where that is not known."""
+    """How long the partition that waited longest had no reader; nothing where that is not known. It is not
+    the time of the rebalance: of a member that left, or with an eager protocol, it is longer or shorter."""
     if ns is None:
         return ""
-    return f"partitions stood still {duration(ns)}" if ns else "no partition stood still"
+    return f"partitions stood still up to {duration(ns)}" if ns else "no partition stood still"
 
 
 def _stood(row: Row) -> str:
@@ -161,7 +162,7 @@ def _trigger(row: Row, within: str) -> str:
 
 def _phases(row: Row) -> str:
     names = {
-        "join_phase_ns": "join",
+        "join_phase_ns": "until all joined",
         "assign_phase_ns": "assign",
         "sync_phase_ns": "sync",
         "delay_ns": "delay",
@@ -290,8 +291,8 @@ class GroupsPage(StatisticsPage):
             WAITING: NOT_FINISHED,
             EXPIRED: "silent too long",
         }
-        told = "   ".join(f"{sign} {word}" for sign, word in {**signs, LEFT: "left"}.items())
-        return [*super().notes(), f"{told}   3 generation"]
+        told = [f"{sign} {word}" for sign, word in {**signs, LEFT: "left"}.items()]
+        return [*super().notes(), *told, "3 generation"]
 
     def subject_of(self, row: Row) -> Subject | None:
         return subject(GROUP, row["group"])

@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from kdissect.analysis.fold import Row
+from kdissect.present.form import Clock
 from kdissect.present.statistics import STATISTICS
+from kdissect.settings.words import ABOUT
 from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.members import MemberLines, MemberTold, began_ns
-from kdissect.tui.pages.groups import GroupsPage, figures, state
+from kdissect.tui.pages.groups import GroupsPage, figures, state, text_of
 from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
@@ -275,3 +277,13 @@ def test_under_a_filter_what_is_missing_is_missing_in_what_it_shows(
             assert "the capture does not show the cause" not in text
 
     asyncio.run(run())
+
+
+def test_the_times_of_a_rebalance_say_what_they_measure() -> None:
+    row: Row = dict.fromkeys(column.name for column in STATISTICS["rebalances"].columns)
+    row |= {"group": "g", "generation": 5, "trigger": "member-left", "begin_ns": 0, "completed": True}
+    row |= {"stopped_ns": 6_190_000, "join_phase_ns": 2_740_000_000, "sync_phase_ns": 1_000_000}
+    text = "\n".join(line.text for line in text_of([row], 0, Clock("r", 0), 200))
+    assert "generation 5  partitions stood still up to 6.19 ms" in text
+    assert "until all joined 2.74 s · sync 1.00 ms" in text
+    assert any("first JoinGroup to the last SyncGroup" in each for each in ABOUT["groups"])
