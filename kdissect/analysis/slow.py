@@ -35,7 +35,7 @@ MEDIANS = 3
 LONGEST_NS = SECOND
 """What takes longer is slow there in any case."""
 POLL_ENDS_NS = 10 * MILLISECOND
-"""So late after its wait an ordinary long poll may end: a timer goes off, and a thread wakes and reads the log
+"""So late after its wait an ordinary long poll may end: a timer goes off, a thread wakes and reads the log
 again. It took up to 7 ms where nothing was wrong. Beside a wait of 500 ms nobody calls that slow."""
 MOST_APIS = 1_000
 """Different APIs whose times are kept: a capture may hold any number of unknown keys."""

@@ -284,7 +284,7 @@ class TopicsPage(GroupedPage):
     def notes(self) -> list[str]:
         found = super().notes()
         if self.grouping != GROUP:
-            found.insert(1, "Lag: at the last Fetch; :lag has that of commits")
+            found.append("Lag: at the last Fetch; :lag has that of commits")
         return found
 
     @on(VirtualTable.Chosen, "#within")
