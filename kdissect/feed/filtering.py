@@ -137,7 +137,7 @@ class Shown:
         """What the author of the filter may not have meant, and what went wrong with it."""
         said = self._filter.hints if self._filter is not None else ()
         if self._is_restored:
-            said = (f"{OF_LAST_SESSION}; Esc removes it", *said)
+            said = (f"Esc removes {OF_LAST_SESSION}", *said)
         if self._asker is not None and self._asker.reason is not None:
             said += (self._asker.reason,)
         if self._asker is not None and self._asker.failed:

@@ -54,7 +54,7 @@ def _wrong_unit(suffix: str, unit: str, name: str) -> str:
         return f"{name} has no unit"
     units = "us ms s m h" if unit != "bytes" else "B kB MB KiB MiB GiB"
     if suffix not in SIZES and suffix not in DURATIONS:
-        return f"there is no unit {suffix!r}: {name} has {units}"
+        return f"there is no unit {suffix!r}: a {'size' if unit == 'bytes' else 'time'} has {units}"
     return f"{name} is {'a size' if unit == 'bytes' else 'a time'}: its units are {units}"
 
 

@@ -180,7 +180,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("fetch.request.header.clientIdd == x", 21, "did you mean clientId?"),
     ("fetch.request.heder.clientId == x", 14, "did you mean header?"),
     ("request_size > respons_size", 15, "did you mean response_size?"),
-    ("latency > 10sec", 10, "there is no unit 'sec': latency_ns has us ms s m h"),
+    ("latency > 10sec", 10, "there is no unit 'sec': a time has us ms s m h"),
     ("latency > size", 10, "request_size is a size, and latency_ns is a time"),
     ("latency > api", 10, "latency_ns is a number, and api is an API"),
     ("request_time_ns > latency", 18, "is a number"),

@@ -143,7 +143,7 @@ def test_a_filter_that_came_back_is_called_so_until_there_is_another() -> None:
         async with running(app, 100) as pilot:
             for key in ("1", "3", "9"):
                 text = await shown_after(pilot, key)
-                assert "the filter of the last session; Esc removes it" in text
+                assert "Esc removes the filter of the last session" in text
             text = await shown_after(pilot, "1", "f")
             assert "last session" not in text.replace(LEFT_FILTERED, "")
             assert app.shown.text.startswith("connection")
@@ -156,12 +156,29 @@ def test_a_filter_that_came_back_and_matches_nothing_here_is_told_with_the_key_t
 
     async def run() -> None:
         async with running(app, 100) as pilot:
-            assert "✓ 0  the filter of the last session; Esc removes it" in screen_text(app)
+            assert "✓ 0  Esc removes the filter of the last session" in screen_text(app)
             for key in ("1", "3"):
                 text = await shown_after(pilot, key)
                 assert "no exchange matches the filter of the last session: Esc removes it" in text
             text = await shown_after(pilot, "1", "escape")
             assert app.shown.text == ""
             assert "no exchange matches" not in text
+
+    asyncio.run(run())
+
+
+def test_on_80_columns_a_long_filter_leaves_room_for_the_key_that_removes_it() -> None:
+    text = "topic == elsewhere or topic == anywhere or topic == somewhere or topic == nowhere"
+    app = app_of(ERRORS, home=None, settings=Settings(before=LastSession(filter=text)))
+
+    async def run() -> None:
+        async with running(app, 80, 24) as pilot:
+            assert "As you left it" in screen_text(app)
+            line = next(each for each in screen_text(app).splitlines() if each.startswith(" / topic"))
+            assert line.endswith("…  ✓ 0  Esc removes the filter of the last session")
+            assert "broker time" not in screen_text(app)  # of nothing
+            text = await shown_after(pilot, "escape")
+            assert app.shown.text == ""
+            assert "As you left it" not in text
 
     asyncio.run(run())

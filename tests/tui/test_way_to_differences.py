@@ -46,7 +46,7 @@ async def other_page(pilot: Pilot[None]) -> None:
 
 async def own_filter(pilot: Pilot[None]) -> None:
     await write_filter(pilot, "api == Fetch")
-    assert "q Filter back" in screen_text(pilot.app)
+    assert "q Undo filter" in screen_text(pilot.app)
     await press(pilot, "escape")
 
 

@@ -52,7 +52,7 @@ OF_A_ROW = (
 """Actions that a right click on a row offers, by name."""
 MOST_USED = 20
 """Filters that were used last and are offered."""
-BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
+BACK, FILTER_BACK, QUIT = "Back", "Undo filter", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
 """In a terminal with so many columns, the footer names the page before."""
@@ -216,6 +216,8 @@ class Page(Screen[None]):
 
     def filter_changed(self) -> None:
         """Other exchanges are shown (:attr:`Kdissect.shown`)."""
+        if not self.kdissect.shown.text:  # which of the words at the beginning may be about
+            self.query_one(Foot).forget_first()
         self.index_grew()
 
     def filter_went_on(self, found: bool) -> None:
@@ -384,6 +386,8 @@ class Page(Screen[None]):
             return
         if not self.kdissect.go_back():
             self.kdissect.action_page(self.kdissect.home)
+        if self.app.screen is self:  # there is nothing to go back to but what was said
+            self.tell_again()
 
     def action_out_or_end(self) -> None:
         self.action_out()

@@ -237,6 +237,10 @@ class Foot(Vertical):
         line.say(text)
         self.set_timer(self.FIRST_SECONDS, line.remove)
 
+    def forget_first(self) -> None:
+        """Take that away: it is not true any more."""
+        self.query("#first").remove()
+
 
 def _character_of(key: str) -> str | None:
     """What a key writes, if anything. Textual does not know the slash, which Unicode calls solidus."""

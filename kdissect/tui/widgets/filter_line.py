@@ -29,6 +29,7 @@ from kdissect.filter.errors import FilterError
 from kdissect.filter.saved import hints_of_saved
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.form import plural
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.places import PLACES
 from kdissect.settings.remembered import Remembered
@@ -41,6 +42,10 @@ from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleTe
 COUNT_SECONDS = 0.1
 """How long no key must come before exchanges are counted."""
 MOST_OFFERS = 50
+LEAST_WRITTEN = 16
+"""Cells that the beginning of a filter keeps beside what is said of it."""
+SAID_LINES = 3
+"""Lines for what is wrong with a filter, at most."""
 KEYS_SAID = (
     "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves",
     "Enter applies, Tab completes, ↑ earlier filters, Ctrl-s saves, Esc leaves",
@@ -106,7 +111,7 @@ class FilterLine(Vertical):
     FilterLine #filter-slash { width: 2; color: $text-muted; }
     FilterLine FilterInput { width: 1fr; }
     FilterLine #filter-count { width: auto; padding: 0 1; }
-    FilterLine #filter-said { height: 1; background: $panel; color: $text-muted; }
+    FilterLine #filter-said { height: auto; max-height: 3; background: $panel; color: $text-muted; }
     FilterLine.-open.-offers OptionList { display: block; }
     FilterLine OptionList { height: auto; max-height: 8; border: none; background: $panel; padding: 0 1;
         overlay: screen; constrain: inside; width: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -172,18 +177,24 @@ class FilterLine(Vertical):
         self.set_class(bool(shown.text), "-set")
         if not shown.text:
             return
-        line = Text(" / ", "dim", no_wrap=True, overflow="ellipsis")
-        line.append(sanitise(shown.text, None), "bold" if shown.is_on else "dim strike")
+        said, first = Text(), Text()
         if not shown.is_on:
-            line.append("  off; Ctrl-t turns it on", "dim")
+            first.append("  off; Ctrl-t turns it on", "dim")
         else:
             count = len(shown.places)
             text = f"{count:,}" if self.lists_exchanges else plural(count, "exchange")
-            line.append(f"  ✓ {text}", "green")
+            first.append(f"  ✓ {text}", "green")
             if shown.progress is not None:
-                line.append(f"  {shown.progress:.0%} checked", "reverse")
-            for hint in (*shown.hints, *hints_of_saved(shown.text, self._remembered.named)):
-                line.append(f"  {sanitise(hint, None)}", "yellow")
+                first.append(f"  {shown.progress:.0%} checked", "reverse")
+            hints = [*shown.hints, *hints_of_saved(shown.text, self._remembered.named)]
+            for at, hint in enumerate(hints):
+                (said if at else first).append(f"  {sanitise(hint, None)}", "yellow")
+        line = Text(" / ", "dim", no_wrap=True, overflow="ellipsis")
+        written = Text(sanitise(shown.text, None), "bold" if shown.is_on else "dim strike")
+        # Whoever wrote the filter knows it. What is to be known of it is never cut for its sake.
+        room = self.app.size.width - line.cell_len - first.cell_len
+        written.truncate(max(LEAST_WRITTEN, room), overflow="ellipsis")
+        line.append_text(written).append_text(first).append_text(said)
         self.query_one("#filter-set", OneLine).show(line)
 
     def on_click(self, event: events.Click) -> None:
@@ -297,13 +308,15 @@ class FilterLine(Vertical):
 
     def _say(self) -> None:
         error, said = self._wrong.error, Text(" ", no_wrap=True, overflow="ellipsis")
+        room = self.app.size.width - 2
         self._keys_said = ""
         hints: tuple[str, ...] = ()
         if self._filter is not None:
             saved = hints_of_saved(self.input.value, self._remembered.named)
             hints = (*saved, *self._filter.hints)
         if error is not None:
-            said.append(sanitise(str(error), None), alarm_color(self.app) if self.input.value else "")
+            lines = fold_text(sanitise(str(error), None), room)[:SAID_LINES]
+            said.append("\n ".join(lines), alarm_color(self.app) if self.input.value else "")
         elif hints:
             said.append(sanitise("; ".join(hints), None), "bold")
         else:

@@ -243,7 +243,8 @@ class TimeLine(Legible, can_focus=True):
         over = self._figures
         most = int(over.p99_ns.max())
         if most == NONE:
-            return ("broker time ?" if row == 0 else ""), [(" ", "time--most")] * len(over)
+            is_known = bool(over.requests.any())
+            return ("broker time ?" if row == 0 and is_known else ""), [(" ", "time--most")] * len(over)
         known = over.p50_ns[over.p50_ns != NONE]
         least = min(max(1, int(known.min())), max(1, most // 10))
         p50, p99 = (_levels(each, least, most, rows) for each in (over.p50_ns, over.p99_ns))

@@ -227,3 +227,18 @@ def test_it_opens_with_the_filter_that_is_set_chosen_so_that_what_is_typed_repla
         assert app.shown.text == "error"
 
     with_line(step)
+
+
+def test_on_80_columns_all_is_said_that_is_wrong_with_a_filter() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, line: FilterLine) -> None:
+        line.input.value = "latency > 5bananas"
+        await pilot.pause(COUNT_SECONDS + 0.1)
+        text = " ".join(each.strip() for each in screen_text(app).splitlines())
+        assert "there is no unit 'bananas': a time has us ms s m h" in text
+        line.input.value = "latency > 5 bananas"
+        await pilot.pause(COUNT_SECONDS + 0.1)
+        assert line._wrong.error is not None
+        text = " ".join(each.strip() for each in screen_text(app).splitlines())
+        assert str(line._wrong.error) in text
+
+    with_line(step, 80, 24)
