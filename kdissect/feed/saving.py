@@ -9,7 +9,7 @@ becomes a comment of the packet that completed its first message.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from copy import deepcopy
 from functools import partial
@@ -41,6 +41,16 @@ def is_packets(path: str) -> bool:
 
 def _form_of(path: str) -> str | None:
     return FORMS.get(os.path.splitext(path)[1].lower())
+
+
+def why_no_name(path: str, forms: Collection[str]) -> str:
+    """What is wrong with the name of a file to save; nothing if it says one of the forms and its folder is
+    there."""
+    path = os.path.expanduser(path)
+    if os.path.splitext(path)[1].lower() not in forms:
+        return f"the name must end in one of {', '.join(forms)}"
+    folder = os.path.dirname(path)
+    return f"there is no folder {folder}" if folder and not os.path.isdir(folder) else ""
 
 
 class CannotSaveError(Exception):

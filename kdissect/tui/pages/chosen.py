@@ -22,6 +22,7 @@ from kdissect.feed.saving import (
     MayHaveSecretsError,
     is_packets,
     save,
+    why_no_name,
 )
 from kdissect.filter.errors import FilterError
 from kdissect.present.compared import compared
@@ -238,7 +239,8 @@ class ChosenPage(Page):
 
         hint = f"name{', name'.join(FORMS)}"
         note = "pcapng: packets as captured, passwords and tokens included"
-        self.app.push_screen(Ask(f"Save {what.title}", hint, note=note), given)
+        why_not = partial(why_no_name, forms=FORMS)
+        self.app.push_screen(Ask(f"Save {what.title}", hint, note=note, why_not=why_not), given)
 
     @work(thread=True, group="save")
     def _save(

@@ -145,16 +145,22 @@ class Finder:
         if self._asker is None:
             self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
         self._asker.start()
-        app.push_screen(Ask(self._page.QUESTION, HINT), self._begin)
+        asker, made = self._asker, list[RowSearch]()
 
-    def _begin(self, text: str | None) -> None:
-        if text is None or self._asker is None:
-            return
-        try:
-            search = self._page.search_for(text, self._asker)
-        except ValueError as error:
-            self._page.say(str(error))
-            return
+        def why_not(text: str) -> str:
+            try:
+                made.append(self._page.search_for(text, asker))
+            except ValueError as error:
+                return str(error)
+            return ""
+
+        def given(text: str | None) -> None:
+            if text is not None and made:
+                self._begin(made[-1])
+
+        app.push_screen(Ask(self._page.QUESTION, HINT, why_not=why_not), given)
+
+    def _begin(self, search: RowSearch) -> None:
         self.stop()
         self._search = search
         # The row under the cursor is the first that can be found.

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from textual import on, work
 
 from kdissect.analysis.fold import Row
-from kdissect.feed.saving import TABLE_FORMS, save_table
+from kdissect.feed.saving import TABLE_FORMS, save_table, why_no_name
 from kdissect.present.columns import Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
@@ -283,7 +283,8 @@ class OrderedScreen(PanesScreen):
         is_more = self.rows.is_narrow and len(saved.rows) > len(self.rows)
         note = "all rows, not only those that are shown" if is_more else ""
         title = f"Save {saved.name}, {plural(len(saved.rows), 'row')}"
-        self.app.push_screen(Ask(title, hint, note=note), given)
+        why_not = partial(why_no_name, forms=TABLE_FORMS)
+        self.app.push_screen(Ask(title, hint, note=note, why_not=why_not), given)
 
     @work(thread=True, group="save")
     def _save(self, path: str, saved: Saved) -> None:

@@ -165,8 +165,9 @@ class RecordsPage(SearchedPage, PanesScreen):
             self.say(text)
 
     def tell_again(self) -> None:
-        self._said = ""
-        self._say_count()
+        if self.rows is not None:
+            self._said = ""
+            self._say_count()
 
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
@@ -20,6 +20,7 @@ from textual.widgets.option_list import Option
 from kdissect.help import TOPICS, page, title
 from kdissect.present.compared import FIRST, LEFT_OUT, SAME, SECOND, ComparedLine
 from kdissect.present.help_tables import HELP_TABLES
+from kdissect.present.sanitise import sanitise
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
 Answer = TypeVar("Answer")
@@ -191,7 +192,7 @@ class ComparedExchanges(Dialog[None]):
     DEFAULT_CSS = """
     ComparedExchanges { align: center middle; }
     ComparedExchanges VerticalScroll { width: 98%; height: 95%; background: $panel; border: round $primary;
-        border-title-color: $foreground; padding: 0 1; }
+        border-title-color: $foreground; border-subtitle-color: $foreground; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = HelpPage.BINDINGS
 
@@ -204,6 +205,7 @@ class ComparedExchanges(Dialog[None]):
         looks = {FIRST: self._alarm, SECOND: "bold", LEFT_OUT: "italic", SAME: ""}
         with VerticalScroll() as scroll:
             scroll.border_title = self._title
+            scroll.border_subtitle = "Space, j, k, g, G scroll, Esc closes"
             text = Text("\n").join(
                 Text(f"{sign} {line}", looks[sign], no_wrap=False) for sign, line in self._lines
             )
@@ -261,6 +263,7 @@ class Ask(Dialog[str | None]):
     :param value: what stands there at first.
     :param may_be_empty: whether no text is an answer too.
     :param note: what is to be known before answering.
+    :param why_not: says what is wrong with an answer, which can then be mended; nothing if it can be taken.
     """
 
     DEFAULT_CSS = """
@@ -268,14 +271,22 @@ class Ask(Dialog[str | None]):
     Ask Vertical { width: 70; max-width: 95%; height: auto; border: round $primary; background: $panel;
         border-title-color: $foreground; border-subtitle-color: $foreground; }
     Ask #confirm { width: 100%; color: $text-muted; text-align: right; padding: 0 1; }
+    Ask #confirm.-wrong { color: $text-error; text-align: left; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", show=False)]
 
     def __init__(
-        self, title: str, hint: str, value: str = "", *, may_be_empty: bool = False, note: str = ""
+        self,
+        title: str,
+        hint: str,
+        value: str = "",
+        *,
+        may_be_empty: bool = False,
+        note: str = "",
+        why_not: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
-        self._note = note
+        self._note, self._why_not = note, why_not
         self._title, self._hint, self._value = title, hint, value
         self._may_be_empty = may_be_empty
 
@@ -298,7 +309,13 @@ class Ask(Dialog[str | None]):
 
     def _take(self, value: str) -> None:
         text = value.strip()
-        self.dismiss(text if text or self._may_be_empty else None)
+        wrong = self._why_not(text) if text and self._why_not is not None else ""
+        if wrong:
+            said = self.query_one("#confirm", LegibleText)
+            said.add_class("-wrong")
+            said.update(sanitise(wrong, None))
+        else:
+            self.dismiss(text if text or self._may_be_empty else None)
 
 
 class Pick(Dialog[list[str] | None]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -11,7 +13,7 @@ from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
 from tests.tui.pages.test_exchanges import ERRORS, with_page
-from tests.tui.snapshots import press, shown_after
+from tests.tui.snapshots import app_of, press, running, shown_after
 
 
 async def search(pilot: Pilot[None], text: str) -> str:
@@ -144,3 +146,25 @@ def test_a_search_from_the_middle_counts_what_stands_before_it_too() -> None:
         assert f"  match 2 of {len(here)}  " in await shown_after(pilot)
 
     with_page(step, width=160)
+
+
+def test_a_text_that_nothing_can_be_searched_for_stays_in_the_dialog() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            await press(pilot, "7", "ctrl+f")
+            line = pilot.app.screen.query_one(Input)
+            line.value = "/[unclosed/"
+            assert "not a regular expression" in await shown_after(pilot, "enter")
+            assert pilot.app.screen.query_one(Input).value == "/[unclosed/"
+            line.value = "x"
+            assert "Search in keys" not in await shown_after(pilot, "enter")
+
+    asyncio.run(run())
+
+
+def test_n_without_a_search_asks_what_to_search_for() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng")) as pilot:
+            assert "Search in keys" in await shown_after(pilot, "7", "n")
+
+    asyncio.run(run())
