@@ -1,23 +1,28 @@
 """What people type to go somewhere in a capture → the exchange there.
 
 ``43`` is the number of an exchange or of a packet, as Wireshark counts packets; ``#43`` and ``packet 43`` say
-which. ``12.5s`` is a time since the start of the capture.
+which. ``12.5s`` is a time since the start of the capture, ``08:44:35`` a time of day.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from kdissect.feed.index import Index
 
-NUMBER, PACKET, TIME = "No.", "packet", "time"
+NUMBER, PACKET, TIME, OF_DAY = "No.", "packet", "time", "time of day"
 _NUMBER = re.compile(r"(?:(?P<packet>packet|frame|p)|(?P<exchange>no\.?|#))?\s*(?P<number>[0-9][0-9,]{0,18})")
 _SECONDS = {"ms": 1e-3, "s": 1, "min": 60, "m": 60, "h": 3600}
 _TIME = re.compile(rf"\+?(\d{{1,9}}(?:\.\d{{1,9}})?)\s*({'|'.join(_SECONDS)})")
+
+
+_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?", re.ASCII)
+_DAY_NS = 86_400 * 10**9
 
 
 class Destination(NamedTuple):
@@ -26,7 +31,7 @@ class Destination(NamedTuple):
     kind: str
     """One of the words above."""
     value: int
-    """The number, or nanoseconds since the start of the capture."""
+    """The number, or nanoseconds since the start of the capture or since midnight, in local time."""
     words: str
     """What is called so on the screens."""
 
@@ -44,6 +49,11 @@ def targets(typed: str) -> Iterator[Destination]:
     time = _TIME.fullmatch(text)
     if time is not None:
         yield Destination(TIME, round(float(time[1]) * _SECONDS[time[2]] * 1e9), f"{time[1]} {time[2]}")
+    of_day = _OF_DAY.fullmatch(text)
+    if of_day is not None:
+        hours, minutes, seconds = (int(each) for each in of_day.groups()[:3])
+        since = ((hours * 60 + minutes) * 60 + seconds) * 10**9 + int((of_day[4] or "").ljust(9, "0"))
+        yield Destination(OF_DAY, since, text)
 
 
 def numbered(number: int) -> Destination:
@@ -62,7 +72,8 @@ def nothing_at(target: Destination) -> str:
 
 def place_of(target: Destination, index: Index) -> int | None:
     """The place of an exchange in the index. A number is its own, a packet completed one of its messages. For
-    a time it is the first exchange from then on. None: nothing is there."""
+    a time it is the first exchange from then on; for a time of day, on the day that the capture is of. None:
+    nothing is there."""
     if target.kind == NUMBER:
         found = index.column("number") == target.value
     elif target.kind == PACKET:
@@ -71,10 +82,20 @@ def place_of(target: Destination, index: Index) -> int | None:
         found = (index.column("request_packet") == target.value) | (
             index.column("response_packet") == target.value
         )
+    elif target.kind == OF_DAY:
+        return _first_from(_since_start(target.value, index), index)
     else:
         return _first_from(target.value, index)
     at = np.flatnonzero(found)
     return int(at[0]) if len(at) else None
+
+
+def _since_start(of_day_ns: int, index: Index) -> int:
+    """Nanoseconds from the start of the capture to a time of day, on the first day or the one after it."""
+    first_ns, last_ns = index.first_ns or 0, index.last_ns or 0
+    midnight = datetime.fromtimestamp(first_ns // 10**9).replace(hour=0, minute=0, second=0)
+    since = int(midnight.timestamp()) * 10**9 + of_day_ns - first_ns
+    return since + _DAY_NS if since < 0 and first_ns + since + _DAY_NS <= last_ns else since
 
 
 def _first_from(since_ns: int, index: Index) -> int | None:

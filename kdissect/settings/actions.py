@@ -43,7 +43,7 @@ ACTIONS: tuple[Action, ...] = (
         "everywhere",
         ": ctrl+p",
         "Commands",
-        "all commands; :43 goes to No. 43 or packet 43, :2.5s to that time",
+        "all commands; :43 goes to No. 43 or packet 43, :2.5s or :08:44:35 to that time",
         "command_palette",
     ),
     _A("help", "everywhere", "? f1", "Help", "the keys of what has the focus", "help", True),

@@ -56,7 +56,9 @@ def _places(template: str) -> Iterator[tuple[str, str]]:
         if name is None:
             continue
         if form or conversion or name not in PLACEHOLDERS:
-            raise WrongTemplateError(f"there is no placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}")
+            there = "; there are " + ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+            hint = nearest(name, PLACEHOLDERS) or there
+            raise WrongTemplateError(f"there is no placeholder {{{name}}}{hint}")
         if _is_quoted(before):
             raise WrongTemplateError(
                 f"{{{name}}} is inside quotes: remove them, kdissect quotes values itself"

@@ -142,9 +142,11 @@ WORDS: Mapping[str, str] = {
     "quit": "exit leave end",
     "suspend": "shell background",
 }
-"""By the name of an action; its own label and help are found too."""
+"""By the name of an action; its own label and help are found too. Of several actions with a word, that comes
+first whose first word it is."""
 
 WORDS_OF_COMMANDS: Mapping[str, str] = {
+    "save-exchanges": "pcap pcapng packets save write download dump subset wireshark",
     "go-to": "jump goto number packet frame time offset position seek line",
     "compare": "diff differences before after two baseline versus vs regression captures",
 }
@@ -170,13 +172,13 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "topics": (
         "Topics. g: their partitions, the lag of groups, the lag of clients.",
-        "Lag here and of clients is that of the last Fetch; :lag shows how far behind commits are at the end.",
+        "Lag here and of clients is that of the last Fetch; :lag shows how far behind commits are.",
         "Below a topic are its partitions, below a partition its readers; Tab goes there.",
         "Enter shows the exchanges of a row, i its story.",
     ),
     "groups": (
         "Groups; below, rebalances, and members with what they own, their lag, and a time line.",
-        "Last, Longest: from the first JoinGroup to the last SyncGroup. Stood still: no reader for a partition.",
+        "Last, Longest: first JoinGroup to last SyncGroup. Stood still: a partition without a Fetch.",
         "[ and ] go from rebalance to rebalance; Esc shows all of the time again.",
         "Enter shows the exchanges of the group, or of the rebalance that is shown.",
         "█ joins, ░ told to stop, ▒ not finished, † silent too long, ╳ left.",
@@ -196,7 +198,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "records": (
         "Records of the shown exchanges; below, the whole record under the cursor.",
         "o shows who wrote it and who fetched it, = filters by the column under the cursor (key).",
-        "Enter twice leads to its bytes. v shows values as JSON, text or hex. n searches them.",
+        "Enter twice leads to its bytes. v shows values as JSON, text or hex. ctrl-f searches them.",
     ),
     "capture": ("The capture itself: files, interfaces, and what was lost.",),
     "facts": ("Every statistic that has no screen of its own; Enter goes to its rows.",),

@@ -555,6 +555,13 @@ class Kdissect(Host):
             Ask("Go to", "43: exchange or packet, p43: packet, 2.5s: time since the start"), given
         )
 
+    def action_save_exchanges(self) -> None:
+        """Go to the list of exchanges, and ask what of it is to be saved."""
+        page = self.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
+        self.action_page("exchanges")
+        page.call_after_refresh(page.action_save)
+
     def action_compare(self) -> None:
         """Copy the command that compares this capture with another, for two are open in no other way."""
         if isinstance(self.screen, Page):

@@ -87,6 +87,8 @@ _LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
 """What the palette lists last, in this order."""
 _CALLED = 1_000.0
 """More than for any text in which only the letters occur in that order."""
+_FIRST = 1_500.0
+"""More than for an action that has the word among others."""
 _LABEL = 3_000.0
 """An action with exactly this word in the footer comes first."""
 _NAMED = {3: 2_500.0, 2: 2_000.0, 1: 450.0}
@@ -120,6 +122,12 @@ def is_called(name: str, typed: str, label: str = "") -> bool:
     )
 
 
+def _rank(name: str, typed: str, label: str) -> float:
+    """Where an action stands among those that are called so."""
+    words = WORDS.get(name) or WORDS_OF_COMMANDS.get(name, "")
+    return _LABEL if typed == label else _FIRST if typed == words.partition(" ")[0] else _CALLED
+
+
 def _stem(word: str) -> str:
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) > len(each) + 2), "")
     return word.removesuffix(ending)
@@ -148,6 +156,10 @@ class Commands(Provider):
             yield _Command("go-to", "Go to", "Go to an exchange, a packet or a time", "", go)
             text = "Compare with another capture: copies the command kdissect diff"
             yield _Command("compare", "Compare", text, "", compare)
+            if self.app.pages.get("exchanges") not in (None, self.screen):  # there w does so
+                text = "Save exchanges to a file: pcapng, NDJSON, CSV, Parquet"
+                save = partial(self.app.run_action, "app.save_exchanges")
+                yield _Command("save-exchanges", "Save exchanges", text, "", save)
         change = partial(self.app.run_action, "change_theme")
         yield _Command("theme", "Theme", "Theme: other colours (colors), dark or light", "", change)
 
@@ -166,7 +178,7 @@ class Commands(Provider):
             score = matcher.match(command.text)
             if query.strip() and is_called(command.name, query, command.label):
                 is_called_so = True
-                rank = _LABEL if query.strip().lower() == command.label.lower() else _CALLED
+                rank = _rank(command.name, query.strip().lower(), command.label.lower())
                 yield Hit(rank + score, Content(command.text), command.run, help=command.help)
             elif score > 0:
                 others.append((score, command))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from kdissect.feed.targets import nothing_at, numbered, place_of, targets
@@ -21,6 +23,9 @@ from tests.feed.feeds import index_with
         ("2.5s", ["2.5 s"]),
         ("+90 min", ["90 min"]),
         ("0.5 h", ["0.5 h"]),
+        (":08:44:35", ["08:44:35"]),
+        ("23:59:59.5", ["23:59:59.5"]),
+        ("24:00:00", []),
         *((text, []) for text in ("", "x", "-3", "1.5", "٣", "9" * 20, "s", "1e3s", "1" * 10 + "s")),
     ],
 )
@@ -57,3 +62,21 @@ def test_what_is_not_there_is_said() -> None:
         "packet 43 completes no message",
         "there is no exchange after 7 s",
     ]
+
+
+def test_a_time_of_day_leads_to_the_first_exchange_from_then_on() -> None:
+    noon = int(datetime(2026, 3, 4, 12, 0, 0).timestamp()) * 10**9
+    times = [noon, noon + 5 * 10**9, noon + 13 * 3600 * 10**9]
+    index = index_with([{"number": at, "time_ns": ns} for at, ns in enumerate(times, 1)])
+    index.first_ns, index.last_ns = times[0], times[-1]
+
+    def place(typed: str) -> int | None:
+        return place_of(next(targets(typed)), index)
+
+    assert [place(each) for each in ("12:00:00", "12:00:01", "12:00:05.000", "12:00:06")] == [0, 1, 1, 2]
+    assert [place(each) for each in ("11:00:00", "00:59:59", "1:00:00")] == [
+        0,
+        2,
+        2,
+    ]  # the last: of the next day
+    assert place("23:59:59") == 2

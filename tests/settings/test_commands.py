@@ -121,3 +121,10 @@ def test_every_placeholder_is_known_where_templates_are_read(name: str) -> None:
 def test_other_templates_are_refused(template: str) -> None:
     with pytest.raises(WrongTemplateError):
         list(names_in(template))
+
+
+def test_a_placeholder_that_is_like_no_other_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(
+        WrongTemplateError, match=r"no placeholder \{nosuch\}; there are \{broker\}, \{client\}, "
+    ):
+        list(names_in("kcat {nosuch}"))

@@ -463,3 +463,16 @@ def test_compare_copies_the_command_for_this_capture() -> None:
             assert "copied: kdissect diff" in screen_text(pilot.app)
 
     asyncio.run(run())
+
+
+def test_the_palette_finds_how_to_save_exchanges_from_every_screen() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            assert (await found(pilot, "export"))[0].startswith("Save shown")
+            await press(pilot, "6")
+            assert (await found(pilot, "pcap"))[0].startswith("Save exchanges to a file: pcapng")
+            assert any(each.startswith("Save exchanges") for each in await found(pilot, "save"))
+            await command(pilot, "pcapng")
+            assert "shown: 52 exchanges" in screen_text(pilot.app)
+
+    asyncio.run(run())
