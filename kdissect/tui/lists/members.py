@@ -237,7 +237,12 @@ class MemberLines:
         for stay in stays:
             start = stay["sync_ns"] if stay["sync_ns"] is not None else stay["first_ns"]
             if start is not None:
-                lane.write(start, str(stay["generation"]), int(stay["sync_ns"] is not None))
+                text, after = str(stay["generation"]), int(stay["sync_ns"] is not None)
+                if member["left_ns"] is not None:  # whose mark would cover the number: it stands before that
+                    at, left = (self._span.at(ns, room) for ns in (start, member["left_ns"]))
+                    place = min(at + after, room - len(text))
+                    after = left - len(text) - at if place <= left < place + len(text) else after
+                lane.write(start, text, after)
         for step in self._steps_of(member):
             if step["step"] == "expired":
                 lane.mark(step["ns"], EXPIRED)

@@ -286,4 +286,11 @@ def test_the_times_of_a_rebalance_say_what_they_measure() -> None:
     text = "\n".join(line.text for line in text_of([row], 0, Clock("r", 0), 200))
     assert "generation 5  partitions stood still up to 6.19 ms" in text
     assert "until all joined 2.74 s · sync 1.00 ms" in text
-    assert any("first JoinGroup to the last SyncGroup" in each for each in ABOUT["groups"])
+    assert any("first JoinGroup to last SyncGroup" in each for each in ABOUT["groups"])
+
+
+def test_the_number_of_the_last_generation_stands_before_the_sign_of_leaving() -> None:
+    members = [member("a", 0, 100, left_ns=100)]
+    stays = [stay("a", 4, join_ns=0, sync_ns=1), stay("a", 5, join_ns=97, sync_ns=98)]
+    (line,) = lines(members, stays)
+    assert line.endswith("5╳")
