@@ -76,7 +76,7 @@ SHIPPED = (
         "a request as a command",
         "poison-pill",
         ("1", "y", "5"),
-        ("copied the kdissect client send: kdissect client send",),
+        ("copied: kdissect client send",),
     ),
 )
 LAB = (

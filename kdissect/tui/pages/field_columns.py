@@ -56,6 +56,11 @@ class ColumnChoice:
             self._show([each for each in before if each != name])
             self._page.say(f"{sanitise(name)} was removed from the columns")
             return
+        title = COLUMNS[name].heading.title if name in COLUMNS else None
+        there = [COLUMNS[each].heading.title for each in rows.names(self._list_width) if each in COLUMNS]
+        if title is not None and title in there:  # with more, as the version of the API
+            self._page.say(f"the column {title} shows it already")
+            return
         at = before.index("info") if "info" in before else len(before)
         self._show((*before[:at], name, *before[at:]))
         has_room = name in rows.names(self._list_width)

@@ -283,6 +283,9 @@ class LatencyPage(GroupedPage):
         text = None if row is None or cell is None else self._filter_of_band(row, cell)
         if text is None or cell is None:
             return
+        if not cell.exchanges:
+            self.say("nothing is in this cell; ↑ ↓ ← → lead to others")
+            return
         self.kdissect.filter_by(text)
         if cell.span is not None and shown.span is None:
             shown.narrow_to(*cell.span)

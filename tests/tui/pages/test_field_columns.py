@@ -235,3 +235,13 @@ def test_columns_are_chosen() -> None:
         assert app.columns == ("latency_ns", "error")
 
     with_page(step, width=200, settings=Settings(columns=("number", "latency_ns", "error")))
+
+
+def test_a_field_that_a_usual_column_shows_is_no_second_column() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        before = list(page.rows.names(page.list_pane.columns))
+        page.column_choice.add_or_remove("api")
+        assert "the column API shows it already" in await shown_after(pilot)
+        assert list(page.rows.names(page.list_pane.columns)) == before
+
+    with_page(step)

@@ -14,7 +14,7 @@ from kdissect.tui.lists.heat import BEFORE, HeatCell
 from kdissect.tui.pages.heat_map import CROSS, HeatTable
 from kdissect.tui.pages.latency import LatencyPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 KILLED = CAPTURES / "incidents" / "leader-killed.pcapng.gz"
 ERRORS = CAPTURES / "errors.pcapng"
@@ -204,6 +204,24 @@ def test_a_filter_that_leaves_no_row_leaves_no_map() -> None:
         await settle(pilot)
         assert page_of(pilot).heat_pane.cell is None
         await press(pilot, "right", "enter")
+        assert app.screen is app.pages["latency"]
+
+    in_heat(step)
+
+
+def test_an_empty_cell_leads_nowhere_and_says_so() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        table = page_of(pilot).heat_pane
+        row, column = next(
+            (row, column)
+            for row in range(len(table.rows))
+            for column in range(table.room)
+            if not table.rows.cell(row, column, table.room).exchanges
+        )
+        table.cursor = row
+        table._go_to_column(column)
+        await settle(pilot)
+        assert "nothing is in this cell" in await shown_after(pilot, "enter")
         assert app.screen is app.pages["latency"]
 
     in_heat(step)
