@@ -65,7 +65,7 @@ def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
         time_span("p50", "p50_ns", 2),
         time_span("p99", "p99_ns", 1),
         time_span("Max", "max_ns", 7),
-        number("In flight", "in_flight_max", 2),
+        number("In flight", "in_flight_max", 5),
         *graded(),
         rare("Gap B", "gap_bytes", 6),
         rare("Skip B", "skipped_bytes", 6),
