@@ -198,7 +198,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "records": (
         "Records of the shown exchanges; below, the whole record under the cursor.",
         "o shows who wrote it and who fetched it, = filters by the column under the cursor (key).",
-        "Enter twice leads to its bytes. v shows values as JSON, text or hex. ctrl-f searches them.",
+        "Enter twice leads to its bytes. v shows values as JSON, text or hex. n searches them.",
     ),
     "capture": ("The capture itself: files, interfaces, and what was lost.",),
     "facts": ("Every statistic that has no screen of its own; Enter goes to its rows.",),
