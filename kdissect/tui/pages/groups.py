@@ -82,7 +82,7 @@ COLUMNS = (
     listed("Protocol", "protocols", 4, most=28),
     FigureColumn("State", state, state, 1, False, is_most_first=False),
     number("Members", "members"),
-    rare("Have left", "leaves", 2),
+    rare("Have left", "leaves", 4),
     FigureColumn("Generation", _generation, lambda row: row["last_generation"], 1),
     number("Rebalances", "rebalances", 1),
     FigureColumn("Last", _last, lambda row: row["rebalance_last_ns"], 3),
