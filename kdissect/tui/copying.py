@@ -230,7 +230,7 @@ def told(form: str, text: str) -> str:
     lines = text.count("\n") + 1
     if lines > 1:
         return f"copied the {form}: {lines:,} lines"
-    if text.startswith(form):  # a command, which says what it is
+    if text.startswith(f"{form} "):  # a command, which says what it is
         return f"copied: {text[:MOST_SAID]}{CUT if len(text) > MOST_SAID else ''}"
     return f"copied the {form}: {text[:MOST_SAID]}{CUT if len(text) > MOST_SAID else ''}"
 

@@ -242,7 +242,7 @@ def test_what_is_slow_is_seen_anew_when_there_is_more_and_at_the_end() -> None:
         rows = [
             row(number=len(index) + at, api=1, taken_ns=ns, flags=HAS_TAKEN) for at, ns in enumerate(times, 1)
         ]
-        index.add(FeedBatch(b"".join(rows), ["Fetch"] if not len(index) else []))
+        index.add(FeedBatch(b"".join(rows), ["Metadata"] if not len(index) else []))
         shown.index_grew()
 
     come(range(1, 101))
