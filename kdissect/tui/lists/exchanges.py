@@ -20,8 +20,7 @@ from kdissect.feed.rows import (
 )
 from kdissect.present.form import Clock, seconds
 from kdissect.protocol.errors import FATAL, RETRIABLE
-from kdissect.tui.lists.exchange_columns import COLUMNS, ExchangeTexts, ListColumn
-from kdissect.tui.lists.field_columns import MOST_CELLS, FieldColumns
+from kdissect.tui.lists.exchange_columns import COLUMNS, MOST_CELLS, ExchangeTexts, FieldColumns, ListColumn
 from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken, turned
 from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading

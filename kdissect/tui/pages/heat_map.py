@@ -1,10 +1,18 @@
-"""The pane of the heat map: a cursor that goes through bands of response times, and through moments."""
+"""Response times over time as a heat map, and its pane.
+
+The map has a line for each band of response times, the longest above, and a column for each span of time. A
+cell is darker where there are more exchanges. The more lines there are, the narrower the bands are. In the
+pane a cursor goes through bands and moments.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -13,10 +21,221 @@ from textual.geometry import clamp
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from kdissect.analysis.histogram import BANDS_NS
+from kdissect.durations import exact_duration
+from kdissect.feed.index import Index, Places
+from kdissect.feed.summary import equal_spans
+from kdissect.present.form import duration, plural
 from kdissect.settings.actions import HEAT_HELP
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.heat import BEFORE, Heat, HeatCell
-from kdissect.tui.widgets.table import TableMessage, VirtualTable
+from kdissect.tui.widgets.table import Heading, TableMessage, VirtualTable
+
+SHADES = " ·░▒▓█"
+"""None, few … as many as anywhere."""
+_LABEL, _COUNT = 10, 9
+"""Cells of the first columns."""
+BEFORE = _LABEL + _COUNT + 2
+"""Cells before the columns of time."""
+
+
+def _edges(parts: int) -> NDArray[np.int64]:
+    """Where bands end if each of the usual bands has so many parts."""
+    usual = np.log(np.array(BANDS_NS, np.float64))
+    at = np.linspace(0, len(usual) - 1, (len(usual) - 1) * parts + 1)
+    found = np.exp(np.interp(at, np.arange(len(usual)), usual)).round().astype(np.int64)
+    found[::parts] = BANDS_NS
+    return found
+
+
+WIDE_EDGES_NS, EDGES_NS = np.array(BANDS_NS[::2]), np.array(BANDS_NS)
+"""Where bands end if each reaches to ten times its beginning, and where the usual bands end."""
+EDGES_BY_ROOM = (WIDE_EDGES_NS, EDGES_NS, *map(_edges, (2, 3, 4, 5)))
+"""From few lines to many."""
+
+
+class HeatCell(NamedTuple):
+    """What a cell stands for, or a whole line."""
+
+    lowest_ns: int | None
+    below_ns: int | None
+    """Response times from the first on that are less than the second; None for no end."""
+    span: tuple[int, int] | None
+    """From when to when, ns since the epoch; the end is not in it. None for a line."""
+    exchanges: int
+    slowest_ns: int | None
+    slowest: int | None
+    """The longest response time, and the number of its exchange."""
+
+    @property
+    def band(self) -> str:
+        """The filter for the response times, which has their ends exactly."""
+        ends = (("latency >=", self.lowest_ns), ("latency <", self.below_ns))
+        return " and ".join(f"{words} {exact_duration(ns)}" for words, ns in ends if ns is not None)
+
+    def words(self, text_of: Callable[[int], str]) -> str:
+        """What it is, in a line.
+
+        :param text_of: writes a time.
+        """
+        parts = [_band_words(self.lowest_ns, self.below_ns)]
+        if self.span is not None:
+            parts.append(" to ".join(map(text_of, self.span)))
+        said = plural(self.exchanges, "exchange")
+        if self.slowest_ns is not None:
+            said += f", the slowest {duration(self.slowest_ns)} (No. {self.slowest:,})"
+        return " · ".join([*parts, said])
+
+
+def _band_words(lowest_ns: int | None, below_ns: int | None) -> str:
+    if lowest_ns is None or below_ns is None:
+        return f"≥ {duration(lowest_ns)}" if lowest_ns is not None else f"< {duration(below_ns or 0)}"
+    return f"{duration(lowest_ns)} to {duration(below_ns)}"
+
+
+class Heat:
+    """The lines.
+
+    :param text_of: writes a time.
+    """
+
+    def __init__(self, text_of: Callable[[int], str]) -> None:
+        self._text_of = text_of
+        self._times: NDArray[Any] = np.zeros(0, np.int64)
+        self._latencies: NDArray[Any] = np.zeros(0, np.int64)
+        self._numbers: Callable[[int], int] = int
+        """Gives the number of an exchange."""
+        self._edges: NDArray[Any] = EDGES_NS
+        self._bands: NDArray[Any] = np.zeros(0, np.int64)
+        """The band of each exchange."""
+        self._counts: list[int] = []
+        """How many exchanges each band has."""
+        self._capture = 0, 1
+        """When the capture begins and ends."""
+        self._span = 0, 1
+        """The same, with all exchanges in it."""
+        self._title = ""
+        self._version = 0
+        self._made: dict[int, tuple[NDArray[np.int64], list[str]]] = {}
+        """Counts and lines by how many columns they have."""
+
+    def show(self, index: Index, places: Places, title: str) -> None:
+        """Take other exchanges.
+
+        :param title: what they are, sanitised.
+        """
+        self._times = index.column("time_ns")[places]
+        self._latencies = index.column("latency_ns")[places]
+        self._numbers = lambda at: index.value("number", int(places[at]))
+        start = index.first_ns or 0
+        self._capture = self._span = start, max(start + 1, index.last_ns or 0)
+        if len(places):
+            self._span = min(start, int(self._times.min())), max(self._span[1], int(self._times.max()))
+        self._title = title
+        self._sort_in()
+
+    def fit(self, lines: int) -> None:
+        """Have as many bands as there are lines for, or the fewest there can be."""
+        edges = next((each for each in reversed(EDGES_BY_ROOM) if len(each) < lines), EDGES_BY_ROOM[0])
+        if edges is not self._edges:
+            self._edges = edges
+            self._sort_in()
+
+    def _sort_in(self) -> None:
+        self._bands = np.searchsorted(self._edges, self._latencies, side="right")
+        self._counts = np.bincount(self._bands, minlength=len(self._edges) + 1).tolist()
+        self._version += 1
+        self._made.clear()
+
+    def __len__(self) -> int:
+        return len(self._edges) + 1 if len(self._times) else 0
+
+    # -- bands and columns ----------------------------------------------------------------------------
+
+    def band(self, row: int) -> tuple[int | None, int | None]:
+        """The times of a line: from, in ns, and below; None for no end."""
+        edges = self._edges.tolist()
+        at = len(edges) - row
+        return edges[at - 1] if at else None, edges[at] if at < len(edges) else None
+
+    def row_of(self, lowest: int | None) -> int:
+        """The line of the band that has a time, or the last one for none."""
+        at = 0 if lowest is None else int(np.searchsorted(self._edges, lowest, side="right"))
+        return len(self._edges) - at
+
+    def slowest_row(self) -> int:
+        """The line of the slowest exchange; the first one without any."""
+        return self.row_of(int(self._latencies.max())) if len(self._times) else 0
+
+    def span(self, column: int, columns: int) -> tuple[int, int]:
+        """The time at which a column begins, and that at which it ends, which is not in it.
+
+        :param columns: how many there are.
+        """
+        start, length = equal_spans(*self._span, columns)
+        return start + column * length, start + (column + 1) * length
+
+    def column_of(self, ns: int, columns: int) -> int:
+        """The column of a time, or the nearest.
+
+        :param columns: how many there are.
+        """
+        start, length = equal_spans(*self._span, columns)
+        return max(0, min(columns - 1, (ns - start) // length))
+
+    def columns_with_any(self, row: int, columns: int) -> Sequence[int]:
+        """The columns in which a line has exchanges.
+
+        :param columns: how many there are.
+        """
+        found: list[int] = np.flatnonzero(self._grid(columns)[0][row]).tolist()
+        return found
+
+    def cell(self, row: int, column: int | None, columns: int) -> HeatCell:
+        """What a cell of a line stands for; without a column, the whole line."""
+        some = self._bands == len(self._edges) - row
+        span = None if column is None else self.span(column, columns)
+        if span is not None:
+            some &= (self._times >= span[0]) & (self._times < span[1])
+        found = np.flatnonzero(some)
+        at = int(found[self._latencies[found].argmax()]) if len(found) else None
+        slowest = (None, None) if at is None else (int(self._latencies[at]), self._numbers(at))
+        return HeatCell(*self.band(row), span, len(found), *slowest)
+
+    # -- lines ----------------------------------------------------------------------------------------
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        first, last = map(self._text_of, self._capture)
+        return (
+            Heading("Latency", _LABEL, True),
+            Heading("Count", _COUNT, True),
+            Heading(f"{first} to {last}   {self._title}" if len(self) else "no response times", 0),
+        )
+
+    def key(self, row: int) -> Hashable:
+        return self._version, row
+
+    def tone(self, row: int) -> str | None:
+        return None
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        lowest, below = self.band(row)
+        label = _band_words(lowest, None if lowest is not None else below)
+        count = self._counts[len(self._edges) - row]
+        return [label, f"{count:,}" if count else "", self._grid(max(1, width - BEFORE))[1][row]]
+
+    def _grid(self, columns: int) -> tuple[NDArray[np.int64], list[str]]:
+        found = self._made.get(columns)
+        if found is None:
+            start, length = equal_spans(*self._span, columns)
+            lines = len(self._edges) + 1
+            at = (lines - 1 - self._bands) * columns + (self._times - start) // length
+            grid = np.bincount(at, minlength=lines * columns).reshape(lines, columns)
+            # One is still seen among thousands.
+            scale = np.log1p(grid) / max(1.0, float(np.log1p(grid.max())))
+            shades = np.where(grid > 0, np.maximum(1, np.ceil(scale * (len(SHADES) - 1))), 0).astype(int)
+            found = self._made[columns] = grid, ["".join(SHADES[at] for at in line) for line in shades]
+        return found
+
 
 CROSS = "┼"
 """Stands in the cell under the cursor, whatever its shade is: a full one would look like an empty one where

@@ -1,5 +1,5 @@
 """The screen of response times, by API and by broker, client or topic: their parts, and how they were over
-time (:mod:`kdissect.tui.lists.heat`)."""
+time (:mod:`kdissect.tui.pages.heat_map`)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
-from kdissect.tui.lists.heat import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell
-from kdissect.tui.pages.heat_map import HeatTable
+from kdissect.tui.pages.heat_map import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell, HeatTable
 from kdissect.tui.pages.page import BACK, BARS, LOW, TINY
 from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage

@@ -8,8 +8,7 @@ import time
 import pytest
 from textual.pilot import Pilot
 
-from kdissect.tui.lists.problem_text import text_of
-from kdissect.tui.pages.problems import ProblemsPage, filter_of, other_rows
+from kdissect.tui.pages.problems import ProblemsPage, filter_of, other_rows, text_of
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
