@@ -38,6 +38,7 @@ from kdissect.system.terminal import end_with_signals, end_with_terminal, suspen
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.leaving import arrange, as_left
+from kdissect.tui.pages.arranging import USUAL
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
@@ -47,7 +48,6 @@ from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.pages.groups import GroupsPage
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.latency import LatencyPage
-from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage

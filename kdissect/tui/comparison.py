@@ -43,9 +43,9 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved, no_row
-from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
+from kdissect.tui.widgets.rooms import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
 

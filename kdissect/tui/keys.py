@@ -1,13 +1,14 @@
 """The table of actions → Textual's bindings and key map, the help of a screen, and the command palette.
 
-The palette has every action of the screen below it, and the ways to an exchange: by its number, by a packet,
-by a time.
+The palette has every action of the screen below it. It has the ways to an exchange: by its number, by a
+packet, by a time. It also has what has a name: tables of statistics, saved filters, and pages of the help.
+These are found as one types; the list of all commands does not have them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -18,12 +19,13 @@ from textual.keys import format_key
 from textual.screen import Screen
 
 from kdissect.feed.targets import targets
+from kdissect.help import TOPICS, title
+from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import IDS, actions_of
 from kdissect.settings.key_names import key_names
 from kdissect.settings.places import PLACES
 from kdissect.settings.words import WORDS, WORDS_OF_COMMANDS
 from kdissect.tui.host import Host
-from kdissect.tui.named import leads_to, named_places
 
 
 def bindings_of(where: str) -> list[BindingType]:
@@ -92,7 +94,7 @@ _FIRST = 1_500.0
 _LABEL = 3_000.0
 """An action with exactly this word in the footer comes first."""
 _NAMED = {3: 2_500.0, 2: 2_000.0, 1: 450.0}
-"""How well a text names a table, filter or page of the help (:func:`~kdissect.tui.named.leads_to`). Its exact
+"""How well a text names a table, filter or page of the help (:func:`leads_to`). Its exact
 name comes before actions that are called so by one of their words; a beginning of it comes after these."""
 _NOT_LISTED = ("palette",)
 
@@ -192,3 +194,46 @@ class Commands(Provider):
             # Letters far from each other are a guess. It helps only where nothing has that name.
             if not is_called_so or query.strip().lower() in command.text.lower():
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)
+
+
+class NamedPlace(NamedTuple):
+    """Where a name leads."""
+
+    kind: str
+    """What it is, in a word."""
+    names: tuple[str, ...]
+    """What people type for it, in small letters."""
+    text: str
+    run: Callable[[], Awaitable[None] | None]
+
+
+def named_places(app: Host) -> Iterator[NamedPlace]:
+    """All of them, tables first."""
+    for name in app.tables:
+        words = name.replace("_", " ")
+        text = f"Table {name}: show its rows"
+        yield NamedPlace("table", (name, words), text, partial(app.show_table, name))
+    for name, filter in app.remembered.named.items():
+        text = sanitise(f"Filter {name}: {filter}")
+        yield NamedPlace("filter", (name.lower(),), text, partial(app.filter_by, filter))
+    for topic in TOPICS:
+        text = f"Help {topic}: {_title(topic)}"
+        yield NamedPlace("help", (topic,), text, partial(app.show_help, topic))
+
+
+_title = cache(title)
+
+
+def leads_to(place: NamedPlace, typed: str) -> int:
+    """How well a typed text names a place: 3 for kind and name, 2 for the name, 1 for beginnings of words."""
+    text = " ".join(typed.lower().split())
+    if any(text in (f"{place.kind} {name}", f"{name} {place.kind}") for name in place.names):
+        return 3
+    if text in place.names:
+        return 2
+    begins = (all(_begins(word, place.kind, name) for word in text.split()) for name in place.names)
+    return 1 if text and any(begins) else 0
+
+
+def _begins(word: str, kind: str, name: str) -> bool:
+    return any(each.startswith(word) for each in (kind, name, *name.split()))

@@ -9,13 +9,13 @@ from textual.screen import Screen
 from kdissect.settings.places import PAGES
 from kdissect.settings.session import LastSession
 from kdissect.tui.host import Host
+from kdissect.tui.pages.arranging import USUAL
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.listed import OrderedScreen
-from kdissect.tui.pages.ordering import USUAL
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.pages.split import USUAL_SHARE
 from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.rooms import PanesScreen
 
 
 def arrange(pages: Mapping[str, Screen[None]], before: LastSession) -> None:

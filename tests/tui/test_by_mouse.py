@@ -17,11 +17,11 @@ from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.page import Page
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.bars import KeysFooter
 from kdissect.tui.widgets.dialogs import Dialog, HelpPage, HelpTopics
 from kdissect.tui.widgets.filter_line import FilterLine
+from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.time_line import GUTTER
 from tests.cli.run import CAPTURES

@@ -20,16 +20,13 @@ from kdissect.session.conversation import Connection
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.exchange_columns import SORT_TITLES
 from kdissect.tui.lists.exchanges import TIMES, Exchanges
-from kdissect.tui.pages.coloring import choose_color
-from kdissect.tui.pages.field_columns import ColumnChoice
+from kdissect.tui.pages.arranging import USUAL, ColumnChoice, Ordering
 from kdissect.tui.pages.finder import SearchedPage
 from kdissect.tui.pages.jumps import Jumps
-from kdissect.tui.pages.list_summary import ListSummary
-from kdissect.tui.pages.ordering import USUAL, Ordering
 from kdissect.tui.pages.page import BACK, QUIT
-from kdissect.tui.pages.resting import Resting
 from kdissect.tui.pages.split import SplitPage
-from kdissect.tui.pages.under_cursor import UnderCursor
+from kdissect.tui.pages.summaries import ListSummary
+from kdissect.tui.pages.under_cursor import Resting, UnderCursor, choose_color
 from kdissect.tui.selecting import joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose

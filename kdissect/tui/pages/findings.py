@@ -28,10 +28,10 @@ from kdissect.tui.host import OF_FILES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
-from kdissect.tui.pages.figures_over_time import FiguresOverTime
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, Saved
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.summaries import FiguresOverTime
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.table import VirtualTable

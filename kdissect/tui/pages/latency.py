@@ -25,8 +25,8 @@ from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
 from kdissect.tui.pages.heat_map import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell, HeatTable
 from kdissect.tui.pages.page import BACK, BARS, LOW, TINY
-from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage
+from kdissect.tui.widgets.rooms import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable
 
 _PADDING = 2

@@ -17,8 +17,8 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.copying import told
 from kdissect.tui.lists.figures import Figures
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.widgets.dialogs import Ask, Choose
+from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
 
 Copies = Mapping[str, Callable[[], str]]

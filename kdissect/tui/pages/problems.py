@@ -29,7 +29,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, words
-from kdissect.tui.pages.ordering import Sparing
+from kdissect.tui.pages.arranging import Sparing
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.text_pane import TextPane
 

@@ -29,12 +29,12 @@ from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.finder import SearchedPage
 from kdissect.tui.pages.page import BACK
 from kdissect.tui.pages.record_search import RecordSearch
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane

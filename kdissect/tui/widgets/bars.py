@@ -21,7 +21,7 @@ from textual.strip import Strip
 from kdissect.present.paragraphs import fold_text
 from kdissect.settings.places import SHORT_TITLES
 from kdissect.tui.colors import Legible
-from kdissect.tui.widgets.legible import LegibleText
+from kdissect.tui.widgets.mended import LegibleText
 from kdissect.tui.widgets.table import VirtualTable
 
 

@@ -21,7 +21,7 @@ from kdissect.help import TOPICS, page, title
 from kdissect.present.compared import FIRST, LEFT_OUT, SAME, SECOND, ComparedLine
 from kdissect.present.help_tables import HELP_TABLES
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
+from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
 
 Answer = TypeVar("Answer")
 

@@ -37,7 +37,7 @@ from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bars import OneLine
 from kdissect.tui.widgets.dialogs import Ask
-from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
+from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
 
 COUNT_SECONDS = 0.1
 """How long no key must come before exchanges are counted."""

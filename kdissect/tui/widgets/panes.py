@@ -34,16 +34,19 @@ from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
     FieldTree,
     Opened,
+    Whole,
     add,
     fill,
     holds,
+    is_all_open,
     label_of,
     open_again,
     opened_of,
+    opened_whole,
+    show_whole,
 )
 from kdissect.tui.widgets.kept_open import KeptOpen, Path, path_of
-from kdissect.tui.widgets.sides import Sides
-from kdissect.tui.widgets.whole import Whole, is_all_open, opened_whole, show_whole
+from kdissect.tui.widgets.rooms import Sides
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""

@@ -27,7 +27,7 @@ from kdissect.settings.coloring import COLORS
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.steady import Steady
+from kdissect.tui.widgets.mended import Steady
 
 STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from kdissect.tui.widgets.whole import MOST_LINES
+from kdissect.tui.widgets.field_tree import MOST_LINES
 from tests.tui.snapshots import press, shown_after
 from tests.tui.widgets.test_kept_open import names, select, selected, talk_of
 from tests.tui.widgets.test_panes import BASIC, many_topics, panes_of, with_app

@@ -1,4 +1,7 @@
-"""Textual's own widgets, of which every text can be read: what they draw is measured line by line."""
+"""Textual's own widgets as the screens need them.
+
+Every text can be read: what they draw is measured line by line. Panes that scroll may grow without a layout.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from typing import Literal
 
 from textual.command import CommandList, CommandPalette
 from textual.geometry import Size
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 
@@ -67,3 +72,23 @@ class LegibleText(Static):
 
     def render_line(self, y: int) -> Strip:
         return legible_strip(super().render_line(y), self.app)
+
+
+class Steady(ScrollView):
+    """A pane whose contents may grow.
+
+    Textual lays out the whole screen anew when the contents of such a pane have another size, and draws all
+    of it. Here the scroll bars learn of it, and the place of the pane stays as it is.
+    """
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    """The size of its contents."""
+
+    def watch_virtual_size(self, size: Size) -> None:
+        if self.styles.is_auto_height:  # then the pane itself has another height
+            self.refresh(layout=True)
+            return
+        before = self.scrollbars_enabled
+        self._scroll_update(size)
+        if self.scrollbars_enabled != before:  # a bar that comes takes room
+            ScrollView.refresh(self, layout=True)
