@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kdissect.cli.config import load_config
+from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.screen_settings import known_theme
+from kdissect.cli.screen_settings import in_lines, known_theme
 from kdissect.cli.sides import ComparedFile, kept_report
 from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colours
 from kdissect.insight.difference import Difference
@@ -42,7 +43,9 @@ def is_for_screens(given: Mapping[str, Any]) -> bool:
 
 def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapping[str, Any]) -> int:
     """Show the differences until the user ends them; gives the exit code."""
-    config = load_config(for_screens=True)
+    mistakes: list[Wrong] = []
+    config = load_config(for_screens=True, mistaken=mistakes.append)
+    theme = known_theme(None, config, mistakes.append)
 
     from kdissect.tui.comparison import WORDS, ComparedCapture, Comparison
 
@@ -54,7 +57,7 @@ def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapp
         )
         for word, name, path, side in zip(WORDS, side_names(*paths), paths, sides, strict=True)
     )
-    app = Comparison((before, after), found, known_theme(None, config), config.keymap)
+    app = Comparison((before, after), found, theme, config.keymap, in_lines(mistakes))
     app.run()
     return app.return_code or DONE
 

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,13 +134,29 @@ def config_path(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(home) / "kdissect" / "config.toml"
 
 
-def load_config(environment: Mapping[str, str] = os.environ, *, for_screens: bool = False) -> Config:
+Mistaken = Callable[[Wrong], None]
+"""Is called with a mistake in the configuration; its text names file, line and nearest key. If it raises
+nothing, the setting keeps its default."""
+
+
+def refuse(mistake: Wrong) -> None:
+    """End the command with a mistake.
+
+    :raises Wrong: always.
+    """
+    raise mistake
+
+
+def load_config(
+    environment: Mapping[str, str] = os.environ, *, for_screens: bool = False, mistaken: Mistaken = refuse
+) -> Config:
     """Read file and environment.
 
     :param for_screens: whether what is set for the screens is read too; else a mistake there stops nothing.
-    :raises Wrong: something in them is not understood; the text names file, line and nearest key.
+    :param mistaken: called with what is not understood.
     """
-    return _from_environment(_from_file(config_path(environment), environment, for_screens), environment)
+    config = _from_file(config_path(environment), environment, for_screens, mistaken)
+    return _from_environment(config, environment, mistaken)
 
 
 def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, str]:
@@ -151,35 +167,63 @@ def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, s
     path = config_path(environment)
     own: Mapping[str, str] = {}
     with suppress(Wrong):
-        own = _from_file(path, environment, for_screens=True).filters
+        own = _from_file(path, environment, for_screens=True, mistaken=refuse).filters
     return Remembered(named_file=path.parent / "filters.toml", named=own).named
 
 
-def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) -> Config:
+def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool, mistaken: Mistaken) -> Config:
+    try:
+        text, found = _read(path)
+    except FileNotFoundError:
+        if environment.get("KDISSECT_CONFIG"):
+            mistaken(Wrong(f"{path}: there is no such file, but KDISSECT_CONFIG names it"))
+        return Config()
+    except Wrong as wrong:
+        mistaken(wrong)
+        return Config()
+    config = Config()
+    for key, value in found.items():
+        if key in _OF_SCREENS and not for_screens:
+            continue
+        left = value
+        while left is not None:
+            try:
+                config = _set(config, key, left)
+                break
+            except _WrongKeyError as bad:
+                line = _line_of(text, bad.key, key if bad.key != key else "")
+                mistaken(Wrong(f"{path}:{line}: {bad}"))
+                left = _without(left, bad.key)
+    return config
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of the file, and what it sets.
+
+    :raises FileNotFoundError: there is none.
+    :raises Wrong: it cannot be read.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if environment.get("KDISSECT_CONFIG"):
-            raise Wrong(f"{path}: there is no such file, but KDISSECT_CONFIG names it") from None
-        return Config()
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise Wrong(f"{path}: cannot be read: {error}") from None
     try:
         import tomllib
 
-        found = tomllib.loads(text)
+        return text, tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or Python's own about a number of thousands of digits
         raise Wrong(f"{path}: {error}") from None
-    config = Config()
-    for key, value in found.items():
-        if key in _OF_SCREENS and not for_screens:
-            continue
-        try:
-            config = _set(config, key, value)
-        except _WrongKeyError as bad:
-            line = _line_of(text, bad.key, key if bad.key != key else "")
-            raise Wrong(f"{path}:{line}: {bad}") from None
-    return config
+
+
+def _without(value: Any, key: str) -> dict[str, Any] | None:
+    """A table without the entry that has a key, or is called so; None if it has no such entry."""
+    if not isinstance(value, dict):
+        return None
+    inside = (name for name, each in value.items() if isinstance(each, dict) and key in each)
+    wrong = key if key in value else next(inside, None)
+    return None if wrong is None else {name: each for name, each in value.items() if name != wrong}
 
 
 class _WrongKeyError(Exception):
@@ -428,7 +472,7 @@ def _is_port(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 65_536
 
 
-def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
+def _from_environment(config: Config, environment: Mapping[str, str], mistaken: Mistaken) -> Config:
     variables, limits = _SETTING_VARIABLES, _LIMIT_VARIABLES
     for variable, text in environment.items():
         if not variable.startswith("KDISSECT_") or variable in _OTHER_VARIABLES:
@@ -441,7 +485,7 @@ def _from_environment(config: Config, environment: Mapping[str, str]) -> Config:
             else:
                 complain(f"there is no variable {variable}{nearest(variable, _KNOWN_VARIABLES)}")
         except _WrongKeyError as bad:
-            raise Wrong(f"{variable}: {bad}") from None
+            mistaken(Wrong(f"{variable}: {bad}"))
     return config
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.config import Config
+from kdissect.cli.config import Config, Mistaken, place_of
 from kdissect.cli.errors import Complaints, Wrong
 from kdissect.model import CaptureError
 
@@ -57,6 +58,12 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | Non
 
     :raises Wrong: a rule or a folder cannot be used.
     """
+    decoder = _decoder_of(given, config)
+    tell(decoder)
+    return decoder
+
+
+def _decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | None:
     rules = rules_of(given, config)
     folders = given.get("schemas") or config.schemas
     registry = registry_of(given, config)
@@ -77,9 +84,52 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | Non
             found.append(rule_of(text, schemas))
         except ValueError as error:
             raise Wrong(f"--decode-as {text}: {error}") from None
-    decoder = PayloadDecoder(schemas, found, config.limits)
+    return PayloadDecoder(schemas, found, config.limits)
+
+
+def usable_decoder(
+    given: Mapping[str, Any], config: Config, mistaken: Mistaken
+) -> tuple[Config, PayloadDecoder | None]:
+    """The configuration without the folders, the rules and the registry that cannot be used, and what decodes
+    then.
+
+    :param mistaken: called with each of these.
+    :raises Wrong: what the command line gives cannot be used.
+    """
+    try:
+        return config, decoder_of(given, config)
+    except Wrong:
+        kept = config._replace(schemas=(), decode_as={}, registry={})
+    decoder = _decoder_of(given, kept)
+    for table, name, add in _one_by_one(config):
+        more = add(kept)
+        try:
+            decoder = _decoder_of(given, more)
+        except Wrong as wrong:
+            mistaken(Wrong(f"{place_of(table, name)}: {wrong.message.removeprefix('--')}"))
+        else:
+            kept = more
     tell(decoder)
-    return decoder
+    return kept, decoder
+
+
+def _one_by_one(config: Config) -> Iterator[tuple[str, str, Callable[[Config], Config]]]:
+    """What is configured for decoding: table and name of each entry, and what adds it to a configuration."""
+
+    def add_folder(folder: str, to: Config) -> Config:
+        return to._replace(schemas=(*to.schemas, folder))
+
+    def add_rule(topic: str, form: str, to: Config) -> Config:
+        return to._replace(decode_as={**to.decode_as, topic: form})
+
+    def add_registry(to: Config) -> Config:
+        return to._replace(registry=config.registry)
+
+    for folder in config.schemas:
+        yield "", "schemas", partial(add_folder, folder)
+    for topic, form in config.decode_as.items():
+        yield "decode_as", topic, partial(add_rule, topic, form)
+    yield "", "registry", add_registry
 
 
 def payload_arguments(given: Mapping[str, Any]) -> list[str]:

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kdissect.cli.config import Config, config_path, load_config, place_of
+from kdissect.cli.config import Config, Mistaken, load_config, place_of, refuse
 from kdissect.cli.errors import Wrong
-from kdissect.cli.payloads import decoder_of
+from kdissect.cli.payloads import usable_decoder
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 
+_THEME = "KDISSECT_THEME"
+
 
 def settings_of(
-    theme: str | None, filter: str | None, show_secrets: bool, payloads: Mapping[str, Any]
+    theme: str | None,
+    filter: str | None,
+    show_secrets: bool,
+    payloads: Mapping[str, Any],
+    mistaken: Mistaken = refuse,
 ) -> tuple[Options, Config, str | None]:
     """What is configured for the screens, together with what is given on the command line: options, the
     configuration, and the theme.
 
     :param payloads: the options of :func:`kdissect.cli.payloads.decoder_of`.
-    :raises Wrong: something in them is not understood.
+    :param mistaken: called with what is wrong in the configuration.
+    :raises Wrong: something on the command line is not understood.
     """
-    config = load_config(for_screens=True)
+    config = load_config(for_screens=True, mistaken=mistaken)
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
-    options = options._replace(shown_fields=config.shown_fields, payloads=decoder_of(payloads, config))
-    _require_filters(filter, config, options)
-    return options, config, known_theme(theme, config)
+    config, decoder = usable_decoder(payloads, config, mistaken)
+    options = options._replace(shown_fields=config.shown_fields, payloads=decoder)
+    config = _with_filters(config, options, mistaken)
+    if filter is not None:
+        wrong = _why_no_filter("-Y", filter, options)
+        if wrong is not None:
+            raise wrong
+    return options, config, known_theme(theme, config, mistaken)
 
 
-def known_theme(given: str | None, config: Config) -> str | None:
+def known_theme(given: str | None, config: Config, mistaken: Mistaken = refuse) -> str | None:
     """The theme of the command line, else of the configuration.
 
-    :raises Wrong: there is no such theme.
+    :raises Wrong: there is no such theme as the command line names.
     """
     name = given or config.theme
     if name is not None:
@@ -39,25 +52,40 @@ def known_theme(given: str | None, config: Config) -> str | None:
 
         if name not in themes():
             hint = nearest(name, themes()) or f"; try {', '.join(sorted(themes()))}"
-            where = f"--theme {name}" if given else f"{config_path()}: theme {name}"
-            raise Wrong(f"{where}: there is no such theme{hint}")
+            if given:
+                raise Wrong(f"--theme {name}: there is no such theme{hint}")
+            place = _THEME if _THEME in os.environ else place_of("", "theme")
+            mistaken(Wrong(f"{place}: theme {name}: there is no such theme{hint}"))
+            return None
     return name
 
 
-def _require_filters(given: str | None, config: Config, options: Options) -> None:
-    """See that the filter of the command line and those of the configuration are filters.
+def _with_filters(config: Config, options: Options, mistaken: Mistaken) -> Config:
+    """The configuration with those filters that are some."""
 
-    :raises Wrong: one is none; the text tells where, and what was meant.
-    """
+    def is_one(table: str, name: str, text: str) -> bool:
+        wrong = _why_no_filter(f"{table}: {name}", text, options)
+        if wrong is not None:
+            mistaken(Wrong(f"{place_of(table, name)}: {wrong.message}", wrong.below))
+        return wrong is None
+
+    named = {name: text for name, text in config.filters.items() if is_one("filters", name, text)}
+    coloring = tuple(each for each in config.coloring if is_one("coloring", each.name, each.filter))
+    return config._replace(filters=named, coloring=coloring)
+
+
+def _why_no_filter(where: str, text: str, options: Options) -> Wrong | None:
     from kdissect.analysis.slow import Slowness
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError
 
-    named = [("filters", name, text) for name, text in config.filters.items()]
-    named += [("coloring", each.name, each.filter) for each in config.coloring]
-    for table, name, text in (*named, *([] if given is None else [("", "-Y", given)])):
-        try:
-            compile_filter(text, options, Slowness())
-        except FilterError as error:
-            where = f"{place_of(table, name)}: {table}: {name}" if table else name
-            raise Wrong(f"{where}: {error}", error.excerpt()) from None
+    try:
+        compile_filter(text, options, Slowness())
+    except FilterError as error:
+        return Wrong(f"{where}: {error}", error.excerpt())
+    return None
+
+
+def in_lines(mistakes: Iterable[Wrong]) -> tuple[tuple[str, ...], ...]:
+    """Mistakes as the screens show them."""
+    return tuple((each.message, *each.below) for each in mistakes)

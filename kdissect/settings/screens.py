@@ -50,3 +50,5 @@ class Settings(NamedTuple):
     """Rules that colour rows of the list of exchanges."""
     compared_as: str = ""
     """What the screen of differences calls the capture, if that one opened these: ``BEFORE old.pcapng``."""
+    mistakes: tuple[tuple[str, ...], ...] = ()
+    """What is wrong in the configuration, each in some lines. The screens use the defaults instead."""

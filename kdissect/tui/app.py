@@ -56,7 +56,7 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
-from kdissect.tui.widgets.dialogs import Ask, Help, HelpPage
+from kdissect.tui.widgets.dialogs import Ask, Help, HelpPage, Mistakes
 from kdissect.tui.widgets.panes import DetailPanes
 
 TICK_SECONDS = 0.15
@@ -128,6 +128,8 @@ class Kdissect(Host):
             self._begin()
         else:
             self.push_screen(Start(recent_files(), self._rates))
+        if self.settings.mistakes:
+            self.push_screen(Mistakes(self.settings.mistakes))
         # The terminal shows nothing of before, and Textual draws what has changed only.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
         end_with_terminal(lambda: self.call_from_thread(self.exit))

@@ -44,7 +44,7 @@ from kdissect.tui.lists.differences import (
 from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved, no_row
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
-from kdissect.tui.widgets.dialogs import Choose, Help
+from kdissect.tui.widgets.dialogs import Choose, Help, Mistakes
 from kdissect.tui.widgets.rooms import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
@@ -350,9 +350,11 @@ class Comparison(QuietApp):
         found: Sequence[Difference],
         theme: str | None = None,
         keys: Mapping[str, str] | None = None,
+        mistakes: Sequence[Sequence[str]] = (),
     ) -> None:
+        """:param mistakes: what is wrong in the configuration."""
         super().__init__()
-        self._given = captures, found
+        self._given, self._mistakes = (captures, found), mistakes
         self.set_keymap(keymap_of(keys or {}))
         if theme is not None:
             self.theme = theme
@@ -363,6 +365,8 @@ class Comparison(QuietApp):
 
     def on_mount(self) -> None:
         self.push_screen(ComparisonScreen(*self._given))
+        if self._mistakes:
+            self.push_screen(Mistakes(self._mistakes))
         end_with_terminal(lambda: self.call_from_thread(self.exit))
 
     def action_help(self) -> None:

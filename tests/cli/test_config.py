@@ -6,6 +6,7 @@ import pytest
 
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.screen_settings import settings_of
 from kdissect.limits import DEFAULTS
 from tests.amount import some
 from tests.cli.run import CAPTURES, run
@@ -127,6 +128,78 @@ def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands
     ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-c", "1")
     assert (ran.code, ran.err) == (0, "")
     assert b"config.toml:" in run(capsysbinary, "doctor").out
+
+
+MISTAKEN = """
+theme = "nope"
+pgae = "exchanges"
+schemas = ["/nowhere"]
+[filters]
+good = "latency > 1s"
+slow = "latncy > 1s"
+[keymap]
+save = "e"
+help = "f2"
+[coloring.late]
+filter = "latency > 1s"
+colour = "grey"
+[decode_as]
+"orders*" = "avro:/nowhere.avsc"
+plain = "json"
+[limits]
+frame_bytes = -1
+layers = 9
+[findings.rebalance-long]
+stoped_s = 10
+"""
+
+
+def test_the_screens_are_told_each_mistake_and_use_all_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(MISTAKEN)
+    monkeypatch.setenv("KDISSECT_CONFIG", str(path))
+    monkeypatch.setenv("KDISSECT_PORTS", "x")
+    mistakes: list[Wrong] = []
+    options, found, theme = settings_of(None, None, False, {}, mistakes.append)
+    told = [each.message.removeprefix(f"{path}:") for each in mistakes]
+    assert [text.partition(" ")[0] for text in told] == [
+        *("3:", "9:", "13:", "18:", "21:", "KDISSECT_PORTS:", "4:", "15:", "7:", "2:"),
+    ]
+    assert "did you mean page?" in told[0]
+    assert "there is no such theme" in told[-1]
+    assert mistakes[-2].below == ("latncy > 1s", "^~~~~~")
+    assert theme is None
+    assert found.filters == {"good": "latency > 1s"}
+    assert found.keymap == {"help": "f2"}
+    assert found.decode_as == {"plain": "json"}
+    assert found.limits == DEFAULTS._replace(layers=9)
+    assert (found.coloring, found.schemas, found.thresholds, found.ports) == ((), (), {}, frozenset())
+    assert options.payloads is not None
+
+
+@pytest.mark.parametrize("text", ["[", "x = " + "9" * 5_000])
+def test_a_file_that_cannot_be_read_leaves_the_defaults_to_the_screens(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    mistakes: list[Wrong] = []
+    for where in (path, tmp_path / "none.toml"):
+        found = load_config({"KDISSECT_CONFIG": str(where)}, for_screens=True, mistaken=mistakes.append)
+        assert found == Config()
+    assert [each.message.partition(": ")[0] for each in mistakes] == [str(path), str(tmp_path / "none.toml")]
+
+
+def test_mistakes_of_the_command_line_stop_the_screens(tmp_path: Path) -> None:
+    mistakes: list[Wrong] = []
+    for payloads, filter, theme in (
+        ({"payload_rules": ("x=avro:/nowhere",)}, None, None),
+        ({}, "latncy > 1s", None),
+        ({}, None, "nope"),
+    ):
+        with pytest.raises(Wrong):
+            settings_of(theme, filter, False, payloads, mistakes.append)
+    assert not mistakes
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

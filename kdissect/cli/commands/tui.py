@@ -25,7 +25,7 @@ from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.inputs import MORE_FILES, PORTS, listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_options
-from kdissect.cli.screen_settings import settings_of
+from kdissect.cli.screen_settings import in_lines, settings_of
 from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colours
 from kdissect.cli.tls_keys import Keys, key_options, keys_of
 from kdissect.model import CaptureError
@@ -83,7 +83,8 @@ def command(
         raise Wrong("the screens take standard input (-) alone, without other files")
     if not paths:
         live_in_own_home()
-    options, config, chosen_theme = settings_of(theme, filter, show_secrets, capturing)
+    mistakes: list[Wrong] = []
+    options, config, chosen_theme = settings_of(theme, filter, show_secrets, capturing, mistakes.append)
     is_live = follow or paths == ("-",) or bool(capturing["interfaces"])
     keys = {"key_logs": key_logs, "rsa_keys": rsa_keys}
     if paths and not is_live:
@@ -141,6 +142,7 @@ def command(
                 config.commands,
                 config.coloring,
                 compared_as,
+                in_lines(mistakes),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,

@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 
 from kdissect.help import TOPICS, page, title
 from kdissect.present.compared import FIRST, LEFT_OUT, SAME, SECOND, ComparedLine
+from kdissect.present.form import plural
 from kdissect.present.help_tables import HELP_TABLES
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
@@ -184,6 +185,43 @@ class Help(Dialog[None]):
         """Search all commands in place of this list."""
         await self.dismiss()
         self.app.action_command_palette()
+
+
+class Mistakes(Dialog[None]):
+    """What is wrong in the configuration, where, and what to do.
+
+    :param mistakes: each in some lines.
+    """
+
+    DEFAULT_CSS = """
+    Mistakes { align: center middle; }
+    Mistakes VerticalScroll { width: 100; max-width: 95%; height: auto; max-height: 90%; background: $panel;
+        border: round $warning; border-title-color: $foreground; padding: 0 1; }
+    Mistakes LegibleText { margin-bottom: 1; }
+    Mistakes .last { margin-bottom: 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Back", show=False)]
+
+    def __init__(self, mistakes: Sequence[Sequence[str]]) -> None:
+        super().__init__()
+        self._mistakes = mistakes
+
+    def compose(self) -> ComposeResult:
+        count = len(self._mistakes)
+        with VerticalScroll() as scroll:
+            scroll.border_title = (
+                f"! Configuration: {plural(count, 'setting')} {'is' if count == 1 else 'are'} not used"
+            )
+            for first, *more in self._mistakes:
+                text = Text(sanitise(first, None))
+                for line in more:
+                    text.append(f"\n  {line}")
+                yield LegibleText(text)
+            what = "Its default is" if count == 1 else "Their defaults are"
+            yield LegibleText(
+                f"{what} used instead. Correct this, and start kdissect again. Enter closes this.",
+                classes="last",
+            )
 
 
 class ComparedExchanges(Dialog[None]):

@@ -54,11 +54,10 @@ def test_a_file_is_needed(capsysbinary: pytest.CaptureFixture[bytes], arguments:
         ((CAPTURES / "nothing.pcap",), {}, b"nothing.pcap", 3),
         ((CAPTURE,), {"TERM": "dumb"}, b"cannot draw on TERM=dumb", 2),
         ((CAPTURE, "--theme", "textual-lihgt"), {}, b"textual-light", 2),
-        ((CAPTURE,), {"KDISSECT_THEME": "nrod"}, b"did you mean nord?", 2),
         (("-",), {}, b"nothing is piped into it", 2),
         (("-", CAPTURE), {}, b"alone", 2),
     ],
-    ids=["no capture", "no file", "dumb terminal", "no theme", "no theme set", "no pipe", "pipe and file"],
+    ids=["no capture", "no file", "dumb terminal", "no theme", "no pipe", "pipe and file"],
 )
 def test_what_is_wrong_is_told_before_the_screens(
     arguments: tuple[object, ...], environment: dict[str, Any], said: bytes, code: int
@@ -72,26 +71,29 @@ def test_what_is_wrong_is_told_before_the_screens(
         terminal.close()
 
 
-def test_filters_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
+def test_a_filter_that_is_none_is_told_with_its_place() -> None:
+    terminal = Terminal("tui", CAPTURE, "-Y", "latncy > 1s")
+    try:
+        assert terminal.end() == USAGE
+        assert b"-Y" in terminal.output
+        assert b"did you mean latency?" in terminal.output
+    finally:
+        terminal.close()
+
+
+def test_the_screens_begin_with_defaults_where_the_configuration_is_wrong(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    config.write_text('[commands]\nslow = "x"\n\n[filters]\nslow = "latncy > 1s"\n')
-    rules = tmp_path / "rules.toml"
-    rules.write_text('[coloring.late]\ncolor = "grey"\nfilter = "latncy > 1s"\n')
-    set_there: dict[str, Any] = {"KDISSECT_CONFIG": str(config)}
-    colored: dict[str, Any] = {"KDISSECT_CONFIG": str(rules)}
-    given: dict[str, Any] = {}
-    for arguments, environment, where in (
-        ((), set_there, b"config.toml:5: filters: slow"),
-        ((), colored, b"rules.toml:1: coloring: late"),
-        (("-Y", "latncy > 1s"), given, b"-Y"),
-    ):
-        terminal = Terminal("tui", CAPTURE, *arguments, **environment)
-        try:
-            assert terminal.end() == USAGE
-            assert where in terminal.output
-            assert b"did you mean latency?" in terminal.output
-        finally:
-            terminal.close()
+    config.write_text('theme = "nope"\n\n[filters]\nslow = "latncy > 1s"\n')
+    terminal = Terminal("tui", CAPTURE, KDISSECT_CONFIG=str(config))
+    try:
+        terminal.until(b"2 settings are not used")
+        terminal.until(b"did you mean latency?")
+        terminal.send(b"\r")
+        terminal.until(b"52 exchanges")
+        terminal.send(b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.close()
 
 
 def test_from_a_browser_nothing_is_captured(monkeypatch: pytest.MonkeyPatch) -> None:

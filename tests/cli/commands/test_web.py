@@ -188,7 +188,7 @@ def test_a_wrong_setting_for_the_screens_is_told_before_the_address_is(
     monkeypatch.setenv("KDISSECT_CONFIG", str(tmp_path / "config.toml"))
     ran = run(capsysbinary, "web", CAPTURE)
     assert ran.code == USAGE
-    assert "config.toml: theme nope: there is no such theme" in ran.err
+    assert "config.toml:1: theme nope: there is no such theme" in ran.err
     assert "http://" not in ran.err
 
 

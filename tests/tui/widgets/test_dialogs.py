@@ -9,9 +9,11 @@ from textual.containers import VerticalScroll
 from textual.events import Key
 
 from kdissect.help import TOPICS, title
+from kdissect.settings.screens import Settings
+from kdissect.tui.app import Kdissect
 from kdissect.tui.widgets.dialogs import KEYS_CELLS, Choose, Help, Pick
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 pytest.importorskip("textual")
 
@@ -23,6 +25,37 @@ def test_what_a_key_does_goes_on_below_its_beginning() -> None:
             at = next(at for at, line in enumerate(lines) if "mark all exchanges that are shown" in line)
             first, second = (line.partition("│")[2] for line in lines[at : at + 2])
             assert first.index("mark all") == second.index("their marks") == KEYS_CELLS + 2
+
+    asyncio.run(run())
+
+
+THEME = ("config.toml:2: theme nope: there is no such theme",)
+MISTAKEN = Settings(mistakes=(THEME, ("config.toml:7: filters: slow", "latncy > 1s", "^~~~~~")))
+
+
+@pytest.mark.parametrize(("width", "height"), [(40, 12), (80, 24), (120, 40)])
+def test_mistakes_of_the_configuration_are_told_over_the_first_screen(width: int, height: int) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng", settings=MISTAKEN), width, height) as pilot:
+            text = await shown_after(pilot)
+            assert THEME[0] in " ".join(text.replace("│", " ").split())
+            if width > 40:
+                assert "! Configuration: 2 settings are not used" in text
+                assert "  latncy > 1s" in text
+                assert "defaults are used instead. Correct this, and start kdissect again." in text
+            assert "not used" not in await shown_after(pilot, "enter")
+
+    asyncio.run(run())
+
+
+def test_they_are_told_without_a_capture_too() -> None:
+    async def run() -> None:
+        app = Kdissect(None, settings=MISTAKEN)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            assert THEME[0] in screen_text(app)
+            await pilot.press("escape")
+            assert THEME[0] not in screen_text(app)
 
     asyncio.run(run())
 
