@@ -32,6 +32,7 @@ LEAVES = (
     "kdissect.capture.runs",
     "kdissect.capture.segments",
     "kdissect.capture.walks",
+    "kdissect.tcp.clocks",
     "kdissect.tcp.copies",
     "kdissect.tcp.reassembly",
     "kdissect.tcp.duplex",

@@ -21,6 +21,14 @@ _DRIFT = 5_000
 """One clock may go ahead of the other by this part of the time."""
 LONG_NS = PAUSE_NS * _DRIFT // 2
 """After so long a clock is read again: one may be ahead by as much as half of a pause."""
+_MOST_TICKS = 0xFFFFFFFF
+"""With a name: compiled, a number so large is an object."""
+
+MISCOUNTED, UNTOLD = -1, -2
+"""What :func:`own_time_ns` gives where the clock counts something else than milliseconds, or was set, and
+where too little came before a pause to tell."""
+_MISCOUNTED, _UNTOLD = MISCOUNTED, UNTOLD
+"""The same, compiled numbers of C, which nobody else can import."""
 
 
 class ClockHalt(NamedTuple):
@@ -34,22 +42,20 @@ class ClockHalt(NamedTuple):
     """By the clock of the end."""
 
 
-def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int | None:
-    """How long a pause was by the clock of an end.
+def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int:
+    """How long a pause was by the clock of an end; :data:`MISCOUNTED` or :data:`UNTOLD` if it is silent.
 
     :param ticks: by which that clock went on: since it was read before, for so long before the pause.
     :param before_ns: from when it was read before until the pause, by the clock of the capture.
     :param pause_ns: the pause, by the same clock.
     :param after_ns: from the end of the pause until it was read now.
-    :returns: below 0 where the clock counts something else than milliseconds, or was set. None where too
-        little came before the pause to tell.
     """
-    if 2 * before_ns < pause_ns:
-        return None  # a clock that counts 4 ms or 10 ms would seem to stand still
-    passed_ns = (ticks & 0xFFFFFFFF) * _TICK_NS - before_ns - max(0, after_ns)
+    if before_ns < pause_ns - before_ns:
+        return _UNTOLD  # a clock that counts 4 ms or 10 ms would seem to stand still
+    passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - max(0, after_ns)
     slack_ns = _slack_ns(before_ns)
-    if not -slack_ns <= passed_ns <= pause_ns + slack_ns:
-        return -1
+    if passed_ns < -slack_ns or passed_ns - slack_ns > pause_ns:
+        return _MISCOUNTED
     return max(0, passed_ns)
 
 
@@ -68,7 +74,8 @@ def is_halt(passed_ns: int, pause_ns: int, before_ns: int, unmeasured_ns: int) -
     :param unmeasured_ns: earlier pauses since the clock was read. The missing time may belong to them. It may
         also be the drift of the clocks since then.
     """
-    return 2 * (passed_ns + unmeasured_ns + before_ns // _DRIFT) <= pause_ns
+    most_ns = passed_ns + unmeasured_ns + before_ns // _DRIFT
+    return most_ns <= pause_ns - most_ns
 
 
 def halted_on_both_sides(halts: list[ClockHalt] | None) -> list[int]:

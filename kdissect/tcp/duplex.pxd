@@ -1,10 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Segment
+from kdissect.tcp.clocks cimport is_halt, own_time_ns, passed_for_both
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int FIN, RST, SYN
-cdef int64_t _NOWHERE, _PAUSE_NS
+cdef int64_t _LONG_NS, _MILLISECOND, _MOST_MS, _NOWHERE, _PAUSE_NS, _UNTOLD
 
 @cython.final
 cdef class Duplex:

@@ -20,6 +20,7 @@ from kdissect.tcp.clocks import (
     LONG_NS,
     MOST_HALTS,
     PAUSE_NS,
+    UNTOLD,
     ClockHalt,
     is_halt,
     own_time_ns,
@@ -31,7 +32,7 @@ from kdissect.tcp.waiting import PIECE_BYTES
 
 _NOWHERE = NOWHERE
 """Compiled, a number of C."""
-_PAUSE_NS = PAUSE_NS
+_PAUSE_NS, _LONG_NS, _UNTOLD = PAUSE_NS, LONG_NS, UNTOLD
 _MILLISECOND = 1_000_000
 _MOST_MS = 0xFFFFFFFF
 """That a connection keeps: 49 days."""
@@ -322,11 +323,11 @@ class Duplex:
             passed_ns = own_time_ns(
                 segment.clock - ours.clock, before_ns, pause_ns, segment.timestamp_ns - to_ns
             )
-            if passed_ns is None:
+            if passed_ns == _UNTOLD:
                 ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
                 return
             if passed_ns >= 0:
-                if passed_for_both(passed_ns, pause_ns, before_ns) and before_ns < LONG_NS:
+                if passed_for_both(passed_ns, pause_ns, before_ns) and before_ns < _LONG_NS:
                     ours.unmeasured_ms = 0
                     return
                 if is_halt(passed_ns, pause_ns, before_ns, ours.unmeasured_ms * _MILLISECOND):

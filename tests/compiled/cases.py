@@ -32,6 +32,7 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.survey import find_places, route
 from kdissect.record.scan import read_records
 from kdissect.record.sets import read_record_set
+from kdissect.tcp.clocks import is_halt, own_time_ns, passed_for_both
 from tests.acceptance.mutate import text_of_bytes
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
@@ -125,6 +126,15 @@ def of_numbers(data: bytes) -> Any:
     return out
 
 
+def of_pause(dice: random.Random) -> Any:
+    """What the clock of an end says of a pause."""
+    before_ns, pause_ns, after_ns = (dice.randrange(1 << dice.randrange(1, 62)) for _ in range(3))
+    own_ns = own_time_ns(dice.getrandbits(33) - (1 << 32), before_ns, pause_ns, after_ns - (1 << 40))
+    known_ns = abs(own_ns)
+    both = passed_for_both(known_ns, pause_ns, before_ns)
+    return own_ns, both, is_halt(known_ns, pause_ns, before_ns, dice.getrandbits(32) * 1_000_000)
+
+
 def damaged(dice: random.Random, data: bytes) -> bytes:
     """Some bytes changed, or the end cut off."""
     out = bytearray(data)
@@ -157,6 +167,7 @@ def lines(seed: int) -> Iterator[str]:
         yield f"records {number} {_digest(of_records(data))} {_digest(of_body(data[61:]))}"
         yield f"text {number} {_digest(of_text(data))}"
         yield f"numbers {number} {_digest(of_numbers(dice.randbytes(dice.randrange(18))))}"
+        yield f"pause {number} {of_pause(dice)}"
 
 
 def _digest(value: Any) -> str:
