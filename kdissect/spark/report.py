@@ -1,8 +1,8 @@
 """Tables of ``kdissect spark batch`` or ``stream`` → what many captures say together.
 
-Most sections read a statistic that is fed with the rows: ``traffic`` (:mod:`kdissect.spark.stored_traffic`),
-and ``versions`` for what Kafka 4 would refuse (:mod:`kdissect.spark.readiness`). SQL orders and names what is
-there.
+Sections read statistics that are fed rows: those of :mod:`kdissect.spark.stored_folds`, and ``versions`` for
+what Kafka 4 would refuse (:mod:`kdissect.spark.readiness`). SQL orders and names what is there. Only
+the section on quality is counted by Spark: no fold knows when a fault was (:mod:`kdissect.spark.quality`).
 
 The other views: ``exchanges`` and ``connections``; numbers count in each capture point, so they are joined by
 both. What several capture points saw of one exchange counts once: see :mod:`kdissect.spark.copies`.
@@ -39,7 +39,7 @@ SECTIONS = {
                sum(if(api = 'Fetch', exchanges, 0)) as fetch,
                sum(if(api = 'Produce', request_bytes, 0)) as produce_bytes,
                sum(if(api = 'Fetch', response_bytes, 0)) as fetch_bytes
-        from traffic_topics group by all
+        from counted_topics group by all
         order by produce_bytes + fetch_bytes desc, exchanges desc, topic, client_id, host
         """,
     ),
@@ -47,7 +47,7 @@ SECTIONS = {
         "errors and latency of each hour",
         f"""
         select {_HOUR} as hour, api, exchanges, errors, fatal, routine, unanswered, {_TIMES}
-        from traffic_hours order by 1, exchanges desc, 2
+        from counted_hours order by 1, exchanges desc, 2
         """,
     ),
     "errors": (
@@ -55,49 +55,27 @@ SECTIONS = {
         """
         select error_class, api, error, client_id, principal, groups as `group`,
                transactional_ids as transactional_id, topics as topic, exchanges, first_ns, last_ns
-        from traffic_errors
+        from counted_errors
         order by array_position(array('fatal', 'retriable', 'routine'), error_class), exchanges desc,
                  api, error, client_id, `group`, transactional_id, topic
         """,
     ),
     "latency": (
         "latency",
-        f"select api, broker, answered as exchanges, {_TIMES} from traffic_latency "
+        f"select api, broker, answered as exchanges, {_TIMES} from counted_latency "
         "where answered > 0 order by exchanges desc, api, broker",
     ),
     "points": (
         "capture points",
-        f"""
-        select copy.capture_point, count(*) as exchanges, count_if(not is_shared) as only_here,
-               cast(percentile_disc(0.5) within group (order by copy.latency_ns) as bigint) as p50_ns,
-               cast(percentile_disc(0.5) within group (
-                   order by if(is_shared, longest - copy.latency_ns, null)) as bigint) as p50_to_here_ns
-        from (select explode({SEEN_AT}) as copy, size({SEEN_AT}) > 1 as is_shared,
-                     array_max(transform({SEEN_AT}, each -> each.latency_ns)) as longest from exchanges)
-        group by all order by 1
-        """,
+        "select * from counted_points order by capture_point",
     ),
     "groups": (
         "groups",
-        """
-        select `group`, count(distinct member) as members, count(distinct client_id) as clients,
-               sum(if(api = 'JoinGroup', exchanges, 0)) as joins,
-               sum(if(api = 'SyncGroup', exchanges, 0)) as syncs,
-               sum(if(api = 'OffsetCommit', exchanges, 0)) as commits,
-               sum(if(api like '%Heartbeat', exchanges, 0)) as heartbeats,
-               sum(errors) as errors, sum(fatal) as fatal, sum(routine) as routine
-        from traffic_groups where `group` is not null group by all order by members desc, `group`
-        """,
+        "select * from counted_groups order by members desc, `group`",
     ),
     "versions": (
         "protocol versions in use",
-        """
-        select coalesce(software, 'unknown') as software, api,
-               array_sort(collect_set(cast(api_version as bigint))) as versions, sum(exchanges) as exchanges,
-               count(distinct client_id) as clients
-        from traffic_versions where api_version is not null
-        group by all order by software, exchanges desc, api
-        """,
+        "select * from counted_versions order by software, exchanges desc, api",
     ),
     "kafka4": (
         "versions that Kafka 4 removed: which side limits them, and what would break",
@@ -110,15 +88,16 @@ SECTIONS = {
 }
 """Name: what it is, and the query."""
 
-_TRAFFIC = {
-    "topics": ("topic", "client_id", "client"),
-    "hours": ("hour",),
-    "errors": ("error", "client_id", "principal", "groups", "transactional_ids", "topics"),
-    "latency": ("broker",),
-    "versions": ("software", "api_version", "client_id"),
-    "groups": ("group", "member", "client_id"),
+_COUNTED = {
+    "topics": "traffic,topic,client_id,client",
+    "hours": "traffic,hour",
+    "errors": "traffic,error,client_id,principal,groups,transactional_ids,topics",
+    "latency": "traffic,broker",
+    "points": "points",
+    "groups": "groups",
+    "versions": "versions",
 }
-"""The sections that are read from the statistic ``traffic``, and how its rows are told apart for them."""
+"""Which statistic of rows a section reads (:mod:`kdissect.spark.stored_folds`)."""
 
 _NEWER = {"error_class": "string", "principal": "string"}
 _NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
@@ -150,7 +129,7 @@ class ReportViews:
         """How often something was left out of the last section because there was no room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if has_points(exchanges) else alone(exchanges)
-        self._traffic = {name: by for name, by in _TRAFFIC.items() if name in wanted}
+        self._asked = {name: text for name, text in _COUNTED.items() if name in wanted}
         self._counted: CountedPoints | None = None
         self._exchanges = _with_point(_whole(exchanges))
         self._exchanges.createOrReplaceTempView("exchanges")
@@ -165,25 +144,25 @@ class ReportViews:
         if name == "kafka4":
             frame, self.left_out = readiness(self._spark)
             frame.createOrReplaceTempView("readiness")
-        if name in _TRAFFIC:
-            self.left_out = self._read_traffic(name)
+        if name in _COUNTED:
+            self.left_out = self._count(name)
         if name == quality.SECTION:
             if self._quality is None:
                 raise LookupError(name)
             self._quality.createOrReplaceTempView(name)
         return self._spark.sql(SECTIONS[name][1]).limit(most)
 
-    def _read_traffic(self, name: str) -> int:
+    def _count(self, name: str) -> int:
         """Make the view that a section is read from; gives how often something was left out."""
-        if self._counted is None or name not in self._traffic:
-            self._traffic = {**self._traffic, name: _TRAFFIC[name]}
+        if self._counted is None or name not in self._asked:
+            self._asked = {**self._asked, name: _COUNTED[name]}
             rows = _with_software(self._exchanges, self._spark.table("connections"))
             # It needs pyarrow, and the help of the command does not.
-            from kdissect.spark.stored_traffic import traffic_of
+            from kdissect.spark.stored_folds import counted_rows
 
-            self._counted = traffic_of(rows, list(self._traffic.values()), DEFAULTS)
-        at = list(self._traffic).index(name)
-        self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"traffic_{name}")
+            self._counted = counted_rows(rows, list(self._asked.values()), DEFAULTS)
+        at = list(self._asked).index(name)
+        self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"counted_{name}")
         return self._counted.left_out[at]
 
 

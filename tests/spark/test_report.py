@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kdissect.spark
+from kdissect.analysis.histogram import Histogram
 from kdissect.cli import main
 from kdissect.limits import DEFAULTS
 from kdissect.spark.report import SECTIONS, ReportViews
-from kdissect.spark.stored_traffic import traffic_of
+from kdissect.spark.stored_folds import counted_rows
 from tests.amount import some
 from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
@@ -105,8 +106,14 @@ def test_medians_of_capture_points_are_of_one_rank_as_all_others(
             latencies.setdefault(row.capture_point, []).append(row.latency_ns)
     assert any(len(each) % 2 == 0 for each in latencies.values()), "or the ranks do not differ"
     assert {row["capture_point"]: row["p50_ns"] for row in rows if row["section"] == "points"} == {
-        point: sorted(each)[(len(each) - 1) // 2] for point, each in latencies.items()
+        point: histogram_of(each).percentiles(50)[0] for point, each in latencies.items()
     }
+
+
+def histogram_of(values: list[int]) -> Histogram:
+    made = Histogram()
+    made.add_each(values)
+    return made
 
 
 def test_topics_groups_and_versions_count_what_the_rows_have(
@@ -138,7 +145,7 @@ def test_what_is_left_out_for_want_of_room_is_told(tables: Path, spark: SparkSes
 
     exchanges = spark.read.parquet(str(tables / "exchanges"))
     exchanges = exchanges.withColumn("software", lit(None).cast("string"))
-    counted = traffic_of(exchanges, [(), ("topic",)], DEFAULTS._replace(rows=1))
+    counted = counted_rows(exchanges, ["traffic", "traffic,topic"], DEFAULTS._replace(rows=1))
     assert [len(table) for table in counted.tables] == [1, 1]
     assert min(counted.left_out) > 0
 
