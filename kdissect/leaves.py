@@ -232,19 +232,16 @@ def is_outdated(top: Path) -> bool:
 
 
 def _has_leftovers(top: Path) -> bool:
-    """Whether there are compiled modules that are no leaves: Python would load them before their source."""
-    leaves = {leaf.replace(".", "/") for leaf in LEAVES}
-    packages = {leaf.rpartition("/")[0] for leaf in leaves} | {"kdissect"}
-    leaves.add(SHARED.replace(".", "/"))
-    for package in packages:
-        try:
-            names = os.listdir(top / package)
-        except OSError:
-            continue
+    """Whether compiled modules are there that are no leaves. Python prefers them to their sources."""
+    known = {os.path.join(top, *leaf.split(".")) for leaf in (*LEAVES, SHARED)}
+    suffixes = tuple(EXTENSION_SUFFIXES)
+    for folder, folders, names in os.walk(top / "kdissect"):
+        folders[:] = [each for each in folders if each != "__pycache__"]
         for name in names:
-            suffix = next((each for each in EXTENSION_SUFFIXES if name.endswith(each)), None)
-            if suffix is not None and f"{package}/{name.removesuffix(suffix)}" not in leaves:
-                return True
+            if name.endswith(suffixes):
+                stem = next(name.removesuffix(each) for each in suffixes if name.endswith(each))
+                if os.path.join(folder, stem) not in known:
+                    return True
     return False
 
 

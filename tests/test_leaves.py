@@ -49,8 +49,13 @@ def test_a_module_that_was_not_compiled_outdates_the_checkout(checkout: Path) ->
     assert is_outdated(checkout)
 
 
-def test_a_leftover_of_a_module_that_is_no_leaf_any_more_outdates_the_checkout(checkout: Path) -> None:
-    leftover = checkout / f"kdissect/tcp/troubles{SUFFIX}"
+@pytest.mark.parametrize("package", ["tcp", "settings", "insight/rules/groups", "new"])
+def test_a_leftover_of_a_module_that_is_no_leaf_any_more_outdates_the_checkout(
+    checkout: Path, package: str
+) -> None:
+    """Whether its package has leaves or not."""
+    leftover = checkout / f"kdissect/{package}/troubles{SUFFIX}"
+    leftover.parent.mkdir(parents=True, exist_ok=True)
     leftover.touch()
     assert is_outdated(checkout)
     for library in checkout.rglob(f"*{SUFFIX}"):
@@ -71,15 +76,18 @@ def test_what_a_wheel_installed_is_never_outdated(checkout: Path) -> None:
     assert not is_outdated(checkout)
 
 
-def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["kdissect.dissect", "kdissect.settings.actions"])
+def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path, module: str) -> None:
+    """The second one is no leaf, and no module of its package is one."""
     shutil.copytree(
         TOP / "kdissect", tmp_path / "kdissect", ignore=shutil.ignore_patterns("*.so", "__pycache__")
     )
     (tmp_path / "pyproject.toml").touch()
-    broken = tmp_path / f"kdissect/dissect{SUFFIX}"
+    path = module.replace(".", "/")
+    broken = tmp_path / f"{path}{SUFFIX}"
     broken.write_bytes(b"no library")
     os.utime(broken, (1_000, 1_000))
-    code = "import kdissect.dissect, subprocess, sys; print(kdissect.dissect.__file__)"
+    code = f"import {module}; print({module}.__file__)"
     environment = {name: value for name, value in os.environ.items() if name != PURE}
     run = subprocess.run(
         [sys.executable, "-c", code],
@@ -89,7 +97,7 @@ def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert run.stdout.strip().endswith("dissect.py")
+    assert run.stdout.strip().endswith(f"{path}.py")
     assert run.stderr == OUTDATED + "\n"
 
 
