@@ -49,18 +49,18 @@ class Bound(NamedTuple):
         """The same for people."""
         out = [f"in {', '.join(sorted(self.apis))}"] if self.apis else []
         if self.first:
-            out.append("to the first such request of a connection")
+            out.append("for the first such request of a connection")
         if self.without is not None:
-            out.append(f"to a request without {self.without}")
+            out.append(f"for a request without {self.without}")
         if self.own_topics:
-            out.append("of Kafka's own topics")
+            out.append("for Kafka's own topics")
         if self.served:
-            out.append("where the API was answered without an error before")
+            out.append("if the API was answered without an error before")
         if self.within_ns is not None:
             seconds = self.within_ns / _UNITS["s"]
-            out.append(f"up to {seconds:g} s after the first")
+            out.append(f"for {seconds:g} s after the first such error")
         if self.times is not None:
-            out.append("once in a row" if self.times == 1 else f"at most {self.times} in a row")
+            out.append("at most once in a row" if self.times == 1 else f"at most {self.times} times in a row")
         return ", ".join(out)
 
 

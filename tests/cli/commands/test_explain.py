@@ -390,13 +390,13 @@ def test_pages_are_chosen_by_patterns(explain: Command) -> None:
 def test_a_page_says_what_a_threshold_is(explain: Command) -> None:
     lines = explain("--rule", "broker-gone").lines
     at = lines.index("thresholds, [findings.broker-gone] of the configuration")
-    assert lines[at + 1] == "  together_s = 1    connections that end within so many seconds end together"
+    assert lines[at + 1] == "  together_s = 1    connections that end within this many seconds count together"
     assert lines[at + 5 : at + 7] == [
         "  orderly_s = 300   seconds that a broker may be away for an orderly restart (a",
         "                    notice)",
     ]
     lines = explain("--rule", "log-large-batch").lines
-    assert "  bytes = 1048588   bytes of a batch, to be exceeded" in lines
+    assert "  bytes = 1048588   bytes that a batch must exceed" in lines
 
 
 def test_an_error_by_name_and_by_code(explain: Command) -> None:
