@@ -32,7 +32,7 @@ from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import WENT_BACK, Settings
 from kdissect.settings.session import LastSession
-from kdissect.settings.words import ABOUT, HINT, LEFT_FILTERED, LEFT_SO
+from kdissect.settings.words import ABOUT, HINT, LEFT_FILTERED, LEFT_SO, READ_SO
 from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is, look_at_all
 from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
@@ -576,4 +576,5 @@ class Kdissect(Host):
             self.screen.say(f"copied: {text}")
 
     def action_help(self) -> None:
-        self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))
+        here = self._here() or ""
+        self.push_screen(Help(help_of(self.screen), ABOUT.get(here, ()), READ_SO.get(here, ())))

@@ -11,14 +11,17 @@ from textual.screen import Screen
 from kdissect.settings.places import PAGES
 from kdissect.settings.words import ABOUT
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
-_KEY = re.compile(r"(?<![\w'>])(Enter|Esc|Tab|[b-zA-Z=\[\]/←→])(?![\w'-])")
+_KEY = re.compile(r"(?<![\w'>-])(Enter|Esc|Tab|Ctrl-F|[b-zA-Z=!+\[\]/←→])(?![\w'-])")
 """A key in a sentence; ``a`` is a word."""
 _NAMES = {
     "Enter": "enter",
     "Esc": "escape",
     "Tab": "tab",
+    "Ctrl-F": "ctrl+f",
+    "!": "exclamation_mark",
+    "+": "plus",
     "=": "equals_sign",
     "[": "left_square_bracket",
     "]": "right_square_bracket",
@@ -50,7 +53,7 @@ def bound(screen: Screen[None]) -> set[str]:
 def test_every_key_that_is_named_works_there() -> None:
     async def run() -> None:
         app = app_of(CAPTURES / "incidents" / "member-killed.pcapng.gz", home=None)
-        async with running(app) as pilot:
+        async with running(app, 80, 24) as pilot:
             for name in (*PAGES, "story", "ladder"):
                 if name in _TO_SCREENS:
                     await press(pilot, *_TO_SCREENS[name])
@@ -59,7 +62,9 @@ def test_every_key_that_is_named_works_there() -> None:
                     await settle(pilot)
                 assert app.screen is app.pages[name]
                 named = set(keys_named(ABOUT[name]))
-                assert named or name == "capture", name
                 assert named <= bound(app.screen), (name, named - bound(app.screen))
+                shown = (await shown_after(pilot, "question_mark")).splitlines()
+                assert all(any(f" {line} " in each for each in shown) for line in ABOUT[name]), name
+                await press(pilot, "escape")
 
     asyncio.run(run())

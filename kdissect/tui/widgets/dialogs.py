@@ -136,6 +136,7 @@ class Help(Dialog[None]):
 
     :param parts: heading, and keys with what they do.
     :param about: what the screen is for, in some lines.
+    :param read_so: how its figures are read.
     """
 
     DEFAULT_CSS = """
@@ -155,10 +156,13 @@ class Help(Dialog[None]):
     ]
 
     def __init__(
-        self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]], about: Sequence[str] = ()
+        self,
+        parts: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+        about: Sequence[str] = (),
+        read_so: Sequence[str] = (),
     ) -> None:
         super().__init__()
-        self._about = about
+        self._about, self._read_so = about, read_so
         self._parts = parts
 
     def compose(self) -> ComposeResult:
@@ -169,7 +173,8 @@ class Help(Dialog[None]):
                 name = "documentation" if heading == _DOCUMENTATION[0] else None
                 yield LegibleText(Text(heading, "bold underline"), markup=False, classes="heading")
                 yield LegibleText(_aligned(rows), id=name)
-            yield LegibleText(SIGNS, markup=False, classes="heading")
+            for text in (*self._read_so, SIGNS):
+                yield LegibleText(text, markup=False, classes="heading")
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)

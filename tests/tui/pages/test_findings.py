@@ -145,7 +145,7 @@ def test_until_something_is_judged_it_says_what_it_is_for() -> None:
             page.index_grew()
             text = await shown_after(pilot)
             assert "Reading; findings come as they are known" in text
-            assert "a time line of the whole capture" in text
+            assert "a time line of all" in text
             assert "No finding so far." in text
 
     asyncio.run(run())

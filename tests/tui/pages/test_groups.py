@@ -7,7 +7,7 @@ import pytest
 from kdissect.analysis.fold import Row
 from kdissect.present.form import Clock
 from kdissect.present.statistics import STATISTICS
-from kdissect.settings.words import ABOUT
+from kdissect.settings.words import READ_SO
 from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.members import MemberLines, MemberTold, began_ns
 from kdissect.tui.pages.groups import GroupsPage, figures, state, text_of
@@ -286,7 +286,7 @@ def test_the_times_of_a_rebalance_say_what_they_measure() -> None:
     text = "\n".join(line.text for line in text_of([row], 0, Clock("r", 0), 200))
     assert "generation 5  partitions stood still up to 6.19 ms" in text
     assert "until all joined 2.74 s · sync 1.00 ms" in text
-    assert any("first JoinGroup to last SyncGroup" in each for each in ABOUT["groups"])
+    assert any("first JoinGroup to last SyncGroup" in each for each in READ_SO["groups"])
 
 
 def test_the_number_of_the_last_generation_stands_before_the_sign_of_leaving() -> None:
