@@ -207,12 +207,16 @@ class NamedPlace(NamedTuple):
     run: Callable[[], Awaitable[None] | None]
 
 
+_ALSO = {"slowest": ("slow",)}
+"""What people type for a table besides its name."""
+
+
 def named_places(app: Host) -> Iterator[NamedPlace]:
     """All of them, tables first."""
     for name in app.tables:
-        words = name.replace("_", " ")
+        names = (name, name.replace("_", " "), *_ALSO.get(name, ()))
         text = f"Table {name}: show its rows"
-        yield NamedPlace("table", (name, words), text, partial(app.show_table, name))
+        yield NamedPlace("table", names, text, partial(app.show_table, name))
     for name, filter in app.remembered.named.items():
         text = sanitise(f"Filter {name}: {filter}")
         yield NamedPlace("filter", (name.lower(),), text, partial(app.filter_by, filter))

@@ -378,7 +378,9 @@ def test_an_exact_name_comes_before_words_of_actions_and_a_label_before_both() -
             assert (await hits(app, "live"))[0].startswith("Help live")
             for label in ("topics", "filter", "errors"):
                 assert (await hits(app, label))[0].lower().startswith(("show", "write a filter"))
-            assert (await hits(app, "slow"))[0].startswith("Show Latency")
+            slow = await hits(app, "slow")
+            assert slow[0] == "Table slowest: show its rows"
+            assert slow[1].startswith("Show Latency")
 
     asyncio.run(run())
 
