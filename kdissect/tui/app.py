@@ -541,6 +541,22 @@ class Kdissect(Host):
     def show_help(self, topic: str) -> None:
         self.push_screen(HelpPage(topic))
 
+    def act_on(self, page: str, action: str) -> None:
+        self.action_page(page)
+        shown = self.pages[page]
+
+        async def act() -> None:
+            for node in (shown, *shown.query("*")):
+                for key in node._bindings.key_to_bindings.values():
+                    for binding in key:
+                        if binding.id == action:
+                            if node.can_focus:
+                                shown.set_focus(node)
+                            await self.run_action(binding.action, node)
+                            return
+
+        shown.call_after_refresh(act)
+
     def action_ask_where(self) -> None:
         """Ask for a number, a packet or a time, and go there."""
 

@@ -390,6 +390,13 @@ class Host(QuietApp):
         """Show a page of the help."""
         raise NotImplementedError
 
+    def act_on(self, page: str, action: str) -> None:
+        """Show a screen, and do there what an action of it does.
+
+        :param action: its name in the table of actions.
+        """
+        raise NotImplementedError
+
     def tell_story(self, subject: Subject) -> None:
         """Show the story of a subject."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ These are found as one types; the list of all commands does not have them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from kdissect.help import TOPICS, title
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import IDS, actions_of
 from kdissect.settings.key_names import key_names
-from kdissect.settings.places import PLACES
+from kdissect.settings.places import PAGES, PLACES
 from kdissect.settings.words import WORDS, WORDS_OF_COMMANDS
 from kdissect.tui.host import Host
 
@@ -96,7 +96,12 @@ _LABEL = 3_000.0
 _NAMED = {3: 2_500.0, 2: 2_000.0, 1: 450.0}
 """How well a text names a table, filter or page of the help (:func:`leads_to`). Its exact
 name comes before actions that are called so by one of their words; a beginning of it comes after these."""
+_ELSEWHERE = 0.3
+"""What an action of another screen counts beside those of this one."""
 _NOT_LISTED = ("palette",)
+_MORE_PLACES: Mapping[str, Sequence[str]] = {"findings": ("time",), "latency": ("grouped",)}
+"""Places on a screen, beside its own, whose actions are offered on others. Not what works on all screens of
+figures: nobody can tell which is meant. Response times are what people group."""
 
 
 class _Command(NamedTuple):
@@ -106,7 +111,7 @@ class _Command(NamedTuple):
     label: str
     text: str
     help: str
-    run: Callable[[], Awaitable[bool]]
+    run: Callable[[], Awaitable[object] | None]
 
 
 _ENDINGS = ("ing", "ed", "es", "s", "e")
@@ -165,6 +170,24 @@ class Commands(Provider):
         change = partial(self.app.run_action, "change_theme")
         yield _Command("theme", "Theme", "Theme: other colours (colors), dark or light", "", change)
 
+    def _elsewhere(self) -> Iterator[_Command]:
+        """Actions that only other screens have: each goes to its screen first, and does them there."""
+        app = self.app
+        if not isinstance(app, Host) or not app.is_open:
+            return
+        known = {active.binding.id for active in self.screen.active_bindings.values() if active.enabled}
+        for name, of_page in PAGES.items():
+            page = app.pages[name]
+            if page is self.screen:
+                continue
+            for place in (name, *_MORE_PLACES.get(name, ())):
+                for action in actions_of(place):
+                    if action.id not in known and action.id not in MOVES:
+                        known.add(action.id)
+                        text = f"{of_page}: {action.label}: {action.help}"
+                        run = partial(app.act_on, name, action.id)
+                        yield _Command(action.id, action.label, text, "", run)
+
     async def discover(self) -> Hits:
         for command in sorted(self._commands(), key=lambda each: _LAST.get(each.name, 0)):
             yield DiscoveryHit(Content(command.text), command.run, help=command.help)
@@ -184,6 +207,12 @@ class Commands(Provider):
                 yield Hit(rank + score, Content(command.text), command.run, help=command.help)
             elif score > 0:
                 others.append((score, command))
+        if query.strip():
+            for command in self._elsewhere():
+                if is_called(command.name, query, command.label):
+                    is_called_so = True
+                    rank = _rank(command.name, query.strip().lower(), command.label.lower())
+                    yield Hit(rank * _ELSEWHERE, Content(command.text), command.run)
         if isinstance(app, Host) and app.is_open:
             for place in named_places(app):
                 score = leads_to(place, query)

@@ -25,6 +25,7 @@ from kdissect.tui.pages.facts import FactsPage
 from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.dialogs import HelpPage
 from kdissect.tui.widgets.field_tree import FieldTree
+from kdissect.tui.widgets.time_line import TimeLine
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
@@ -421,6 +422,52 @@ def test_on_each_screen_words_for_what_is_elsewhere_lead_there(page: str) -> Non
             assert (await found(pilot, "compare"))[0].startswith("Compare with another capture")
             for typed, begins in (("sql", "Show Facts"), ("ladder", ""), ("histogram", "Show Latency")):
                 assert (await found(pilot, typed))[0].startswith(begins)
+
+    asyncio.run(run())
+
+
+def test_actions_of_other_screens_are_found_and_done_there() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            latency, exchanges = app.pages["latency"], app.pages["exchanges"]
+            assert isinstance(latency, GroupedScreen)
+            assert isinstance(exchanges, ExchangesPage)
+            assert "Latency: Group: " in (await hits(app, "group by"))[-1]
+            await command(pilot, "groupby")
+            assert (app.screen, latency.grouping) == (latency, "broker")
+            assert (await hits(app, "group-by"))[0].startswith("Group the figures")
+            await command(pilot, "bookmark everything")
+            assert app.screen is exchanges
+            assert len(app.marks.numbers) == 52
+            await press(pilot, "9")
+            await command(pilot, "apply as column")
+            assert app.screen is exchanges
+            assert "Enter goes to the fields" in screen_text(app)
+            await command(pilot, "select time")
+            assert app.screen is app.pages["findings"]
+            assert isinstance(app.focused, TimeLine)
+            assert app.focused.begun is not None
+
+    asyncio.run(run())
+
+
+def test_an_action_of_this_screen_comes_before_those_of_others() -> None:
+    async def run() -> None:
+        async with running(app_of(ERRORS)) as pilot:
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            titles = tuple(f"{each}: " for each in PAGES.values())
+            for page, words in (
+                ("1", "save copy sort mark filter"),
+                ("7", "copy filter"),
+                ("9", "save sort"),
+            ):
+                await press(pilot, page)
+                for typed in words.split():
+                    texts = await hits(app, typed)
+                    assert not texts[0].startswith(titles), (page, typed, texts)
 
     asyncio.run(run())
 
