@@ -33,6 +33,11 @@ def _attribute(name: str, finding: Finding) -> Any:
     return getattr(finding, name)
 
 
+def plain_number(value: float | None) -> float | None:
+    """A measured value as it is printed: a whole number has no point, whether it was counted or computed."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _part(name: str, finding: Finding) -> Any:
     return getattr(finding.subject, name)
 
@@ -68,9 +73,19 @@ FINDINGS = Table(
         ),
         *(_column(name, kind, meaning, partial(_part, name)) for name, (kind, meaning) in _PARTS.items()),
         _column("count", "int64", "how often it was seen"),
-        _column("measure", "float64", "the measured value, in the unit of the column unit"),
+        _column(
+            "measure",
+            "float64",
+            "the measured value, in the unit of the column unit",
+            lambda each: plain_number(each.measure),
+        ),
         _column("unit", "text", "the unit of measure and threshold", lambda each: each.unit or None),
-        _column("threshold", "float64", "limit for a finding ([findings.ID] in the configuration)"),
+        _column(
+            "threshold",
+            "float64",
+            "limit for a finding ([findings.ID] in the configuration)",
+            lambda each: plain_number(each.threshold),
+        ),
         _column("cost_ns", "int64", "time lost because of it; null if unknown"),
         _column("first_ns", "int64", "when it was seen first, ns since the epoch", unit=TIME),
         _column("last_ns", "int64", "when it was seen last, ns since the epoch", unit=TIME),

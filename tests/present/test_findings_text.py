@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.insight.judge import Judged, NotJudged
+from kdissect.present.findings import FINDINGS
 from kdissect.present.findings_text import captured_text, closing_lines, finding_lines, judged_text
+from kdissect.present.options import PLAIN
 
 WAITED = "answered: the coordinator had waited 9.42 s for inst-0 (coop0) "
 START = 1_700_000_000_000_000_000
@@ -82,6 +86,13 @@ def test_an_effect_stands_indented_below_its_cause() -> None:
 def test_measures(measure: float | None, unit: str, text: str) -> None:
     (heading, *_) = finding_lines([finding("a", measure=measure, unit=unit)], START, ["x"])
     assert heading == f"{'CRITICAL a   group orders':<{79 - len(text)}} {text}".rstrip()
+
+
+@pytest.mark.parametrize(("measure", "printed"), [(18, "18"), (18.0, "18"), (0.25, "0.25"), (None, "null")])
+def test_a_whole_number_has_no_point_whoever_computed_it(measure: float | None, printed: str) -> None:
+    row = FINDINGS.row(finding("a", measure=measure, threshold=measure), PLAIN)
+    columns = [each.name for each in FINDINGS.columns]
+    assert [json.dumps(row[columns.index(name)]) for name in ("measure", "threshold")] == [printed] * 2
 
 
 def test_a_long_subject_goes_on_in_the_next_line() -> None:

@@ -31,7 +31,7 @@ from kdissect.cli.spark_sessions import (
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.model import CaptureError
 from kdissect.present.columns import Source, Table
-from kdissect.present.findings import FINDINGS
+from kdissect.present.findings import FINDINGS, plain_number
 from kdissect.present.form import Clock
 from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN, Options
@@ -301,7 +301,16 @@ def for_people(table: Table) -> Table:
 
 def of_rows(table: Table) -> Table:
     """The same table for rows whose values are made already. Columns that they lack are null."""
-    return Table(table.name, tuple(c._replace(value=partial(_value, c.name)) for c in table.columns))
+    numbers = ("float64",) if table.name == FINDINGS.name else ()
+    columns = (
+        each._replace(value=partial(_number if each.type in numbers else _value, each.name))
+        for each in table.columns
+    )
+    return Table(table.name, tuple(columns))
+
+
+def _number(name: str, row: Source, _: Options) -> Any:
+    return plain_number(row.get(name))
 
 
 def _value(name: str, row: Source, _: Options) -> Any:
