@@ -9,6 +9,7 @@ from typing import Any, Self
 from kdissect.analysis.cluster_history import Spell, list_text
 from kdissect.analysis.cluster_model import ClusterModel, History
 from kdissect.analysis.declared import (
+    CLUSTER_COLUMN,
     EXCHANGE,
     ID,
     PARTITION_COLUMN,
@@ -19,7 +20,6 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Row, View
 
-CLUSTER_COLUMN = column("cluster_id", "text", "id of the cluster; null if the capture does not show it")
 HELD: tuple[Declared, ...] = (
     time_column("from_ns", "when the capture first shows this state; it may be older"),
     time_column("to_ns", "when the capture first shows another state; null if this one lasts to the end"),

@@ -52,6 +52,8 @@ class Declared(NamedTuple):
     """Left out last of all figures where the room is too small."""
     metrics: tuple[Metric, ...] = ()
     """What it is among the metrics of a live capture."""
+    apart: bool = False
+    """Left out of a table for people where all rows have the same."""
 
 
 def column(
@@ -63,12 +65,13 @@ def column(
     rare: bool = False,
     kept: bool = False,
     metrics: tuple[Metric, ...] = (),
+    apart: bool = False,
 ) -> Declared:
     """A column. Names that end in ``_ns`` are durations, those that end in ``bytes`` are bytes.
 
     :param unit: what it is, where the name does not tell.
     """
-    return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept, metrics)
+    return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept, metrics, apart)
 
 
 def unit_of(name: str) -> str:
@@ -110,11 +113,21 @@ def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
 
 
 GROUP_COLUMN = column("group", "text", "the group id")
+CLUSTER_COLUMN = column("cluster_id", "text", "id of the cluster; null if the capture does not show it")
+GROUP_CLUSTER_COLUMN = column(
+    "cluster_id",
+    "text",
+    "id of the group's cluster; null if the capture does not show it. Groups of the same name in several "
+    "clusters have rows of their own",
+    apart=True,
+)
 TOPIC_COLUMN = column("topic", "text", "name of the topic, or its id if the capture does not show the name")
 PARTITION_COLUMN = column("partition", "int32", "the partition")
 CLIENT_ID_COLUMN = column("client_id", "text", "the name the client gives itself")
 CLIENT_COLUMN = column("client", "text", "address:port of the client")
 CLIENT_ADDRESS_COLUMN = column("client", "text", "address of the client")
+SPEAKER_COLUMNS = (CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN)
+"""What tells a client from others (:class:`~kdissect.analysis.affiliations.Speaker`)."""
 BROKER_COLUMN = column("broker", "text", "address:port of the broker")
 MESSAGE_BYTES = (
     column("request_bytes", "int64", "bytes of the requests without their sizes"),

@@ -15,7 +15,7 @@ events would hold, as long as no limit was hit. Memory is bounded: of the rows o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -242,6 +242,7 @@ class Mergeable(Protocol):
 
 
 K = TypeVar("K", bound=Hashable)
+J = TypeVar("J", bound=Hashable)
 R = TypeVar("R", bound=Mergeable)
 
 
@@ -288,6 +289,27 @@ class Rows(dict[K, R]):
             mine = self.row(key)
             if mine is not None:
                 mine.merge(theirs)
+
+
+def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:
+    """The rows under other keys; those that have one key then are one row. Do not change them: most are the
+    rows themselves.
+
+    :param new: makes a row in which nothing is counted yet.
+    """
+    found: dict[J, R] = {}
+    joined: set[J] = set()
+    for before, row in rows.items():
+        key = key_of(before)
+        one = found.setdefault(key, row)
+        if one is row:
+            continue
+        if key not in joined:
+            joined.add(key)
+            found[key] = new()
+            found[key].merge(one)
+        found[key].merge(row)
+    return found
 
 
 class OneTable(Statistic, Generic[K, R]):

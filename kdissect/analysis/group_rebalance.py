@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import address, most
 from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, RepeatedMark, Sync, Who
 from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
@@ -54,7 +57,7 @@ class Moved(NamedTuple):
 class Rebalance:
     """A rebalance. None is what the capture does not tell."""
 
-    group: str
+    group: NameAt
     kind: str
     generation: int | None
     protocol_type: str | None = None
@@ -106,13 +109,14 @@ class GroupLine:
     def __init__(
         self,
         timeline: GroupTimeline,
-        group: str,
+        group: NameAt,
+        marks: list[Mark],
         beats: dict[BeatKey, RepeatedMark],
         commits: dict[BeatKey, RepeatedMark],
         refusals: dict[RefusalKey, RepeatedMark],
     ) -> None:
         self.group = group
-        self.marks: list[Mark] = cast("list[Mark]", timeline.lines.line(group))
+        self.marks = sorted(marks, key=lambda mark: (mark.ns, mark.number))
         self.beats = beats
         self.commits = commits
         self.refusals = refusals
@@ -230,6 +234,7 @@ class GroupLine:
 
 CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
 """What is told of the connection of a member that is silent: the beginning of the text, and all of it."""
+K = TypeVar("K", BeatKey, RefusalKey)
 M = TypeVar("M", Leave, Join)
 
 
@@ -242,19 +247,42 @@ def _ns(mark: Mark) -> int:
     return mark.ns
 
 
+@dataclass
+class _GroupShare:
+    """What there is of a group."""
+
+    marks: list[Mark] = field(default_factory=list)
+    beats: dict[BeatKey, RepeatedMark] = field(default_factory=dict)
+    commits: dict[BeatKey, RepeatedMark] = field(default_factory=dict)
+    refusals: dict[RefusalKey, RepeatedMark] = field(default_factory=dict)
+
+
 def lines_of(timeline: GroupTimeline) -> list[GroupLine]:
-    """Each group's share."""
-    beats: dict[str, dict[BeatKey, RepeatedMark]] = {}
-    commits: dict[str, dict[BeatKey, RepeatedMark]] = {}
-    refusals: dict[str, dict[RefusalKey, RepeatedMark]] = {}
+    """Each group's share. A group is one, whichever broker of its cluster coordinates it."""
+    asked = {*timeline.lines, *(refusal.group for refusal in timeline.refusals)}
+    asked |= {key.group for runs in (timeline.beats, timeline.commits) for key in runs}
+    places = timeline.latest.clusters.apart(asked)
+    found: defaultdict[NameAt, _GroupShare] = defaultdict(_GroupShare)
+    for place in timeline.lines:
+        found[places[place]].marks += cast("list[Mark]", timeline.lines.line(place))
     for key, run in timeline.beats.items():
-        beats.setdefault(key.group, {})[key] = run
+        group = places[key.group]
+        _put(found[group].beats, key._replace(group=group), run)
     for key, run in timeline.commits.items():
-        commits.setdefault(key.group, {})[key] = run
+        group = places[key.group]
+        _put(found[group].commits, key._replace(group=group), run)
     for refusal, run in timeline.refusals.items():
-        refusals.setdefault(refusal.group, {})[refusal] = run
-    groups = sorted({*timeline.lines, *beats, *commits, *refusals})
+        group = places[refusal.group]
+        _put(found[group].refusals, refusal._replace(group=group), run)
     return [
-        GroupLine(timeline, group, beats.get(group, {}), commits.get(group, {}), refusals.get(group, {}))
-        for group in groups
+        GroupLine(timeline, group, each.marks, each.beats, each.commits, each.refusals)
+        for group, each in sorted(found.items())
     ]
+
+
+def _put(kept: dict[K, RepeatedMark], key: K, run: RepeatedMark) -> None:
+    """Add marks that repeat to those of other brokers. The timeline's own stay as they are."""
+    one = kept.setdefault(key, run)
+    if one is not run:
+        kept[key] = copy(one)
+        kept[key].merge(run)

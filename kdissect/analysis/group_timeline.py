@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, most
 from kdissect.analysis.group_marks import (
     RepeatedMark,
@@ -37,7 +38,7 @@ HOLE_GAP_NS = SECOND // 10
 class BeatKey(NamedTuple):
     """The member that sends heartbeats or commits."""
 
-    group: str
+    group: NameAt
     member: str
     generation: int
 
@@ -45,7 +46,7 @@ class BeatKey(NamedTuple):
 class RefusalKey(NamedTuple):
     """What was refused, to whom."""
 
-    group: str
+    group: NameAt
     member: str
     generation: int
     api: str
@@ -63,7 +64,8 @@ class GroupTimeline(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self.lines: Timelines[str] = Timelines(self.room)
+        self.latest.keep_clusters(Clusters(limits.rows))
+        self.lines: Timelines[NameAt] = Timelines(self.room)
         self.beats: dict[BeatKey, RepeatedMark] = {}
         self.commits: dict[BeatKey, RepeatedMark] = {}
         self.refusals: dict[RefusalKey, RepeatedMark] = {}
@@ -115,6 +117,9 @@ class GroupTimeline(Fold):
             if isinstance(request.get("groupId"), str):
                 take(self, exchange, request, counts)
 
+    def _group(self, exchange: Exchange, request: dict[str, Any]) -> NameAt:
+        return self.latest.clusters.name_at(exchange, request["groupId"])
+
     def _hear(self, connection: int) -> None:
         if connection in self.answered:
             return
@@ -134,7 +139,7 @@ class GroupTimeline(Fold):
 
     def _join(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         mark = join_of(exchange, request, counts)
-        self.lines.add(request["groupId"], mark)
+        self.lines.add(self._group(exchange, request), mark)
         if mark.error:
             self._refused(
                 exchange,
@@ -148,13 +153,13 @@ class GroupTimeline(Fold):
 
     def _sync(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         mark = sync_of(exchange, request, counts)
-        self.lines.add(request["groupId"], mark)
+        self.lines.add(self._group(exchange, request), mark)
         if mark.error:
             self._refused(exchange, request, mark.member, mark.instance, mark.generation, mark.error, counts)
 
     def _leave(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         for mark in leaves_of(exchange, request, counts):
-            self.lines.add(request["groupId"], mark)
+            self.lines.add(self._group(exchange, request), mark)
 
     def _heartbeat(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         member, generation = request.get("memberId") or "", request.get("generationId", -1)
@@ -163,7 +168,9 @@ class GroupTimeline(Fold):
             instance = request.get("groupInstanceId")
             self._refused(exchange, request, member, instance, generation, error, counts)
         elif error == 0:
-            self._run(self.beats, BeatKey(request["groupId"], member, generation), exchange, counts)
+            self._run(
+                self.beats, BeatKey(self._group(exchange, request), member, generation), exchange, counts
+            )
 
     def _commit(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         member = request.get("memberId") or ""
@@ -172,7 +179,12 @@ class GroupTimeline(Fold):
             return
         if exchange.error is None:
             if member:
-                self._run(self.commits, BeatKey(request["groupId"], member, generation), exchange, counts)
+                self._run(
+                    self.commits,
+                    BeatKey(self._group(exchange, request), member, generation),
+                    exchange,
+                    counts,
+                )
             return
         instance = request.get("groupInstanceId")
         for code in dict.fromkeys(error.code for error in errors_of(exchange)):
@@ -187,10 +199,10 @@ class GroupTimeline(Fold):
                 self.labels.topic(None, topic_id)
         told = (mark.owned, mark.given, mark.tasks or None, mark.topics, mark.status or None)
         if mark.error == 0 and mark.epoch == mark.asked_epoch > 0 and told == (None,) * 5:
-            key = BeatKey(request["groupId"], mark.member, mark.asked_epoch)
+            key = BeatKey(self._group(exchange, request), mark.member, mark.asked_epoch)
             self._run(self.beats, key, exchange, counts)
         else:
-            self.lines.add(request["groupId"], mark)
+            self.lines.add(self._group(exchange, request), mark)
 
     def _refused(
         self,
@@ -204,7 +216,7 @@ class GroupTimeline(Fold):
     ) -> None:
         routine = error in exchange.routine
         api = exchange.api or ""
-        key = RefusalKey(request["groupId"], member, generation, api, error, routine, instance)
+        key = RefusalKey(self._group(exchange, request), member, generation, api, error, routine, instance)
         self._run(self.refusals, key, exchange, counts)
 
     def _run(self, kept: dict[Any, RepeatedMark], key: Any, exchange: Exchange, counts: bool) -> None:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
+    GROUP_CLUSTER_COLUMN,
     GROUP_COLUMN,
     GROUP_TYPES_COLUMN,
     column,
@@ -50,6 +52,7 @@ class Members(View[Membership]):
     about = "the members of groups: assignors, topics, timeouts, rebalances, commits"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         column("member_id", "text", "the member id; empty for clients that are not members"),
         column("instance_id", "text", "group.instance.id of a static member"),
         GROUP_TYPES_COLUMN,
@@ -78,7 +81,7 @@ class Members(View[Membership]):
     )
 
     def result(self) -> list[Row]:
-        generations: dict[tuple[str, str], list[int]] = {}
+        generations: dict[tuple[NameAt, str], list[int]] = {}
         for group, generation, member_id in self.basis.stays():
             generations.setdefault((group, member_id), []).append(generation)
         rows = []
@@ -86,7 +89,8 @@ class Members(View[Membership]):
             held, span = generations.get((key.group, key.member), []), member.span
             rows.append(
                 {
-                    "group": key.group,
+                    "group": key.group.name,
+                    "cluster_id": key.group.cluster_id,
                     "member_id": key.member,
                     "instance_id": member.instance,
                     "types": sorted(member.types),
@@ -122,6 +126,7 @@ class Stays(View[Membership]):
     about = "how long each member of a group took from join to sync, in each generation"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         column(
             "generation",
             "int32",
@@ -154,14 +159,14 @@ class Stays(View[Membership]):
     )
 
     def result(self) -> list[Row]:
-        found: list[tuple[str, int | None, str, Stay]] = [
+        found: list[tuple[NameAt, int | None, str, Stay]] = [
             (*key, stay) for key, stay in self.basis.stays().items()
         ]
         found += [
             (key.group, None, key.member or key.instance, stay) for key, stay in self.basis.joining().items()
         ]
         found.sort(key=lambda each: (each[0], each[1] is None, each[1] or 0, each[3].join_ns or 0, each[2]))
-        had: dict[tuple[str, str], int] = {}
+        had: dict[tuple[NameAt, str], int] = {}
         rows = []
         for group, generation, member, stay in found:
             row = self._row(group, generation, member, stay)
@@ -172,10 +177,11 @@ class Stays(View[Membership]):
             rows.append(row)
         return rows
 
-    def _row(self, group: str, generation: int | None, member: str, stay: Stay) -> Row:
+    def _row(self, group: NameAt, generation: int | None, member: str, stay: Stay) -> Row:
         rebalance = rebalance_of(stay, self.basis.end_ns, self.basis.ends)
         return {
-            "group": group,
+            "group": group.name,
+            "cluster_id": group.cluster_id,
             "generation": generation,
             "member_id": member,
             "types": sorted(stay.types),
@@ -238,6 +244,7 @@ class Groups(View[Membership]):
     about = "groups: members, rebalances, commits"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         GROUP_TYPES_COLUMN,
         column("protocols", "texts", "assignors or protocols that were chosen"),
         column("members", "int64", "members; a static member counts once, however often it came back"),
@@ -279,7 +286,7 @@ class Groups(View[Membership]):
     )
 
     def result(self) -> list[Row]:
-        groups: dict[str, _Group] = {}
+        groups: dict[NameAt, _Group] = {}
         for key, member in self.basis.members().items():
             groups.setdefault(key.group, _Group()).add(key.member, member)
         for (name, generation, _), stay in self.basis.stays().items():
@@ -298,11 +305,12 @@ class Groups(View[Membership]):
         return [rebalance for rebalance in found if rebalance is not None]
 
 
-def _result(name: str, group: _Group, rebalances: list[RebalanceSpan]) -> Row:
+def _result(name: NameAt, group: _Group, rebalances: list[RebalanceSpan]) -> Row:
     is_classic = "classic" in group.types
     known = [rebalance.duration_ns for rebalance in rebalances if rebalance.duration_ns is not None]
     return {
-        "group": name,
+        "group": name.name,
+        "cluster_id": name.cluster_id,
         "types": sorted(group.types),
         "protocols": sorted(group.protocols),
         "members": len(group.members),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from kdissect.analysis.fold import Mergeable
+from kdissect.analysis.fold import Mergeable, as_one
 from kdissect.analysis.latest import Latest
 from kdissect.limits import DEFAULTS, Limits
 
@@ -73,19 +73,7 @@ class Labels:
         """The rows under names, where a Topic stands first in their keys: those of an id and of its name
         are one. Do not change them: most are the rows themselves."""
         self.settle()
-        out: dict[tuple[Any, ...], R] = {}
-        joined: set[tuple[Any, ...]] = set()
-        for key, row in rows.items():
-            named = (self.name(key[0]), *key[1:])
-            one = out.setdefault(named, row)
-            if one is row:
-                continue
-            if named not in joined:
-                joined.add(named)
-                out[named] = new()
-                out[named].merge(one)
-            out[named].merge(row)
-        return out
+        return as_one(rows, new, lambda key: (self.name(key[0]), *key[1:]))
 
     def settle(self) -> None:
         """Give the names that are known by now to the ids that had none."""

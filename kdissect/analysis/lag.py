@@ -19,8 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
+from kdissect.analysis.clusters import Clusters, NameAt, OfClusters
 from kdissect.analysis.declared import (
     EXCHANGE,
+    GROUP_CLUSTER_COLUMN,
     GROUP_COLUMN,
     PARTITION_COLUMN,
     TOPIC_COLUMN,
@@ -42,8 +44,9 @@ LATEST = -1
 """The timestamp for which ListOffsets gives the end of the log."""
 NO_OFFSET = -1
 
-_Key = tuple[str, Topic, int]
-_Place = tuple[Topic, int]
+_Key = tuple[NameAt, Topic, int]
+_Place = tuple[str, Topic, int]
+"""The broker that told it, topic, partition."""
 
 
 class Lag(Statistic):
@@ -53,6 +56,7 @@ class Lag(Statistic):
     about = "how far groups are behind: committed offset, end of the log, lag; at the end, or over time"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         TOPIC_COLUMN,
         PARTITION_COLUMN,
         time_column("ns", "end of the interval; null unless asked for (lag,1s)"),
@@ -101,10 +105,11 @@ class Lag(Statistic):
     def __init__(self, limits: Limits = DEFAULTS, every_ns: int | None = None) -> None:
         super().__init__(limits)
         self._every_ns = every_ns
+        self.latest.keep_clusters(Clusters(limits.rows))
         self._labels = Labels(self.latest, limits)
         self._commits: Timelines[_Key] = Timelines(self.room)
         """``(ns, number, kind, offset, client id, counts, producer)``."""
-        self._ended: Timelines[str] = Timelines(self.room)
+        self._ended: Timelines[NameAt] = Timelines(self.room)
         """By transactional id: ``(ns, number, whether it was committed)``."""
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
@@ -165,7 +170,7 @@ class Lag(Statistic):
         """An answer tells that the log goes up to an offset. What is no news is not kept."""
         if partition is None or offset < 0:
             return
-        ns, place = exchange.told_ns, (topic, partition)
+        ns, place = exchange.told_ns, (exchange.broker, topic, partition)
         highest, since_ns = self._highest.get(place, (-1, ns))
         if offset > highest or ns < since_ns:
             if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):
@@ -176,7 +181,7 @@ class Lag(Statistic):
         """What was the newest of a topic is none of the one that has its name now."""
         if names:
             anew = frozenset(names)
-            for place in [place for place in self._highest if place[0].name in anew]:
+            for place in [place for place in self._highest if place[1].name in anew]:
                 del self._highest[place]
 
     # -- what is committed ------------------------------------------------------------------------------
@@ -241,7 +246,7 @@ class Lag(Statistic):
         if not isinstance(group, str) or partition is None:
             return
         mark: Mark = (exchange.told_ns, exchange.number, kind, offset, exchange.client_id, counts, producer)
-        self._commits.add((group, topic, partition), mark)
+        self._commits.add((self.latest.clusters.name_at(exchange, group), topic, partition), mark)
 
     def _transaction(
         self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
@@ -250,7 +255,8 @@ class Lag(Statistic):
         name = asked.get("transactionalId")
         if isinstance(name, str) and answer.get("errorCode") == 0:
             is_committed = exchange.api == "EndTxn" and bool(asked.get("committed"))
-            self._ended.add(name, (exchange.told_ns, exchange.number, is_committed))
+            place = self.latest.clusters.name_at(exchange, name)
+            self._ended.add(place, (exchange.told_ns, exchange.number, is_committed))
 
     def _partitions(self, topics: Any, name: str) -> Iterator[tuple[Topic, dict[str, Any]]]:
         for each in topics or ():
@@ -278,32 +284,56 @@ class Lag(Statistic):
 
     def result(self) -> list[Row]:
         self._labels.settle()
+        clusters = self.latest.clusters
+        groups = clusters.apart({group for group, _, _ in self._commits})
+        ended = self._ended_in_clusters()
         courses: dict[LagKey, LagCourse] = {}
-        for group, topic, partition in self._commits:
-            key = group, self._labels.name(topic), partition
-            commits = self._settled(self._commits.line((group, topic, partition)))
+        for asked, topic, partition in self._commits:
+            group = groups[asked]
+            commits = self._settled(self._commits.line((asked, topic, partition)), group.at, ended)
+            key = LagKey(group, self._labels.name(topic), partition)
             courses.setdefault(key, LagCourse()).commits.extend(commits)
-        ends: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
-        for topic, partition in self._ends:
-            rows = ((row[0], row[1]) for row in self._ends.rows((topic, partition)))
-            ends.setdefault((self._labels.name(topic), partition), []).extend(rows)
+        ends = self._ends_in_clusters()
         out: list[Row] = []
-        for key in sorted(courses, key=lambda key: (key[0], key[1] or "", key[2])):
+        for key in sorted(courses, key=lambda key: (key.group, key.topic or "", key.partition)):
             course = courses[key]
             if any(each.counts for each in course.commits):
                 course.commits.sort(key=lambda each: (each.ns, each.order, each.exchange))
-                course.ends = ends.get(key[1:], [])
-                course.begun = self._lives.begun(key[1]) if key[1] is not None else []
+                course.ends = ends.get((key.topic, key.partition), OfClusters()).of(key.group.at)
+                course.begun = self._lives.begun(key.topic) if key.topic is not None else []
                 out += self._rows(key, course)
         self._cut = max(0, len(out) - self.limits.rows)
         return out[: self.limits.rows]
 
-    def _settled(self, line: list[Mark]) -> Iterator[CommittedOffset]:
+    def _ended_in_clusters(self) -> dict[str, OfClusters[Mark]]:
+        """When transactions ended, by transactional id."""
+        places = self.latest.clusters.apart(self._ended)
+        found: dict[str, OfClusters[Mark]] = {}
+        for asked in self._ended:
+            of_name = found.setdefault(asked.name, OfClusters())
+            of_name.add(places[asked].at, self._ended.line(asked))
+        return found
+
+    def _ends_in_clusters(self) -> dict[tuple[str | None, int], OfClusters[tuple[int, int]]]:
+        """Where logs ended when, by topic and partition."""
+        names = {place: self._labels.name(place[1]) for place in self._ends}
+        places = self.latest.clusters.apart(NameAt(name or "", place[0]) for place, name in names.items())
+        found: dict[tuple[str | None, int], OfClusters[tuple[int, int]]] = {}
+        for place, name in names.items():
+            rows = ((row[0], row[1]) for row in self._ends.rows(place))
+            of_partition = found.setdefault((name, place[2]), OfClusters())
+            of_partition.add(places[NameAt(name or "", place[0])].at, rows)
+        return found
+
+    def _settled(
+        self, line: list[Mark], cluster: str, ended: dict[str, OfClusters[Mark]]
+    ) -> Iterator[CommittedOffset]:
         """The commits of a line; those of a transaction when it was committed, if it was."""
         for ns, number, kind, offset, client_id, counts, producer in line:
             order = number
             if kind == PENDING:
-                end = next((each for each in self._ended.line(producer) if each[:2] > (ns, number)), None)
+                ends = sorted(ended[producer].of(cluster)) if producer in ended else ()
+                end = next((each for each in ends if each[:2] > (ns, number)), None)
                 if end is None or not end[2]:
                     continue
                 (ns, order), kind = end[:2], COMMIT

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.packed import packed
 from kdissect.analysis.trend import rising, sampled, slope_per_s
@@ -18,8 +19,14 @@ from kdissect.analysis.trend import rising, sampled, slope_per_s
 COMMIT, PENDING, TOLD = "commit", "pending", "told"
 """What tells an offset: a commit, a commit of a transaction that is open, an answer."""
 
-LagKey = tuple[str, str | None, int]
-"""Group, topic by name, partition."""
+
+class LagKey(NamedTuple):
+    """What a lag is of."""
+
+    group: NameAt
+    topic: str | None
+    """By name."""
+    partition: int
 
 
 class CommittedOffset(NamedTuple):
@@ -109,9 +116,10 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
     evidence = [each.exchange for each in commits]
     span = both[-1][0] - both[0][0] if both else 0
     return {
-        "group": key[0],
-        "topic": key[1],
-        "partition": key[2],
+        "group": key.group.name,
+        "cluster_id": key.group.cluster_id,
+        "topic": key.topic,
+        "partition": key.partition,
         "ns": None,
         "committed": committed,
         "log_end": end,

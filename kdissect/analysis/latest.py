@@ -1,5 +1,5 @@
-"""What the latest exchange tells of all before it: the names of topic ids, and the time. Folds that are fed
-together share one, so that each exchange is looked at once for it.
+"""What the exchanges so far tell of all others: the names of topic ids, the time, and for who needs it the
+clusters of brokers. Folds that are fed together share one, so that each exchange is looked at once for it.
 
     latest.see(exchange)             every exchange, counted or not
     share([latest, other, …])        from now on these are one
@@ -8,10 +8,13 @@ together share one, so that each exchange is looked at once for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kdissect.exchange import Exchange
 from kdissect.names import NO_NAMES, Names
+
+if TYPE_CHECKING:
+    from kdissect.analysis.clusters import Clusters
 
 
 class Namer(Protocol):
@@ -24,13 +27,15 @@ class Namer(Protocol):
 class _SharedLatest:
     """What was seen by all that share it."""
 
-    __slots__ = ("namers", "names", "ns", "packet")
+    __slots__ = ("clusters", "namers", "names", "ns", "packet")
 
     def __init__(self) -> None:
         self.namers: list[Namer] = []
         self.names: Names = NO_NAMES
         self.packet = 0
         self.ns: int | None = None
+        self.clusters: Clusters | None = None
+        """None where no fold keeps them."""
 
 
 class Latest:
@@ -49,6 +54,8 @@ class Latest:
         ns = exchange.told_ns
         if seen.ns is None or ns > seen.ns:
             seen.ns = ns
+        if seen.clusters is not None:
+            seen.clusters.see(exchange)
 
     @property
     def names(self) -> Names:
@@ -59,6 +66,16 @@ class Latest:
     def ns(self) -> int | None:
         """The latest time at which an exchange was over; None before the first."""
         return self._seen.ns
+
+    def keep_clusters(self, clusters: Clusters) -> None:
+        """From now on note there what is told of the clusters of brokers."""
+        self._seen.clusters = clusters
+
+    @property
+    def clusters(self) -> Clusters:
+        """What is known of them, where a fold keeps them."""
+        assert self._seen.clusters is not None
+        return self._seen.clusters
 
     def tell(self, namer: Namer) -> None:
         """Before other names count, have this one take those that are known."""
@@ -73,10 +90,13 @@ class Latest:
             mine.packet, mine.names = theirs.packet, theirs.names
         if mine.ns is None or (theirs.ns is not None and theirs.ns > mine.ns):
             mine.ns = theirs.ns
+        if mine.clusters is not None and theirs.clusters is not None:
+            mine.clusters.merge(theirs.clusters)
 
 
 def share(every: Sequence[Latest]) -> None:
     """Let folds that are fed the same exchanges see each once."""
     for each in every[1:]:
         every[0]._seen.namers += each._seen.namers
+        every[0]._seen.clusters = every[0]._seen.clusters or each._seen.clusters
         each._seen = every[0]._seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.fold import address
 from kdissect.analysis.packed import packed
@@ -13,7 +14,7 @@ from kdissect.analysis.packed import packed
 class MemberKey(NamedTuple):
     """The identity of a member."""
 
-    group: str
+    group: NameAt
     member: str
     instance: str
     """Only where the member id is not given."""

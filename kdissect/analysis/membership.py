@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
-from kdissect.analysis.fold import Fold, Rows, least, most
+from kdissect.analysis.clusters import Clusters, NameAt
+from kdissect.analysis.fold import Fold, Rows, as_one, least, most
 from kdissect.analysis.member import Member, MemberKey
 from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange
@@ -38,7 +39,7 @@ COMMITS = ("OffsetCommit", "TxnOffsetCommit")
 LEAVES = {-1: "member epoch -1", -2: "member epoch -2"}
 
 
-StayKey = tuple[str, int, str]
+StayKey = tuple[NameAt, int, str]
 """Group, generation or member epoch, member."""
 
 
@@ -47,6 +48,7 @@ class Membership(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(limits.rows))
         self._members: Rows[MemberKey, Member] = Rows(Member, self.room)
         self._stays: Rows[StayKey, Stay] = Rows(Stay, self.room)
         self._hidden: Rows[StayKey, Stay] = Rows(Stay, self.room)
@@ -95,10 +97,10 @@ class Membership(Fold):
         if exchange.api == "JoinGroup":
             generation, member_id = response.get("generationId", -1), response.get("memberId")
             if _is_good(response) and generation >= 0:
-                _join_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
+                _join_times(self._hidden.row(self._stay_key(exchange, generation, member_id)), exchange)
         else:
             generation, member_id = request.get("generationId", -1), request.get("memberId")
-            _sync_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
+            _sync_times(self._hidden.row(self._stay_key(exchange, generation, member_id)), exchange)
 
     def _connection(self, connection: Connection) -> None:
         self._closed_ns = most(self._closed_ns, connection.end_ns)
@@ -108,19 +110,39 @@ class Membership(Fold):
         if len(self.ends) < self.limits.rows:
             self.ends[connection] = end_ns
 
+    def _member_key(self, exchange: Exchange, member_id: str | None, instance: str | None) -> MemberKey:
+        member_id = member_id or ""
+        return MemberKey(self._group(exchange), member_id, "" if member_id else instance or "")
+
+    def _stay_key(self, exchange: Exchange, generation: int, member_id: str | None) -> StayKey:
+        return self._group(exchange), generation, member_id or ""
+
+    def _group(self, exchange: Exchange) -> NameAt:
+        assert exchange.request is not None
+        return self.latest.clusters.name_at(exchange, exchange.request.body()["groupId"])
+
     # -- what the rows are made of ----------------------------------------------------------------------
+
+    def _places(self) -> dict[NameAt, NameAt]:
+        """Each group at a broker, and the same in its cluster."""
+        found = {key.group for key in self._members}
+        found |= {group for rows in (self._stays, self._hidden) for group, *_ in rows}
+        found |= {key.group for key, _ in self._unanswered}
+        return self.latest.clusters.apart(found)
 
     def members(self) -> dict[MemberKey, Member]:
         """The members, each once, by their keys."""
+        places = self._places()
+        members = as_one(self._members, Member, lambda key: key._replace(group=places[key.group]))
         found: dict[MemberKey, Member] = {}
-        holders: dict[tuple[str, str], list[tuple[int, MemberKey]]] = {}
-        for key, member in self._members.rows.items():
+        holders: dict[tuple[NameAt, str], list[tuple[int, MemberKey]]] = {}
+        for key, member in members.items():
             if key.member or not key.instance:
                 found[key] = member
                 if member.instance and member.requests.first_ns is not None:
                     holder = member.requests.first_ns, key
                     holders.setdefault((key.group, member.instance), []).append(holder)
-        for key, member in self._members.rows.items():
+        for key, member in members.items():
             if key in found:
                 continue
             asked_ns = member.whole_span.first_ns or 0
@@ -136,11 +158,13 @@ class Membership(Fold):
 
     def stays(self) -> dict[StayKey, Stay]:
         """The stays; what ended the joining of each, also where that does not count."""
+        places = self._places()
+        hiding = as_one(self._hidden, Stay, lambda key: (places[key[0]], *key[1:]))
         found: dict[StayKey, Stay] = {}
-        for key, stay in self._stays.rows.items():
+        for key, stay in as_one(self._stays, Stay, lambda key: (places[key[0]], *key[1:])).items():
             if stay.span.first_ns is None:
                 continue  # it only asked for an assignment of a generation that it was never seen in
-            hidden = self._hidden.rows.get(key)
+            hidden = hiding.get(key)
             if hidden is not None:
                 whole = Stay()
                 whole.merge(stay)
@@ -152,12 +176,14 @@ class Membership(Fold):
     def joining(self) -> dict[MemberKey, Stay]:
         """Members that asked to join and were not answered. A member does not count if others of its group
         were told a generation after it asked. Then it either has that too, or asked again."""
-        joined: dict[str, int | None] = {}
-        for rows in (self._stays.rows, self._hidden.rows):
+        places = self._places()
+        joined: dict[NameAt, int | None] = {}
+        for rows in (self._stays, self._hidden):
             for (group, *_), stay in rows.items():
-                joined[group] = most(joined.get(group), stay.joined_ns)
+                joined[places[group]] = most(joined.get(places[group]), stay.joined_ns)
         found: dict[MemberKey, Stay] = {}
-        for (key, _), stay in self._unanswered.rows.items():
+        for (asked, _), stay in self._unanswered.items():
+            key = asked._replace(group=places[asked.group])
             last = joined.get(key.group)
             if last is None or (stay.join_ns is not None and stay.join_ns > last):
                 found.setdefault(key, Stay()).merge(stay)
@@ -179,7 +205,7 @@ class Membership(Fold):
             member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)
         if waits is not None:
-            key = _member_key(request, member_id, request.get("groupInstanceId"))
+            key = self._member_key(exchange, member_id, request.get("groupInstanceId"))
             unanswered = self._unanswered.row((key, exchange.number))
             if unanswered is not None:
                 unanswered.merge(
@@ -199,7 +225,10 @@ class Membership(Fold):
             member.types.add("classic")
         response, generation = _body(exchange), request.get("generationId", -1)
         if not _is_good(response):
-            _sync_times(self._stays.row(_stay_key(request, generation, request.get("memberId"))), exchange)
+            _sync_times(
+                self._stays.row(self._stay_key(exchange, generation, request.get("memberId"))),
+                exchange,
+            )
             return
         stay = self._stay(exchange, request, generation, request.get("memberId"), "classic")
         _sync_times(stay, exchange)
@@ -227,7 +256,7 @@ class Membership(Fold):
             answer = answers[at] if at < len(answers) else _body(exchange)
             own = {**answer, "errorCode": answer.get("errorCode") or _body(exchange).get("errorCode")}
             member = self._members.row(
-                _member_key(request, each.get("memberId"), each.get("groupInstanceId"))
+                self._member_key(exchange, each.get("memberId"), each.get("groupInstanceId"))
             )
             if member is not None:
                 asked_ns = exchange.messages[0].frame.last_ns
@@ -281,7 +310,7 @@ class Membership(Fold):
         self, exchange: Exchange, request: dict[str, Any], member_id: str | None, instance: str | None
     ) -> Member | None:
         """The member's row, with what every request of its own tells of it."""
-        member = self._members.row(_member_key(request, member_id, instance))
+        member = self._members.row(self._member_key(exchange, member_id, instance))
         if member is None:
             return None
         member.requests.add(exchange.messages[0].frame.last_ns, exchange.number)
@@ -294,7 +323,7 @@ class Membership(Fold):
     def _stay(
         self, exchange: Exchange, request: dict[str, Any], generation: int, member_id: str | None, kind: str
     ) -> Stay | None:
-        stay = self._stays.row(_stay_key(request, generation, member_id))
+        stay = self._stays.row(self._stay_key(exchange, generation, member_id))
         if stay is not None:
             stay.types.add(kind)
             stay.span.add(exchange.told_ns, exchange.number)
@@ -313,15 +342,6 @@ def _named(topics: Iterable[str | None] | None) -> set[str]:
 def _is_good(response: dict[str, Any]) -> bool:
     """Whether there is a response, and it tells of no error."""
     return response.get("errorCode") == 0
-
-
-def _member_key(request: dict[str, Any], member_id: str | None, instance: str | None) -> MemberKey:
-    member_id = member_id or ""
-    return MemberKey(request["groupId"], member_id, "" if member_id else instance or "")
-
-
-def _stay_key(request: dict[str, Any], generation: int, member_id: str | None) -> StayKey:
-    return request["groupId"], generation, member_id or ""
 
 
 def _join_times(stay: Stay | None, exchange: Exchange) -> None:

@@ -17,6 +17,7 @@ from kdissect.analysis.declared import (
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
     EXCHANGE,
+    GROUP_CLUSTER_COLUMN,
     GROUP_COLUMN,
     GROUP_TYPES_COLUMN,
     PARTITION_COLUMN,
@@ -100,6 +101,7 @@ class Rebalances(_RebalanceTable):
     about = "each rebalance: who began it and why, who was late, how long consumption stood still"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         GENERATION_COLUMN,
         GROUP_TYPES_COLUMN,
         column("protocol", "text", "the assignor or protocol that was chosen"),
@@ -174,7 +176,8 @@ class Rebalances(_RebalanceTable):
 def _row(each: Rebalance) -> Row:
     who = each.trigger_who
     return {
-        "group": each.group,
+        "group": each.group.name,
+        "cluster_id": each.group.cluster_id,
         "generation": each.generation,
         "types": [each.kind],
         "protocol": each.protocol,
@@ -224,6 +227,7 @@ class RebalanceSteps(_RebalanceTable):
     about = "the steps of each rebalance, member by member"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         GENERATION_COLUMN,
         MEMBER_COLUMN,
         CLIENT_ID_COLUMN,
@@ -265,7 +269,8 @@ class RebalanceSteps(_RebalanceTable):
             each.steps, key=lambda step: (step.ns, step.exchange or 0, step.member, step.step)
         ):
             yield {
-                "group": each.group,
+                "group": each.group.name,
+                "cluster_id": each.group.cluster_id,
                 "generation": each.generation,
                 "member_id": step.member,
                 "client_id": step.who.client_id if step.who is not None else None,
@@ -290,6 +295,7 @@ class Assignments(_RebalanceTable):
     about = "the partitions and tasks that each member kept, gained and lost in a rebalance"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         GENERATION_COLUMN,
         MEMBER_COLUMN,
         column("topic", "text", "name (or id) of the topic; a connector, a subtopology"),
@@ -303,7 +309,8 @@ class Assignments(_RebalanceTable):
         labels.settle()
         for move in each.moves:
             yield {
-                "group": each.group,
+                "group": each.group.name,
+                "cluster_id": each.group.cluster_id,
                 "generation": each.generation,
                 "member_id": move.member,
                 "topic": labels.name(labels.topic(None, move.topic)) if each.kind in _BY_ID else move.topic,

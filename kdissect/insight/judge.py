@@ -148,6 +148,7 @@ def judge(
             for broker in row["brokers"]
         ]
         twins = names_of_several([*rows[Positions], *asked], "group", nodes)
+    twins |= _in_several_clusters(rows)
     said: dict[str, tuple[list[Finding], str | None]] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
@@ -166,6 +167,15 @@ def judge(
     silent = [NotJudged(id, why) for id in rules if (why := said[id][1]) is not None]
     found = [_resolved(each, context) for each in linked(found)]
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
+
+
+def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset[str]:
+    """Groups that have rows of their own in several clusters. Rules join rows by the name of the group."""
+    clusters: dict[str, set[str | None]] = {}
+    for facts in (Lag, Members):
+        for row in rows.get(facts, ()):
+            clusters.setdefault(row["group"], set()).add(row["cluster_id"])
+    return frozenset(group for group, found in clusters.items() if len(found) > 1)
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from kdissect.analysis.clusters import addresses_of as addresses_told
 from kdissect.analysis.fold import Row
 
 
@@ -99,10 +100,8 @@ def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNod
 
 
 def addresses_of(row: Row) -> list[str]:
-    """The addresses of a node that the cluster tells. ``localhost`` is this machine's own."""
-    hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
-    places = (f"[{host}]" if ":" in host and not host.startswith("[") else host for host in hosts)
-    return [f"{place}:{row['port']}" for place in places]
+    """The addresses of a node that the cluster tells."""
+    return addresses_told(row["host"], row["port"])
 
 
 def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:

@@ -56,6 +56,8 @@ class Column(NamedTuple):
     """Left out last of all figures where the room is too small."""
     key: str | None = None
     """Its key in a row that is a dict; the value stands there as it is, but for text that is not valid."""
+    apart: bool = False
+    """Left out of a table for people where all rows have the same."""
 
 
 class Table(NamedTuple):

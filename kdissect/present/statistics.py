@@ -37,9 +37,9 @@ _BY_TYPE = {"text": _text, "texts": _texts}
 
 
 def _column(declared: Declared) -> Column:
-    name, kind, meaning, unit, rare, kept, _ = declared
+    name, kind, meaning, unit, rare, kept, _, apart = declared
     value = partial(_BY_TYPE.get(kind, _value), name)
-    return Column(name, kind, meaning, value, unit=unit, rare=rare, kept=kept, key=name)
+    return Column(name, kind, meaning, value, unit=unit, rare=rare, kept=kept, key=name, apart=apart)
 
 
 def table_of(statistic: type[Statistic]) -> Table:

@@ -60,7 +60,7 @@ def table_lines(
     widths: dict[int, int] = {}
     for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
         texts = _all_shown(_values(rows, column, options), column, clock)
-        if whole or not _NOT_SAID[column.rare].issuperset(texts.different):
+        if whole or not _goes_without_saying(column, texts):
             shown[at] = texts
             widths[at] = max(map(width, (headings[at], *texts.different)))
     if room is not None:
@@ -102,6 +102,13 @@ def _fitting(table: Table, wanted: dict[int, int], room: int, whole: bool) -> di
 def _taken(cells: Iterable[int]) -> int:
     each = list(cells)
     return sum(each) + _GAP * (len(each) - 1)
+
+
+def _goes_without_saying(column: Column, texts: _ColumnTexts) -> bool:
+    """Whether a column is left out of a table for people."""
+    if column.apart:
+        return len(texts.different) <= 1
+    return _NOT_SAID[column.rare].issuperset(texts.different)
 
 
 _NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))

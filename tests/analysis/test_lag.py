@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
-from kdissect.analysis.lag_course import COMMIT, CommittedOffset, LagCourse, whole_row
-from kdissect.analysis.offsets_asked import OffsetsAsked
+from kdissect.analysis.lag_course import COMMIT, CommittedOffset, LagCourse, LagKey, whole_row
 from kdissect.exchange import Exchange
 from tests.analysis.folds import fold, made
-from tests.analysis.traffic import TOPIC, commit, end_transaction, fetch, produce, transaction_commit
+from tests.analysis.traffic import (
+    TOPIC,
+    asked_offsets,
+    commit,
+    end_transaction,
+    fetch,
+    produce,
+    transaction_commit,
+)
 
 
 def only(rows: list[Row]) -> Row:
@@ -66,61 +74,32 @@ def test_a_transaction_goes_back_behind_a_commit_that_came_before_its_end() -> N
     assert row["rewind_exchange"] == MILLISECOND, "the one that names the offset"
 
 
-def told(at: tuple[int, int], *offsets: int) -> Exchange:
-    """An answer to OffsetFetch, of partitions from 0 on."""
-    ask = {"groupId": "readers", "topics": None}
-    partitions = [
-        {"partitionIndex": number, "committedOffset": offset, "committedLeaderEpoch": -1, "metadata": ""}
-        | {"errorCode": 0}
-        for number, offset in enumerate(offsets)
-    ]
-    group = {"groupId": "readers", "topics": [{"name": TOPIC, "partitions": partitions}], "errorCode": 0}
-    return made(
-        "OffsetFetch",
-        8,
-        {"groups": [ask], "requireStable": False},
-        {"throttleTimeMs": 0, "groups": [group]},
-        (at[0] * MILLISECOND, at[1] * MILLISECOND),
-    )
-
-
 def test_the_answer_to_a_group_that_asks_tells_what_is_committed() -> None:
     for offset, committed in ((7, 7), (-1, None)):
-        assert only(fold("lag", [told((1, 2), offset)]).result())["committed"] == committed
+        assert only(fold("lag", [asked_offsets((1, 2), offset)]).result())["committed"] == committed
 
 
 def test_an_answer_that_there_is_none_after_a_commit_is_a_loss() -> None:
-    row = only(fold("lag", [told((1, 2), -1), commit((3, 4), 10), told((7, 9), -1)]).result())
+    row = only(
+        fold("lag", [asked_offsets((1, 2), -1), commit((3, 4), 10), asked_offsets((7, 9), -1)]).result()
+    )
     assert (row["lost_from"], row["lost_after_ns"]) == (10, 5 * MILLISECOND)
     assert (row["lost_ns"], row["lost_exchange"]) == (9 * MILLISECOND, 7 * MILLISECOND)
     for events in (
-        [told((1, 2), -1), commit((3, 4), 10), told((7, 9), 10)],
-        [told((1, 2), 10), told((7, 9), -1)],  # it was told only
-        [commit((3, 4), 10, error=25), told((7, 9), -1)],
+        [asked_offsets((1, 2), -1), commit((3, 4), 10), asked_offsets((7, 9), 10)],
+        [asked_offsets((1, 2), 10), asked_offsets((7, 9), -1)],  # it was told only
+        [commit((3, 4), 10, error=25), asked_offsets((7, 9), -1)],
     ):
         assert only(fold("lag", events).result())["lost_ns"] is None
 
 
 def test_a_commit_after_a_loss_does_not_go_back() -> None:
     for events, rewinds in (
-        ([commit((1, 2), 10), told((3, 4), -1), commit((5, 6), 3)], 0),
-        ([commit((1, 2), 10), told((3, 4), 10), commit((5, 6), 3)], 1),
-        ([commit((1, 2), 10), told((3, 4), -1), commit((5, 6), 8), commit((7, 8), 3)], 1),
+        ([commit((1, 2), 10), asked_offsets((3, 4), -1), commit((5, 6), 3)], 0),
+        ([commit((1, 2), 10), asked_offsets((3, 4), 10), commit((5, 6), 3)], 1),
+        ([commit((1, 2), 10), asked_offsets((3, 4), -1), commit((5, 6), 8), commit((7, 8), 3)], 1),
     ):
         assert only(fold("lag", events).result())["rewinds"] == rewinds
-
-
-def test_who_asks_where_to_go_on_is_kept_with_the_last_answer() -> None:
-    events = [told((1, 2), 5, 6), told((3, 4), -1, 6), told((5, 6), -1, -1)]
-    first, later = OffsetsAsked(), OffsetsAsked()
-    for at, event in enumerate(events):
-        (first if at < 2 else later).feed(event)
-    first.merge(later)
-    row = only(first.result())
-    assert (row["group"], row["answers"], row["without"]) == ("readers", 3, 2)
-    assert (row["last_partitions"], row["last_without"], row["last_ns"]) == (2, 2, 6 * MILLISECOND)
-    assert (row["topics"], row["exchanges"]) == ([TOPIC], [3 * MILLISECOND, 5 * MILLISECOND])
-    assert row["brokers"] == [events[0].broker]
 
 
 def test_growing_lag_has_a_trend_and_its_largest_is_between_commits() -> None:
@@ -227,4 +206,4 @@ def test_numbers_tell_the_order_of_one_client_only(client_id: str, rewinds: int)
     """Exchanges of a connection whose beginning is missing get their numbers late."""
     first = CommittedOffset(1, 20, COMMIT, "test", 500, 500, counts=True)
     course = LagCourse([first, CommittedOffset(2, 10, COMMIT, client_id, 400, 400, counts=True)])
-    assert whole_row(("readers", TOPIC, 0), course, [course])["rewinds"] == rewinds
+    assert whole_row(LagKey(NameAt("readers", ""), TOPIC, 0), course, [course])["rewinds"] == rewinds

@@ -118,5 +118,23 @@ def end_transaction(at: tuple[float, float], committed: bool) -> Exchange:
     return made("EndTxn", 3, asked, {"throttleTimeMs": 0, "errorCode": 0}, _ns(at), 3)
 
 
+def asked_offsets(at: tuple[float, float], *offsets: int, group: str = "readers", error: int = 0) -> Exchange:
+    """An answer to OffsetFetch, of partitions from 0 on."""
+    ask = {"groupId": group, "topics": None}
+    partitions = [
+        {"partitionIndex": number, "committedOffset": offset, "committedLeaderEpoch": -1, "metadata": ""}
+        | {"errorCode": 0}
+        for number, offset in enumerate(offsets)
+    ]
+    answer = {"groupId": group, "topics": [{"name": TOPIC, "partitions": partitions}], "errorCode": error}
+    return made(
+        "OffsetFetch",
+        8,
+        {"groups": [ask], "requireStable": False},
+        {"throttleTimeMs": 0, "groups": [answer]},
+        _ns(at),
+    )
+
+
 def _ns(at: tuple[float, float]) -> tuple[int, int]:
     return int(at[0] * MILLISECOND), int(at[1] * MILLISECOND)

@@ -1,0 +1,223 @@
+"""Which cluster a broker is of, and names that were asked of brokers, apart by cluster.
+
+Two clusters in one input may both have a group ``orders``. A cluster is known by its id, which Metadata and
+DescribeCluster give. What is known of the address of a broker:
+
+* The broker itself gave an id. It counts alone.
+* Another broker gave an id, and this address in its list of brokers.
+* Lists have names instead of addresses. Then the clients that asked this broker tell: all of them were given
+  one and the same id, with a broker of the same port.
+
+If an address would be of two clusters, it counts as unknown, like one of which nothing is known. What was
+asked of an unknown one stands apart only if the name is known in several clusters. If the input shows one
+cluster only, all is of that one.
+
+All of this is decided when rows are asked for. A fold keeps what it counts by :class:`NameAt` with the
+address of the broker. So parts of a capture merge without seams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kdissect.analysis.affiliations import Speaker, speaker
+from kdissect.analysis.sets import answer_bytes
+from kdissect.exchange import Exchange
+from kdissect.protocol.apis import api_key
+
+T = TypeVar("T")
+
+_TELLING = (api_key("Metadata"), api_key("DescribeCluster"))
+_FIRST_BYTES = 8_192
+"""The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
+these are."""
+_MOST_REMEMBERED = 64
+_LOCAL = ("127.0.0.1", "[::1]")
+
+
+class NameAt(NamedTuple):
+    """A name that is one's own only within a cluster, such as that of a group."""
+
+    name: str
+    at: str
+    """``address:port`` of the broker that was asked, or the id of the cluster; empty if that is unknown."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster, where it stands there."""
+        return self.at or None
+
+
+class _ClusterAnswer(NamedTuple):
+    """What an answer tells."""
+
+    cluster: str | None
+    addresses: tuple[str, ...]
+    """Of brokers, where the list has addresses."""
+    ports: frozenset[int]
+    """Of brokers that the list has by name."""
+
+
+class Clusters:
+    """What is known of the clusters of brokers.
+
+    :param most: so many pairs of each kind are kept. What is not kept is unknown.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._own: dict[str, set[str]] = {}
+        """By broker: the ids that it gave."""
+        self._listed: dict[str, set[str]] = {}
+        """By address: the ids of clusters whose lists have it."""
+        self._given: dict[Speaker, set[str]] = {}
+        """By client: the ids that it was given."""
+        self._ports: dict[str, set[int]] = {}
+        """By id: the ports of brokers that lists have by name."""
+        self._asked: dict[str, set[Speaker]] = {}
+        """By broker: the clients that asked it for something by name."""
+        self._count = 0
+        self._read: dict[tuple[int | None, int | None, bytes], _ClusterAnswer] = {}
+        """Answers that were read lately, by how they begin."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_read": {}}
+
+    def see(self, exchange: Exchange) -> None:
+        """To be called with every exchange."""
+        if exchange.api_key not in _TELLING or exchange.response is None:
+            return
+        told = self._answer(exchange)
+        if told.cluster is None:
+            return
+        self._add(self._own, exchange.broker, told.cluster)
+        if exchange.request is not None:
+            self._add(self._given, speaker(exchange), told.cluster)
+        for each in told.addresses:
+            self._add(self._listed, each, told.cluster)
+        for port in told.ports:
+            self._add(self._ports, told.cluster, port)
+
+    def name_at(self, exchange: Exchange, name: str) -> NameAt:
+        """A name that an exchange asks its broker for."""
+        if exchange.request is not None:
+            self._add(self._asked, exchange.broker, speaker(exchange))
+        return NameAt(name, exchange.broker)
+
+    def _answer(self, exchange: Exchange) -> _ClusterAnswer:
+        response = exchange.response
+        assert response is not None
+        key = exchange.api_key, exchange.api_version, answer_bytes(exchange, response)[:_FIRST_BYTES]
+        found = self._read.get(key)
+        if found is None:
+            if len(self._read) >= _MOST_REMEMBERED:
+                self._read.clear()
+            found = self._read[key] = _read(response.body())
+        return found
+
+    def _add(self, kept: dict[Any, set[Any]], key: Any, value: Any) -> None:
+        found = kept.get(key)
+        if found is not None and value in found:
+            return
+        if self._count < self._most:
+            self._count += 1
+            kept.setdefault(key, set()).add(value)
+
+    def merge(self, later: Clusters) -> None:
+        """Add what was told later."""
+        pairs: tuple[tuple[dict[Any, set[Any]], dict[Any, set[Any]]], ...] = (
+            (self._own, later._own),
+            (self._listed, later._listed),
+            (self._given, later._given),
+            (self._ports, later._ports),
+            (self._asked, later._asked),
+        )
+        for mine, theirs in pairs:
+            for key, values in theirs.items():
+                for value in values:
+                    self._add(mine, key, value)
+
+    def of(self, broker: str) -> str | None:
+        """The cluster of a broker; None where it is unknown."""
+        every = set().union(*self._own.values())
+        if len(every) <= 1:
+            return next(iter(every), None)
+        for kept in (self._own, self._listed):
+            ids = kept.get(broker)
+            if ids is not None:
+                return next(iter(ids)) if len(ids) == 1 else None
+        clients = self._asked.get(broker, set())
+        given: set[str] = set().union(*(self._given.get(each, ()) for each in clients))
+        port = int(broker.rpartition(":")[2] or 0)
+        if len(given) == 1 and port in self._ports.get(next(iter(given)), ()):
+            return next(iter(given))
+        return None
+
+    def apart(self, names: Iterable[NameAt]) -> dict[NameAt, NameAt]:
+        """Each name at a broker, and the same in its cluster."""
+        brokers: dict[str, dict[str, str | None]] = {}
+        known: dict[str, str | None] = {}
+        for name, broker in names:
+            if broker not in known:
+                known[broker] = self.of(broker)
+            brokers.setdefault(name, {})[broker] = known[broker]
+        found: dict[NameAt, NameAt] = {}
+        for name, places in brokers.items():
+            clusters = set(places.values())
+            are_several = len(clusters - {None}) > 1
+            for broker, cluster in places.items():
+                at = cluster if are_several or len(clusters) == 1 else None
+                found[NameAt(name, broker)] = NameAt(name, at or "")
+        return found
+
+
+class OfClusters(Generic[T]):
+    """Things that bear one name, apart by cluster."""
+
+    def __init__(self) -> None:
+        self._things: dict[str, list[T]] = {}
+
+    def add(self, cluster: str, things: Iterable[T]) -> None:
+        """Add some of a cluster; its id is empty if it is unknown."""
+        self._things.setdefault(cluster, []).extend(things)
+
+    def of(self, cluster: str) -> list[T]:
+        """The things of a cluster, or else those of an unknown one. All of them if it is unknown itself."""
+        if cluster:
+            return self._things.get(cluster) or self._things.get("", [])
+        return [each for things in self._things.values() for each in things]
+
+
+def _read(body: Mapping[str, Any]) -> _ClusterAnswer:
+    addresses: list[str] = []
+    ports: set[int] = set()
+    for each in body.get("brokers") or ():
+        host, port = each.get("host"), each.get("port")
+        if not host or port is None:
+            continue
+        if _is_address(host):
+            addresses += addresses_of(host, port)
+        else:
+            ports.add(port)
+    return _ClusterAnswer(body.get("clusterId") or None, tuple(addresses), frozenset(ports))
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """``address:port`` of a broker that a cluster tells of. ``localhost`` is this machine's own."""
+    hosts = _LOCAL if host == "localhost" else (host,)
+    places = (f"[{each}]" if ":" in each and not each.startswith("[") else each for each in hosts)
+    return [f"{place}:{port}" for place in places]
+
+
+@lru_cache(maxsize=4_096)
+def _is_address(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
