@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
     PARTITION_COLUMN,
+    SPEAKER_COLUMNS,
     TOPIC_COLUMN,
     column,
     time_column,
@@ -75,8 +74,7 @@ class Errors(OneTable[_Key, _ErrorTimes]):
         ),
         column("api", "text", "the API whose responses contain it"),
         BROKER_COLUMN,
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         column("principal", "text", "user of the connection, from its login"),
         column("group", "text", "the group that the request or response names"),
         column("transactional_id", "text", "the transactional id that the request or response names"),

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
+    SPEAKER_COLUMNS,
     column,
     first_and_last,
 )
@@ -49,8 +48,7 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
     name = "metadata_asked"
     about = "who asks for metadata, and of how many topics"
     columns = (
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         column("requests", "int64", "Metadata requests"),
         column("all_topics", "int64", "Metadata requests for every topic"),
         column("all_bytes", "int64", "bytes of the responses to requests for every topic"),

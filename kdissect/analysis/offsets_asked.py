@@ -4,13 +4,12 @@ judge by this."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.analysis.declared import (
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
     GROUP_COLUMN,
+    SPEAKER_COLUMNS,
     column,
     time_column,
 )
@@ -24,13 +23,25 @@ MOST = 8
 """So many topics, exchanges and brokers are kept of a client."""
 
 
+class _LastAnswer(NamedTuple):
+    """The last answer of all."""
+
+    ns: int = 0
+    exchange: int = 0
+    partitions: int = 0
+    without: int = 0
+    """Partitions that have no offset."""
+
+
+_NO_ANSWER = _LastAnswer()
+
+
 @packed
 @dataclass(slots=True)
 class _OffsetAnswers:
     answers: int = 0
     without: int = 0
-    last: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Of the last answer: time, exchange, partitions, and how many of these have no offset."""
+    last: _LastAnswer = _NO_ANSWER
     topics: list[str] = field(default_factory=list)
     """Those of answers in which partitions had no offset."""
     exchanges: list[int] = field(default_factory=list)
@@ -53,8 +64,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
     name = "offsets_asked"
     about = "who asked for committed offsets, and how often there were none"
     columns = (
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         GROUP_COLUMN,
         column("answers", "int64", "answers to OffsetFetch"),
         column("without", "int64", "answers in which partitions have no committed offset"),
@@ -88,7 +98,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
         if row is None:
             return
         without = sum(each == -1 for each in offsets)
-        last = exchange.told_ns, exchange.number, len(offsets), without
+        last = _LastAnswer(exchange.told_ns, exchange.number, len(offsets), without)
         row.merge(
             _OffsetAnswers(
                 1,
@@ -108,9 +118,9 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
                 "group": group,
                 "answers": row.answers,
                 "without": row.without,
-                "last_partitions": row.last[2],
-                "last_without": row.last[3],
-                "last_ns": row.last[0],
+                "last_partitions": row.last.partitions,
+                "last_without": row.last.without,
+                "last_ns": row.last.ns,
                 "topics": row.topics,
                 "exchanges": row.exchanges,
                 "brokers": row.brokers,

@@ -8,9 +8,8 @@ from typing import Any, Self
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
+    SPEAKER_COLUMNS,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -50,8 +49,7 @@ class Racks(Statistic):
     columns = (
         TOPIC_COLUMN,
         column("partition", "int32", "the partition"),
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         column("rack", "text", "the rack that the client reports; null if it reports none"),
         BROKER_COLUMN,
         column("fetches", "int64", "Fetches that brought records"),

@@ -13,10 +13,9 @@ from kdissect.analysis.cluster_told import NOT_LEADER
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
     PARTITION_COLUMN,
+    SPEAKER_COLUMNS,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -65,8 +64,7 @@ class StaleLeaders(Statistic):
     columns = (
         TOPIC_COLUMN,
         PARTITION_COLUMN,
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         BROKER_COLUMN,
         column("api", "text", "API of the request"),
         column("error", "text", ", ".join(NOT_LEADER)),
