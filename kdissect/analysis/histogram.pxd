@@ -46,8 +46,6 @@ cdef class Histogram:
 cdef object _bucket(value)
 @cython.locals(magnitude=int64_t, shift=cython.int)
 cdef int64_t _short_bucket(int64_t value) noexcept
-@cython.locals(magnitude=int64_t, half=int64_t, shift=cython.int)
-cdef int64_t _short_middle(int64_t value) noexcept
 @cython.locals(left=int64_t, shift=cython.int)
 cdef int _short_shift(int64_t magnitude) noexcept
 @cython.locals(at=Py_ssize_t, histogram=Histogram)

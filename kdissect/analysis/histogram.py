@@ -228,7 +228,7 @@ class Histogram:  # noqa: PLW1641 - it changes
                 return [values[0] for _ in percents]
             values.sort()
             return [
-                min(max(_short_middle(values[rank - 1]), values[0]), values[-1])
+                min(max(_middle(_short_bucket(values[rank - 1])), values[0]), values[-1])
                 for rank in self._ranks(percents)
             ]
         self._settle()
@@ -326,16 +326,6 @@ def _short_bucket(value: int) -> int:
     return -magnitude if value < 0 else magnitude
 
 
-def _short_middle(value: int) -> int:
-    """The middle of the bucket of a value of 63 bits."""
-    magnitude = -value if value < 0 else value
-    shift = _short_shift(magnitude)
-    half = 1
-    half = half << shift >> 1
-    magnitude = (magnitude >> shift << shift) + half
-    return -magnitude if value < 0 else magnitude
-
-
 def _short_shift(magnitude: int) -> int:
     """How many bits of such a magnitude do not count."""
     left, shift = magnitude >> _EXACT_BITS, 0
@@ -355,6 +345,7 @@ def _highest(bucket: int) -> int:
 
 
 def _middle(bucket: int) -> int:
+    """The middle of its values."""
     magnitude = -bucket if bucket < 0 else bucket
     shift = magnitude.bit_length() - EXACT_BITS
     if shift <= 0:
