@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     MESSAGE_BYTES,
+    SPEAKER_COLUMNS,
     column,
     first_and_last,
 )
@@ -111,8 +110,7 @@ class Clients(Batched, Statistic):
     name = "clients"
     about = "software, and the API versions that it uses"
     columns = (
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
         column("software_version", "text", "the version of its software"),
         column("connections", "int64", "connections on which it spoke"),

@@ -13,9 +13,8 @@ from typing import Any
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
-    CLIENT_ADDRESS_COLUMN,
-    CLIENT_ID_COLUMN,
     EXCHANGE,
+    SPEAKER_COLUMNS,
     column,
     first_and_last,
 )
@@ -237,8 +236,7 @@ class Pace(Batched, OneTable[_Key, _PaceRow]):
     row_bytes = 4_500
     columns = (
         BROKER_COLUMN,
-        CLIENT_ADDRESS_COLUMN,
-        CLIENT_ID_COLUMN,
+        *SPEAKER_COLUMNS,
         column("api", "text", "Kafka's newest name of the API"),
         column("count", "int64", "exchanges with request and response"),
         column("latency_p50_ns", "int64", "median latency"),
