@@ -13,6 +13,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import BrokerStop, gone, subject_of
 from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.clocks import behind_ms
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
@@ -472,6 +473,10 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
     told = [row["backwards_max_ns"] for row in facts.rows(Pace)]
     told += [row["set_back_ns"] for row in facts.rows(Producers)]
     backwards_ns = max((ns for ns in told if ns is not None), default=0)
+    behind = behind_ms(facts.rows(Producers))
+    if behind is not None:
+        facts.cannot_judge(f"the clock of the capture is {span(behind * MILLISECOND)} behind all producers")
+        return
 
     def is_taken(row: Row) -> bool:  # what is refused for its time says so itself
         return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]

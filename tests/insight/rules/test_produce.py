@@ -243,6 +243,30 @@ def test_nobody_lives_in_the_future_of_a_clock_that_was_set_back(set_back_s: int
     assert not said("time-in-future", {Producers: [producer(ahead=10, skew_max_ms=10**7)]}, context=context)
 
 
+@pytest.mark.parametrize(
+    ("other", "skew_ms", "is_the_captures"),
+    [
+        ("10.0.0.2", 29_000, True),
+        ("10.0.0.2", 28_999, False),
+        ("10.0.0.2", 31_000, True),
+        ("10.0.0.1", 30_000, False),
+        ("10.0.0.2", None, False),
+    ],
+)
+def test_a_capture_whose_clock_is_behind_accuses_no_producer(
+    other: str, skew_ms: int | None, is_the_captures: bool
+) -> None:
+    ahead = producer(ahead=10, skew_max_ms=30_000)
+    rows = [ahead, producer(client=other, client_id="desk", ahead=0, skew_max_ms=skew_ms)]
+    assert (not judged("time-in-future", *rows)) == is_the_captures
+    found = said("capture-clock", {Producers: rows, Pace: []})
+    assert bool(found) == is_the_captures
+    if found:
+        assert "of all producers, on 2 hosts" in found[0].message
+    barely = [{**row, "skew_max_ms": 5_000} for row in rows]
+    assert not said("capture-clock", {Producers: barely, Pace: []})
+
+
 def test_a_wrong_unit_of_time_is_recognised() -> None:
     at_ns = 1_700_000_000 * SECOND
     (found,) = judged("time-in-future", producer(ahead=10, skew_max_ms=at_ns // 1000, first_ns=at_ns))

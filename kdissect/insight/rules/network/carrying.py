@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.clocks import behind_ms
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
@@ -227,23 +229,26 @@ def slow_connect(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("capture-clock", INFO, CERTAIN, needs=(Pace,), times=5)
+@rule("capture-clock", INFO, CERTAIN, needs=(Pace, Producers), times=5)
 def capture_clock(facts: Facts) -> Iterator[Finding]:
-    """The capture's clock goes back, or its interfaces disagree."""
+    """The capture's clock goes back or is behind, or its interfaces disagree."""
     rows = [row for row in facts.rows(Pace) if row["backwards_count"]]
     count = sum(row["backwards_count"] for row in rows)
-    is_set_back = bool(facts.context.set_back)
-    if count < facts.limit("times") and not is_set_back:
-        return
     longest = max((row["backwards_max_ns"] for row in rows), default=0)
-    message = (
-        "Packets that came later have earlier times: the clock of the capture was set back, or its "
-        "interfaces do not agree. Times that include that moment mean nothing."
-        if is_set_back
-        else f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
-        "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "
-        "this capture mean nothing."
-    )
+    if facts.context.set_back:
+        message = (
+            "Packets that came later have earlier times: the clock of the capture was set back, or its "
+            "interfaces do not agree. Times that include that moment mean nothing."
+        )
+    elif count >= facts.limit("times"):
+        message = (
+            f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
+            "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "
+            "this capture mean nothing."
+        )
+    else:
+        yield from _behind(facts)
+        return
     yield facts.finding(
         FindingSubject(),
         message,
@@ -255,4 +260,25 @@ def capture_clock(facts: Facts) -> Iterator[Finding]:
         first_ns=min((row["first_ns"] for row in rows), default=facts.context.first_ns),
         last_ns=max((row["last_ns"] for row in rows), default=facts.context.last_ns),
         filter="latency < 0" if rows else "",
+    )
+
+
+def _behind(facts: Facts) -> Iterator[Finding]:
+    rows = [row for row in facts.rows(Producers) if row["skew_max_ms"] is not None]
+    behind = behind_ms(rows)
+    if behind is None:
+        return
+    hosts = {row["client"] for row in rows}
+    yield facts.finding(
+        FindingSubject(),
+        f"The records of all producers, on {len(hosts)} hosts, are dated {span(behind * MILLISECOND)} after "
+        "they were captured. So the clock of the capturing machine is behind theirs.",
+        count=len(hosts),
+        measure=float(behind),
+        unit="ms",
+        threshold=5_000.0,
+        first_ns=min(row["first_ns"] for row in rows),
+        last_ns=max(row["last_ns"] for row in rows),
+        exchanges=[number for row in rows for number in row["exchanges"][:1]],
+        filter="api == Produce",
     )
