@@ -437,6 +437,7 @@ def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
         came = {join.member for join in window.joins}
         out.missing = [each for each in rest if each not in came and each != out.trigger_member]
         out.waited_for = list(out.missing)
-    if out.begin_ns is not None and (told is not None or window.joins) and _consumed(before):
-        out.stopped_ns = max(0, end_ns - out.begin_ns)
+    since_ns = out.begin_ns if out.begin_ns is not None or told is None else told.first_ns
+    if since_ns is not None and (told is not None or window.joins) and _consumed(before):
+        out.stopped_ns = max(0, end_ns - since_ns)
     return out

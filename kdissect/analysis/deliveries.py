@@ -98,10 +98,15 @@ class ConnectionLoss(NamedTuple):
 NO_LOSS = ConnectionLoss([], [], [])
 
 
-def after_loss(arrivals: Iterable[Arrival], loss: ConnectionLoss) -> Iterator[Arrival]:
+def after_loss(
+    arrivals: Iterable[Arrival], loss: ConnectionLoss, let_go: Collection[int] = ()
+) -> Iterator[Arrival]:
     """The arrivals of a connection and partition, each told whether an answer that may have brought records
     is missing before it. That is so if its request is the next for anything, and the partition was asked for
-    all the time."""
+    all the time.
+
+    :param let_go: when requests said that the partition is fetched no longer.
+    """
     if not loss.lost:
         yield from arrivals
         return
@@ -116,6 +121,8 @@ def after_loss(arrivals: Iterable[Arrival], loss: ConnectionLoss) -> Iterator[Ar
         is_lost = before is not None and ns not in begun and _missed(loss, before, ns)
         if is_lost and before is not None and bisect_right(anew, before) < bisect_left(anew, ns):
             is_lost = False  # it was not among all that was fetched meanwhile
+        if is_lost and before is not None and any(before < gone_ns < ns for gone_ns in let_go):
+            is_lost = False
         before = ns
         yield each._replace(is_after_loss=True) if is_lost else each
 

@@ -271,6 +271,9 @@ class _Replay:
         had, member.owned = set(places(member.owned or ())), beat.owned
         now = set(places(beat.owned))
         gave = had - now
+        if not now <= set(places(member.target or ())):  # it was given more, and the answer was not captured
+            for each in self.rows[-1:]:
+                self._doubt(each, beat.ns)
         for place in now - had:
             self._arrives(place, beat.ns)
         self.released.update(dict.fromkeys(gave, beat.ns))
@@ -373,18 +376,19 @@ class _Replay:
             if not behind:
                 each.completed = True
                 each.waited_for = []
-                self._finish(each)
+                self._finish(each, beat.told_ns)
                 self.open.remove(each)
             else:
                 each.waited_for = behind
 
-    def _finish(self, each: _OpenRebalance) -> None:
+    def _finish(self, each: _OpenRebalance, ns: int) -> None:
+        """All members have come to its epoch, as is told at a time."""
         each.members = len(self.members)
         each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
         each.moved, each.revoked = each.moved or 0, each.revoked or 0
         if each.begin_ns is not None and each.synced_ns is not None:
             each.stopped_ns = each.longest_ns
-        self._doubt(each, each.synced_ns or each.first_ns())
+        self._doubt(each, ns)
 
     def _doubt(self, each: _OpenRebalance, ns: int) -> None:
         """Take back what follows from all that members were told, where not all of it was captured."""

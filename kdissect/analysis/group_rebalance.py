@@ -158,7 +158,26 @@ class GroupLine:
         connections |= {mark.who.connection for mark in self.marks}
         found = (timeline.holes.get(connection) for connection in connections)
         self._holes = [each for each in found if each is not None]
-        """Where something is known to be lost of the connections of members."""
+        self._holes.append(self._ends_with_gaps())
+        """Where something is known to be lost of the connections of members, or may be."""
+
+    def _ends_with_gaps(self) -> Stretches:
+        """From the last word on a connection to its end, where bytes of the connection are missing. They may
+        have been a request to leave, with which a member closes its connection."""
+        last: dict[int, int] = {}
+        for mark in self.marks:
+            ns = mark.ns if isinstance(mark, Leave) or mark.told_ns is None else mark.told_ns
+            last[mark.who.connection] = max(ns, last.get(mark.who.connection, ns))
+        for runs in self._runs_of.values():
+            for run in runs:
+                connection = run.who.connection
+                last[connection] = max(run.last_ns, last.get(connection, run.last_ns))
+        found = Stretches(0, len(last))
+        for connection, ns in last.items():
+            end = self._timeline.ends.get(connection)
+            if end is not None and end.has_gaps and end.how not in _GOES_ON:
+                found.add(ns, end.ns)
+        return found
 
     @property
     def end_ns(self) -> int | None:
@@ -186,8 +205,8 @@ class GroupLine:
         who = self.clients.get(member)
         last_ns = self.last_sign(member, ns - 1)
         end = self._timeline.ends.get(who.connection) if who is not None else None
-        if end is not None and end[0] <= ns:
-            detail = f"{CONNECTION_ENDED} ({end[1]})"
+        if end is not None and end.ns <= ns:
+            detail = f"{CONNECTION_ENDED} ({end.how})"
         elif end is not None or who is not None:
             detail = CONNECTION_OPEN
         else:
@@ -232,6 +251,8 @@ class GroupLine:
         return None if found is None else found.first_from(ns)
 
 
+_GOES_ON = ("open", "evicted")
+"""Ends of a connection that its client and broker know nothing of."""
 CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
 """What is told of the connection of a member that is silent: the beginning of the text, and all of it."""
 K = TypeVar("K", BeatKey, RefusalKey)

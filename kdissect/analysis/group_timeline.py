@@ -35,6 +35,15 @@ FETCH_GAP_NS = 20 * MILLISECOND
 HOLE_GAP_NS = SECOND // 10
 
 
+class ConnectionEnd(NamedTuple):
+    """How a connection ended."""
+
+    ns: int
+    how: str
+    has_gaps: bool
+    """Whether bytes of it are missing. If they are its last, no exchange tells of them."""
+
+
 class BeatKey(NamedTuple):
     """The member that sends heartbeats or commits."""
 
@@ -75,8 +84,8 @@ class GroupTimeline(Fold):
         self.labels = Labels(self.latest, limits)
         self._closed_ns: int | None = None
         """When the last connection was over."""
-        self.ends: dict[int, tuple[int, str]] = {}
-        """When connections were over, and how."""
+        self.ends: dict[int, ConnectionEnd] = {}
+        """By connection."""
         self.answered: dict[int, None] = {}
         """Connections on which a broker was heard at all."""
         self.changes = 0
@@ -96,10 +105,7 @@ class GroupTimeline(Fold):
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
         self.changes += 1
-        is_lost = exchange.request is None or (
-            exchange.response is None and exchange.missing not in _NOT_LOST
-        )
-        if is_lost or (exchange.api in _TAKEN and any(each.is_cut for each in exchange.messages)):
+        if exchange.request is None or _misses_an_answer(exchange):
             self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, exchange.begun_ns, exchange.told_ns)
         if exchange.request is None:
             return
@@ -239,9 +245,10 @@ class GroupTimeline(Fold):
     def _connection(self, connection: Connection) -> None:
         self.changes += 1
         self._closed_ns = most(self._closed_ns, connection.end_ns)
-        self._end(connection.connection, (connection.end_ns, connection.end))
+        end = ConnectionEnd(connection.end_ns, connection.end, connection.gaps > 0)
+        self._end(connection.connection, end)
 
-    def _end(self, connection: int, end: tuple[int, str]) -> None:
+    def _end(self, connection: int, end: ConnectionEnd) -> None:
         if len(self.ends) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
             self.ends[connection] = end
 
@@ -276,9 +283,6 @@ class GroupTimeline(Fold):
         return self._left_out + self.lines.left_out + sum(each.left_out for each in stretches)
 
 
-_NOT_LOST = (*WAITED, "acks=0", "waiting")
-"""Why a response is absent although nothing was lost."""
-
 _TAKEN: dict[str, Callable[[GroupTimeline, Exchange, dict[str, Any], bool], None]] = {
     **dict.fromkeys(HEARTBEATS, GroupTimeline._group_heartbeat),
     **dict.fromkeys(COMMITS, GroupTimeline._commit),
@@ -288,4 +292,19 @@ _TAKEN: dict[str, Callable[[GroupTimeline, Exchange, dict[str, Any], bool], None
     "LeaveGroup": GroupTimeline._leave,
 }
 """What is taken of each API."""
+
+
+_NOT_LOST = (*WAITED, "acks=0", "waiting")
+"""Why a response is absent although nothing was lost."""
+
+
+def _misses_an_answer(exchange: Exchange) -> bool:
+    """Whether the answer to something about a group is missing, or cut. Other answers tell nothing of it."""
+    if exchange.api is not None and exchange.api not in _TAKEN:
+        return False
+    if exchange.response is None and exchange.missing not in _NOT_LOST:
+        return True
+    return any(each.is_cut for each in exchange.messages)
+
+
 GroupTimeline.apis = frozenset((*_TAKEN, "Fetch"))

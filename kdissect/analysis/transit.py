@@ -23,7 +23,7 @@ from kdissect.analysis.deliveries import (
     deliver,
     read_again,
 )
-from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION
+from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, forgotten
 from kdissect.analysis.fold import MILLISECOND, Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
@@ -110,6 +110,8 @@ class Transit(Fold):
         """By connection: when a message was not captured."""
         self._anew: Ledgers[int] = Ledgers(2, limits.connections, limits.delivery_sets, self.room)
         """By connection: when a request named all that it fetches, and its session epoch."""
+        self._let_go: Ledgers[_Read] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
+        """When a request said that it fetches a partition no longer."""
         self._high: dict[_Place, tuple[int, int]] = {}
         """The highest so far, and when it was told: what comes later and is no higher tells nothing."""
         self._asked: dict[_Read, int] = {}
@@ -191,6 +193,10 @@ class Transit(Fold):
             names_all = epoch in (NEW_SESSION, NO_SESSION)
             if names_all and replica_id < 0:
                 self._anew.add(exchange.connection, asked_ns, epoch)
+            if replica_id < 0:
+                for topic, number in forgotten(self._labels, body):
+                    if number is not None:
+                        self._let_go.add((exchange.connection, topic, number), asked_ns)
             for topic in body.get("topics") or ():
                 name = self._topic(topic.get("topic"), topic.get("topicId"))
                 for partition in topic.get("partitions") or ():
@@ -268,6 +274,7 @@ class Transit(Fold):
         self._fetched.merge(later._fetched)
         self._lost.merge(later._lost)
         self._anew.merge(later._anew)
+        self._let_go.merge(later._let_go)
         for place, told_then in later._high.items():
             if told_then[0] > self._high.get(place, (-1, 0))[0]:
                 self._high[place] = told_then
@@ -278,7 +285,7 @@ class Transit(Fold):
         return sum(each.left_out for each in (*self._ledgers(), self._readers, self._lives))
 
     def _ledgers(self) -> tuple[Ledgers[_Place] | Ledgers[_Read], ...]:
-        return self._produced, self._samples, self._fetched, self._heights
+        return self._produced, self._samples, self._fetched, self._heights, self._let_go
 
     def delivered(self) -> Iterator[tuple[Place, Consumer, str | None, ConsumerOutcome]]:
         """What reached whom: topic and partition, consumer, group, and what came of it."""
@@ -294,11 +301,18 @@ class Transit(Fold):
             batches = (_batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]]) for row in rows)
             produced.setdefault((name, partition), []).extend(batches)
         losses = self._losses()
+        let_go = {
+            (connection, self._labels.name(topic), partition): [
+                row[0] for row in self._let_go.rows((connection, topic, partition))
+            ]
+            for connection, topic, partition in self._let_go
+        }
         fetched: dict[Place, dict[Consumer, list[Arrival]]] = {}
         for place, connection, arrivals in self._arrivals():
             if place in produced:
                 found = fetched.setdefault(place, {}).setdefault(self._consumer(connection), [])
-                found += after_loss(arrivals, losses.get(connection, NO_LOSS))
+                lost = losses.get(connection, NO_LOSS)
+                found += after_loss(arrivals, lost, let_go.get((connection, *place), ()))
         heights: dict[Place, list[tuple[int, int]]] = {}
         for topic, partition in self._heights:
             place = self._labels.name(topic), partition

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.deliveries import Arrival, ConnectionLoss, after_loss
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet
@@ -173,3 +174,15 @@ def test_with_2_percent_of_the_packets_lost_9_of_10_records_are_told_and_none_is
 
 def key_of(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("topic", "partition", "consumer", "client", "group"))
+
+
+def test_a_partition_that_was_let_go_meanwhile_was_not_fetched_in_the_answer_that_is_lost() -> None:
+    """Another member of the group had it, and committed what it read."""
+
+    def asked(ns: int, offset: int) -> Arrival:
+        return Arrival(offset, None, -1, ns, ns, None, None, None, counts=True)
+
+    loss = ConnectionLoss(lost=[25], asks=[10, 30], anew=[])
+    for let_go, is_after_loss in (((), True), ((5,), True), ((20,), False), ((35,), True)):
+        *_, last = after_loss([asked(10, 0), asked(30, 50)], loss, let_go)
+        assert last.is_after_loss == is_after_loss

@@ -198,3 +198,26 @@ def test_a_member_that_fetches_by_itself_leaves_and_is_back_was_not_polled() -> 
     other = alone_for(19)
     other[-1].connection = 9
     assert not did_not_poll(other), "another process may have joined"
+
+
+def test_partitions_that_a_member_has_without_being_seen_to_be_given_them_leave_the_numbers_unknown() -> None:
+    events = joined_by_a_second()
+    events[7].response, events[7].missing = None, "gap"
+    *_, row = told("rebalances", events)
+    assert (row["generation"], row["trigger"], row["completed"]) == (2, "new-member", True)
+    assert (row["members"], row["partitions"], row["moved"]) == (None, None, None)
+
+
+def test_what_is_lost_before_all_members_have_come_leaves_the_numbers_unknown() -> None:
+    """The answer with the new epoch to a member that leaves later was not captured."""
+    events = [
+        beat(1, "a", 0, 1, (), (0, 1)),
+        beat(2, "a", 1, 1, (0, 1)),
+        beat(10_000, "b", 0, 2, (), ()),
+        beat(12_000, "a", 1, 2),
+        beat(15_000, "b", -1, -1),
+        beat(16_000, "a", 2, 3),
+    ]
+    events[3].response, events[3].missing = None, "gap"
+    second = told("rebalances", events)[1]
+    assert (second["generation"], second["members"], second["partitions"]) == (2, None, None)

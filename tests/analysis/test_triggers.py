@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kdissect.analysis.fold import Row
+from kdissect.session.conversation import Connection
+from tests.analysis.connected import over
 from tests.analysis.folds import fold, made
 from tests.analysis.grouped import MS, Client
 
@@ -13,11 +15,11 @@ A, B = Client("a", 50_001), Client("b", 50_002)
 GIVEN: dict[str, tuple[int, ...]] = {"m-a": (0, 1)}
 
 
-def rows(events: Iterable[Any]) -> list[Row]:
+def rows(events: Iterable[Any], *over: Connection) -> list[Row]:
     ordered = sorted(events, key=lambda each: each.messages[-1].frame.last_ns)
     for number, event in enumerate(ordered, 1):
         event.number = number
-    return fold("rebalances", ordered).result()
+    return fold("rebalances", [*ordered, *over]).result()
 
 
 def last(events: Iterable[Any]) -> tuple[Any, ...]:
@@ -223,3 +225,36 @@ def test_a_member_that_gave_up_what_it_had_and_joins_again() -> None:
         B.join(12_992, 13_000, 3, "m-b"),
     ]
     assert last(events) == (3, "followup-revoke", "likely", "a")
+
+
+def test_a_request_to_leave_may_be_among_the_last_bytes_of_a_connection_that_are_missing() -> None:
+    """Then it is unknown who began what came next, and whether the member left."""
+    joins = Client("c", 50_003)
+    events = [*two(), *A.beats(15_000, 18_000, 2, "m-a"), *B.beats(15_000, 18_000, 2, "m-b")]
+    events += joins.enter(20_500, 21_003, 3, "m-c")
+    events += [A.beat(21_000, 2, "m-a", 27), A.join(21_002, 21_003, 3, "m-a", roster=("m-a", "m-c"))]
+    events += [A.sync(21_005, 3, "m-a", {"m-a": (0,), "m-c": (1,)}), joins.sync(21_005, 3, "m-c")]
+    ended = over(connection=B.port)._replace(end_ns=20_000 * MS)
+    row = rows(events, ended)[-1]
+    assert (row["trigger"], row["trigger_client_id"], row["missing"]) == ("new-member", "c", ["m-b"])
+    row = rows(events, ended._replace(gaps=1))[-1]
+    assert (row["generation"], row["trigger"], row["trigger_client_id"], row["missing"]) == (
+        3,
+        None,
+        None,
+        None,
+    )
+    assert row["completed"] is True
+    for how in ("open", "evicted"):
+        assert rows(events, ended._replace(gaps=1, end=how))[-1]["trigger"] == "new-member"
+
+
+def test_a_group_that_waits_for_a_member_that_it_refuses_stands_still_to_the_end() -> None:
+    """Who began it is unknown: a group that a broker loads with more members than it allows."""
+    events = [*two(), *A.beats(15_000, 18_000, 2, "m-a"), *B.beats(15_000, 18_000, 2, "m-b")]
+    events += [A.beat(21_000, 2, "m-a", 27), B.beat(21_000, 2, "m-b", 27)]
+    events += [B.join(21_002, 21_003, member="m-b", error=81), A.join(21_004, None, member="m-a")]
+    row = rows([*events, A.fetch(40_000)])[-1]
+    assert (row["generation"], row["trigger"], row["begin_ns"], row["completed"]) == (None, None, None, False)
+    assert (row["waited_for"], row["members_before"]) == (["m-b"], 2)
+    assert row["stopped_ns"] == (40_001 - 21_001) * MS, "from when its members were told to join again"

@@ -258,7 +258,7 @@ def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
         return f"Most of that time passed before the group noticed that {who} was gone."
     if longest == hold_ns > 0 and missing:
         who = some(name_of(members, row["group"], member) for member in missing)
-        return f"The coordinator waited {seconds(hold_ns)} for {who}, which never asked to join again."
+        return f"The coordinator waited {seconds(hold_ns)} for {who}, which did not join again."
     if longest == hold_ns and hold_ns > 0:
         return f"The coordinator waited {seconds(hold_ns)} after all known members had asked to join."
     if longest == gather_ns and row["waited_for"]:
