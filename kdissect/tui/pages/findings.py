@@ -43,8 +43,8 @@ _LEAST_ROWS = 3
 """The list has room for so many."""
 FIRST_SECONDS = 1.0
 """How long the process that judges waits at most for the first picture of the time line."""
-HIGH, HIGHEST = 50, 58
-"""With so many lines the time line shows more, and more again."""
+TALL, HIGH, HIGHEST = 36, 50, 58
+"""With so many lines the time line shows bytes too, then more, and more again."""
 
 
 _TO_TIME = {
@@ -104,6 +104,7 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-low #time { height: 5; }
     FindingsPage.-least #time { height: 2; }
     FindingsPage.-no-bars #list, FindingsPage.-no-bars #finding { border-top: none; }
+    FindingsPage.-tall #time { height: 9; }
     FindingsPage.-high #time { height: 12; }
     FindingsPage.-highest #time { height: 18; }
     FindingsPage.-highest.-none #time { height: 2fr; max-height: 30; }
@@ -203,6 +204,7 @@ class FindingsPage(StatisticsPage):
     # -- the time line -----------------------------------------------------------------------------
 
     def on_resize(self) -> None:
+        self.set_class(self.app.size.height >= TALL, "-tall")
         self.set_class(self.app.size.height >= HIGH, "-high")
         self.set_class(self.app.size.height >= HIGHEST, "-highest")
         self.call_after_refresh(self._over_time.make)

@@ -49,7 +49,7 @@ _EIGHTHS = 8
 _HALF_AND_MOST = f"p50 {_BLOCKS[_EIGHTHS]} p99 {_SHADE}"
 _PAGE = 10
 """Columns that a page key goes."""
-_WITH_BYTES, _MORE_BYTES = 10, 16
+_WITH_BYTES, _MORE_BYTES = 9, 16
 """A time line with so many lines shows bytes in one of them; one with so many, in two."""
 
 _COUNTED = {"requests": ("request", "requests"), "bytes": ("byte", "bytes"), "error": ("error", "errors")}

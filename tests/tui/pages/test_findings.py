@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
@@ -131,6 +132,18 @@ def test_the_list_does_not_follow_what_comes_where_an_exchange_is_sought() -> No
         assert not page.follow
 
     with_app(step)
+
+
+@pytest.mark.parametrize(("height", "wanted"), [(24, False), (35, False), (36, True), (40, True), (60, True)])
+def test_the_time_line_shows_bytes_where_there_is_room(height: int, wanted: bool) -> None:
+    async def run() -> None:
+        async with running(app_of(KILLED, home=None), 100, height) as pilot:
+            text = await shown_after(pilot)
+            assert re.search(r"^ ≤ .*B/s", text, re.M) is not None if wanted else "B/s" not in text
+            for each in ("broker ≤", "requests ≤", "no errors", "▲", "since the start"):
+                assert f" {each}" in text
+
+    asyncio.run(run())
 
 
 def test_until_something_is_judged_it_says_what_it_is_for() -> None:
