@@ -113,7 +113,7 @@ def test_a_limit_is_told_also_where_the_message_was_cut() -> None:
     for captured in (len(whole), len(whole) - 1):
         message = parse_request(cut_frame(whole, captured), limits)
         assert [(fault.kind, fault.message) for fault in message.faults] == [
-            ("too-many-elements", "announces 20 elements, the limit is 10")
+            ("too-many-elements", "announces 20 elements, but the limit is 10")
         ]
         assert_covers(message)
 

@@ -153,7 +153,7 @@ class Pieces(Iterator[bytes]):
                         piece = frame.decompress(part)
                     except codec.error() as error:
                         yield from filter(None, [b"".join(gathered), *frame.salvage(part)])
-                        words = f"the {name} data is damaged ({error}); what follows cannot be unpacked"
+                        words = f"the {name} data is damaged ({error}); the rest cannot be unpacked"
                         offset = self._offset - len(data) + at
                         self.fault = fault("bad-compression", words, offset=offset)
                         return
@@ -171,7 +171,7 @@ class Pieces(Iterator[bytes]):
                 gathered, gathered_bytes = [], 0
             data = yield from self._raw()
         if frame.input_bytes:
-            words = f"the {name} data breaks off before its end"
+            words = f"the {name} data ends too early"
             self.fault = fault("bad-compression", words, offset=self._offset)
 
 

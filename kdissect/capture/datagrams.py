@@ -132,10 +132,10 @@ class DatagramReader:
             raise _cut("IPv4", data, 20)
         first, total, identification, fragmented, protocol, source, destination = _ipv4(data)
         if first >> 4 != 4:
-            raise DecodeError(f"an IPv4 packet of version {first >> 4}", 0)
+            raise DecodeError(f"an IPv4 packet has version {first >> 4}", 0)
         header_bytes = (first & 0x0F) * 4
         if header_bytes < 20:
-            raise DecodeError(f"an IPv4 header of {plural(header_bytes, 'byte')}", 0)
+            raise DecodeError(f"an IPv4 header announces {plural(header_bytes, 'byte')}", 0)
         if protocol not in _CARRIED:
             return None
         if len(data) < header_bytes:
@@ -144,7 +144,9 @@ class DatagramReader:
         # captured before its length was filled in.
         total = total or room
         if total < header_bytes:
-            raise DecodeError(f"an IPv4 packet of {plural(total, 'byte')} with a header of {header_bytes}", 2)
+            raise DecodeError(
+                f"an IPv4 packet announces {plural(total, 'byte')}, but {header_bytes} for its header", 2
+            )
         payload, length = data[header_bytes:total], total - header_bytes
         if fragmented & (_FRAGMENT_OFFSET | _MORE_FRAGMENTS):
             key = (source, destination, protocol, identification, net)
@@ -163,7 +165,7 @@ class DatagramReader:
         if len(data) < 40:
             raise _cut("IPv6", data, 40)
         if data[0] >> 4 != 6:
-            raise DecodeError(f"an IPv6 packet of version {data[0] >> 4}", 0)
+            raise DecodeError(f"an IPv6 packet has version {data[0] >> 4}", 0)
         # 0 is segmentation offload, or a jumbogram (RFC 2675), whose length is that of the packet.
         length = int.from_bytes(data[4:6], "big") or room - 40
         return self._upper(
@@ -241,7 +243,9 @@ def _segment(
     source_port, destination_port, seq, ack, offset, flags = _tcp(data)
     header_bytes = (offset >> 4) * 4
     if not 20 <= header_bytes <= length:
-        raise DecodeError(f"a TCP header of {plural(header_bytes, 'byte')} in {length:,} of payload", 12)
+        raise DecodeError(
+            f"a TCP header announces {plural(header_bytes, 'byte')}, the packet has {length:,}", 12
+        )
     has_checksum = len(data) >= _TCP_CHECKSUM_END
     has_room = header_bytes >= TIMESTAMP_HEADER and len(data) >= TIMESTAMP_HEADER
     has_clock = has_room and data[20:24] == _TIMESTAMP

@@ -64,7 +64,7 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
     _require(data, 1, "IP header")
     version = data[0] >> 4
     if version not in (4, 6):
-        raise DecodeError(f"a raw IP packet of version {version}", 0)
+        raise DecodeError(f"a raw IP packet has version {version}", 0)
     return IPV4 if version == 4 else IPV6, 0
 
 

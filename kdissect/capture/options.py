@@ -45,7 +45,8 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
         if at + 4 + length > end:
             return (
                 options,
-                f"has an option {code} of {plural(length, 'byte')}, {plural(end - at - 4, 'is', 'are')} left",
+                f"has an option {code} of {plural(length, 'byte')}, but "
+                f"{plural(end - at - 4, 'is', 'are')} left",
             )
         options.append((code, buffer[at + 4 : at + 4 + length]))
         at += 4 + (length + 3 & ~3)

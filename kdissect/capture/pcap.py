@@ -193,7 +193,7 @@ class PcapReader(Reader):
 
     def _bad_length(self, at: int, resume: int, captured: int) -> Item:
         consequence = (
-            "nothing that follows can be read"
+            "the rest cannot be read"
             if self.stopped
             else f"{plural(resume - at, 'byte is', 'bytes are')} skipped: the packet's length on the wire "
             "leads to the next record"
@@ -209,8 +209,8 @@ class PcapReader(Reader):
         self._told_wire_length = True
         return fault(
             "bad-length",
-            f"a record has {plural(captured, 'captured byte')} of a packet of {wire_length:,}; "
-            "the packet is kept, further records of this kind are not reported",
+            f"a record has {plural(captured, 'captured byte')}, but its packet had only {wire_length:,}; "
+            "kdissect keeps the packet and reports no further records of this kind",
             packet=number,
             offset=self._offset + at,
         )

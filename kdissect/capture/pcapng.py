@@ -159,7 +159,9 @@ class PcapngReader(Reader):
                 self._set_order(order)
                 length = self._length(buffer, at + 4)[0]
             if length < 12 or length & 3 or length > limit:
-                self._lose("bad-length", f"a block announces a length of {plural(length, 'byte')}", at)
+                self._lose(
+                    "bad-length", f"a block announces an impossible length of {plural(length, 'byte')}", at
+                )
                 at += 4
                 continue
             end = at + length
@@ -173,7 +175,9 @@ class PcapngReader(Reader):
                 continue
             if self._length(buffer, end - 4)[0] != length:
                 self._lose(
-                    "bad-length", f"a block's two lengths, {length:,} bytes at its begin, disagree", at
+                    "bad-length",
+                    f"a block announces {length:,} bytes at its beginning, and another length at its end",
+                    at,
                 )
                 at += 4
                 continue
@@ -274,7 +278,7 @@ class PcapngReader(Reader):
         section = self._section
         interface = section[interface_number] if interface_number < len(section) else None
         if interface is None:
-            words = f"a packet of interface {interface_number}, which the section does not describe"
+            words = f"a packet names interface {interface_number}, which the section does not describe"
             items.append(fault("bad-interface", words, offset=self._offset + at))
             return
         room = end - 4 - start
@@ -291,7 +295,7 @@ class PcapngReader(Reader):
             multiplier, divisor, offset_ns = interface.clock
             time = ticks * multiplier // divisor + offset_ns
             if not _MIN_TIME <= time <= _MAX_TIME:
-                wrong = "has a time beyond 64 bits of nanoseconds; 0 stands for it"
+                wrong = "has a time that does not fit into 64 bits of nanoseconds; kdissect uses 0"
                 time = 0
         said: tuple[str, ...] = ()
         kept: tuple[Option, ...] = ()

@@ -189,10 +189,10 @@ def read_size(cursor: Cursor) -> int:
     """The length of bytes, a string or a block: never more than the bytes that are left."""
     size = cursor.read_varlong()
     if size < 0:
-        raise DecodeError(f"a length of {size}", cursor.position, "negative-length")
+        raise DecodeError(f"the length is {size}", cursor.position, "negative-length")
     if size > cursor.end - cursor.position:
         raise DecodeError(
-            f"a length of {size}, and {cursor.end - cursor.position} bytes are left",
+            f"the length is {size}, but {cursor.end - cursor.position} bytes are left",
             cursor.position,
             "truncated",
         )

@@ -107,7 +107,7 @@ def _string(cursor: Cursor, major: int, size: int | None, start: int) -> Any:
 
 def _room(cursor: Cursor, size: int, start: int) -> int:
     if size > cursor.end - cursor.position:
-        raise DecodeError(f"a length of {size} is more than what is left", start, "truncated")
+        raise DecodeError(f"the length is {size}, more than what is left", start, "truncated")
     return size
 
 

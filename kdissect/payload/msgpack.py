@@ -68,7 +68,7 @@ def _object(cursor: Cursor, depth: int) -> Any:
     if byte in (0xDE, 0xDF):
         return _map(cursor, size, depth, start)
     if size > cursor.end - cursor.position:
-        raise DecodeError(f"a length of {size} is more than what is left", start, "truncated")
+        raise DecodeError(f"the length is {size}, more than what is left", start, "truncated")
     if family == 0xC7:
         return _extension(cursor, size)
     data = cursor.read_bytes(size)

@@ -132,7 +132,7 @@ class _ProtoParser:
             depth += (token in ("{", "[", "(")) - (token in ("}", "]", ")"))
             if depth == 0 and (token == ";" or (token == "}" and self._token != ";")):
                 return " ".join(words)
-        raise SchemaError("the file breaks off")
+        raise SchemaError("the file ends too early")
 
     def _text(self) -> str:
         out = ""
@@ -198,7 +198,7 @@ class _ProtoParser:
             elif word in ("option", "extend", "extensions", "reserved"):
                 message.is_entry |= self._skip_statement() == _ENTRY
             elif not word:
-                raise SchemaError(f"message {full} breaks off")
+                raise SchemaError(f"message {full} ends too early")
             else:
                 self._field(message, full, depth, "")
         self._want("}")

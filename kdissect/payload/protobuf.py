@@ -111,7 +111,7 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
         size = cursor.read_unsigned_varlong()
         if size > cursor.end - cursor.position:
             left = cursor.end - cursor.position
-            raise DecodeError(f"a length of {size}, and {left} bytes are left", at, "truncated")
+            raise DecodeError(f"the length is {size}, but {left} bytes are left", at, "truncated")
         at = cursor.position
         return at, cursor.read_bytes(size)
     if kind == SGROUP:
@@ -131,7 +131,7 @@ def read_varint(cursor: Cursor) -> int:
     for at in range(10):
         position = start + at
         if position >= cursor.end:
-            raise DecodeError("the varint breaks off", start, "truncated")
+            raise DecodeError("the varint ends too early", start, "truncated")
         byte = raw[position]
         value |= (byte & 0x7F) << (7 * at)
         if byte < 0x80:

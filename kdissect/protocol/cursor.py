@@ -84,9 +84,9 @@ class Cursor:
         position = self.position
         if count > self.end - position:
             left = plural(self.end - position, "is", "are")
-            raise DecodeError(f"needs {plural(count, 'byte')}, {left} left", position, "truncated")
+            raise DecodeError(f"needs {plural(count, 'byte')}, but {left} left", position, "truncated")
         if count < 0:
-            raise DecodeError(f"a length of {count}", position, "negative-length")
+            raise DecodeError(f"the length is {count}", position, "negative-length")
         self.position = position + count
         return position
 
@@ -155,9 +155,7 @@ class Cursor:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
-            self.notes.append(
-                ("not-utf8", f"a string that is not UTF-8: {error.reason}", start + error.start)
-            )
+            self.notes.append(("not-utf8", f"the string is not UTF-8: {error.reason}", start + error.start))
             return data.decode("utf-8", "surrogateescape")
 
     def read_unsigned_varint(self) -> int:
@@ -179,13 +177,13 @@ class Cursor:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value >> 32:
-                    raise DecodeError("a varint over 32 bits", self.position, "varint-too-long")
+                    raise DecodeError("the varint has more than 32 bits", self.position, "varint-too-long")
                 self.position = position
                 return value
             shift += 7
             if shift > 28:
-                raise DecodeError("a varint longer than 5 bytes", self.position, "varint-too-long")
-        raise DecodeError("the varint breaks off", self.position, "truncated")
+                raise DecodeError("the varint is longer than 5 bytes", self.position, "varint-too-long")
+        raise DecodeError("the varint ends too early", self.position, "truncated")
 
     def read_unsigned_varlong(self) -> int:
         """As :meth:`read_unsigned_varint`, at most ten bytes and 2**64 - 1."""
@@ -197,13 +195,13 @@ class Cursor:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if shift == 63 and byte > 1:
-                    raise DecodeError("a varlong over 64 bits", self.position, "varint-too-long")
+                    raise DecodeError("the varlong has more than 64 bits", self.position, "varint-too-long")
                 self.position = position
                 return value
             shift += 7
             if shift > 63:
-                raise DecodeError("a varlong longer than 10 bytes", self.position, "varint-too-long")
-        raise DecodeError("the varlong breaks off", self.position, "truncated")
+                raise DecodeError("the varlong is longer than 10 bytes", self.position, "varint-too-long")
+        raise DecodeError("the varlong ends too early", self.position, "truncated")
 
     def read_varint(self) -> int:
         """Zigzag: 0, -1, 1, -2 … (``ByteUtils.readVarint``), as in records."""

@@ -176,7 +176,7 @@ def read_size(cursor: Cursor, opcode: int, nullable: bool) -> int:
     elif length > cursor.end - cursor.position:
         left = cursor.end - cursor.position
         offset, cursor.position = cursor.position, start
-        text = f"announces {plural(length, 'byte')}, {plural(left, 'is', 'are')} left"
+        text = f"announces {plural(length, 'byte')}, but {plural(left, 'is', 'are')} left"
         raise DecodeError(text, offset, "truncated")
     return length
 
@@ -203,7 +203,9 @@ def read_presence(cursor: Cursor, opcode: int) -> bool:
         return cursor.read_unsigned_varint() > 0
     value = cursor.read_int8()
     if value not in (-1, 1):
-        cursor.notes.append(("malformed", f"{value} where a struct is either there (1) or null (-1)", start))
+        cursor.notes.append(
+            ("malformed", f"announces {value}; a struct is either there (1) or null (-1)", start)
+        )
     return value >= 0
 
 
@@ -226,12 +228,12 @@ def _too_many(cursor: Cursor, start: int, count: int, what: str, least: int, lim
     kind = "too-many-elements"
     if count * least > left:
         held = plural(left, "byte is", "bytes are")
-        kind, why = "truncated", f"{held} left and each takes {plural(least, 'byte')} at least"
+        kind, why = "truncated", f"but {held} left, and each takes at least {plural(least, 'byte')}"
     elif count > limit:
-        why = f"the limit is {limit:,}"
+        why = f"but the limit is {limit:,}"
     else:
         granted = plural(cursor.elements_left, "is", "are")
-        why = f"{granted} left of the message's limit of {cursor.limits.message_elements:,}"
+        why = f"but {granted} left of the message's limit of {cursor.limits.message_elements:,}"
     cursor.position = start
     return DecodeError(f"announces {plural(count, what)}, {why}", start, kind)
 
@@ -249,10 +251,10 @@ def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
     left = cursor.end - cursor.position
     if size > left:
         cursor.position = start
-        text = f"tag {tag} announces {plural(size, 'byte')}, {plural(left, 'is', 'are')} left"
+        text = f"tag {tag} announces {plural(size, 'byte')}, but {plural(left, 'is', 'are')} left"
         raise DecodeError(text, size_at, "truncated")
     if tag <= previous:
-        cursor.notes.append(("tag-order", f"tag {tag} after tag {previous}", start))
+        cursor.notes.append(("tag-order", f"tag {tag} comes after tag {previous}", start))
     return tag, size_at, size
 
 
@@ -277,6 +279,6 @@ def note_remainder(cursor: Cursor, name: str) -> None:
 
 def _note_null(cursor: Cursor, start: int, length: int, nullable: bool) -> None:
     if not nullable:
-        cursor.notes.append(("unexpected-null", "null where the schema does not allow it", start))
+        cursor.notes.append(("unexpected-null", "is null, but the schema does not allow that", start))
     elif length != -1:
-        cursor.notes.append(("negative-length", f"a length of {length}; -1 is null", start))
+        cursor.notes.append(("negative-length", f"the length is {length}; only -1 means null", start))

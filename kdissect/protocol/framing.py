@@ -180,7 +180,8 @@ class Framer:
                 size = read_size_prefix(self._peek(4), 0)
                 if not 0 <= size <= self._most:
                     first = self._parts[0]
-                    message = f"a size of {size:,} (limit {self._limits.frame_bytes:,}): the boundary is lost"
+                    limit = self._limits.frame_bytes
+                    message = f"a frame announces {size:,} bytes (limit {limit:,}): the boundary is lost"
                     out.append(fault("bad-size", message, first.packet, first.offset))
                     self._lose()
                     self._search(witness, out, start=1)
@@ -280,7 +281,7 @@ class Framer:
             # Where the bytes behind it belong cannot be counted.
             self._skip = 0
             if self._size < 0:
-                self._drop(out, "the size of a frame that a gap cut")
+                self._drop(out, "they are the size of a frame that a gap cut")
             else:
                 self._cut(out, "an unknown number of its bytes was not captured")
             self._lose()
@@ -297,7 +298,7 @@ class Framer:
                 return out + self._feed_gap(gap, witness)
             self._drop(out, "no frame was found in them before the next gap")
         elif self._size < 0:
-            self._drop(out, "the size of a frame that a gap cut")
+            self._drop(out, "they are the size of a frame that a gap cut")
             self._lose()
         else:
             left = self._size + 4 - self._have - length
@@ -312,13 +313,15 @@ class Framer:
     def _cut(self, out: list[Event], reason: str) -> None:
         """Give out the frame at hand as far as it was captured."""
         if self._size < 0:
-            self._drop(out, "the size of a frame that breaks off")
+            self._drop(out, "they are the size of a frame whose rest is missing")
             return
         parts, size = self._parts, self._size
         self._parts, self._have, self._size = [], 0, -1
         data = b"".join(chunk.data for chunk in parts)
         frame = self._frame(parts, data[4:], size)
-        message = f"{plural(size, 'byte')} announced, {len(frame.payload):,} captured: {reason}"
+        message = (
+            f"a frame announces {plural(size, 'byte')}, but {len(frame.payload):,} were captured: {reason}"
+        )
         out.append(frame._replace(fault=fault("cut-frame", message, frame.last_packet, frame.offset)))
 
     def _lose(self) -> None:
@@ -430,7 +433,7 @@ def read_size_prefix(data: bytes, at: int) -> int:
     return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
 
-REST = "the rest of a frame that a gap cut"
+REST = "they are the rest of a frame that a gap cut"
 """Why bytes are skipped of which it is known whose they are."""
 
 SEARCH_OVERLAP = 64

@@ -65,7 +65,7 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
             client_id = cursor.read_text(length)
         elif length != -1:
             raise DecodeError(
-                f"a client id of {plural(length, 'byte')}", cursor.position - 2, "negative-length"
+                f"the client id announces {plural(length, 'byte')}", cursor.position - 2, "negative-length"
             )
     if version >= 2:
         before = cursor.position
@@ -107,7 +107,7 @@ def read_correlation_id(payload: bytes) -> int:
     :raises DecodeError: there are no four bytes.
     """
     if len(payload) < 4:
-        raise DecodeError("no correlation id", 0, "truncated")
+        raise DecodeError("the correlation id is missing", 0, "truncated")
     raw = payload
     high = raw[0]
     if high > 0x7F:

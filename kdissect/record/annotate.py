@@ -102,7 +102,7 @@ class _Tree:
                 size = cursor.read_varint()
                 if not 0 <= size <= cursor.remaining():
                     left = plural(cursor.remaining(), "is", "are")
-                    problem = f"a record of {plural(size, 'byte')} where {left} left"
+                    problem = f"a record announces {plural(size, 'byte')}, but {left} left"
             except DecodeError as error:
                 problem = error.reason
             if not problem and self.records_left <= 0:
@@ -126,7 +126,8 @@ class _Tree:
                 rest(parent, data, position, end, shift, _records_fault(kind, problem, batch.position))
                 return
         if found != batch.count and not batch.partial and not parent.fault:
-            text = f"the header announces {batch.count:,}, {plural(found, 'is', 'are')} there"
+            there = plural(found, "is", "are")
+            text = f"the header announces {plural(batch.header_count, 'record')}, but {there} there"
             parent.fault = fault("record-count", text, offset=batch.position)
 
     def message(self, batch: Batch, name: str, data: bytes, shift: int) -> Node:
@@ -138,7 +139,7 @@ class _Tree:
         if not batch.attributes & CODEC_BITS or value is None:
             return node
         if value.value is None:
-            value.fault = fault("bad-batch", "a compressed message without a value", offset=batch.position)
+            value.fault = fault("bad-batch", "a compressed message has no value", offset=batch.position)
             return node
         unpacked = batch.unpack(value.start - shift + 4, value.end - shift)
         if unpacked.fault:
@@ -154,7 +155,7 @@ class _Tree:
         while position < end:
             problem = None
             if end - position < LOG_OVERHEAD + SMALLEST_MESSAGE[0]:
-                text = f"{plural(end - position, 'byte')} where a message should begin"
+                text = f"{plural(end - position, 'byte is', 'bytes are')} left, too few for a message"
                 problem = fault("bad-record", text, offset=where)
             else:
                 _, size, crc, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
@@ -162,7 +163,7 @@ class _Tree:
                 if magic not in (0, 1):
                     problem = fault("bad-magic", f"magic {magic} inside a wrapper", offset=where)
                 elif not SMALLEST_MESSAGE[magic] <= size <= left:
-                    text = f"a message of {plural(size, 'byte')} where {plural(left, 'is', 'are')} left"
+                    text = f"a message announces {plural(size, 'byte')}, but {plural(left, 'is', 'are')} left"
                     problem = fault("bad-record", text, offset=where)
                 elif self.records_left <= 0:
                     text = f"{plural(end - position, 'byte')} of further messages, which are not drawn"
@@ -196,7 +197,7 @@ def _place_header_faults(node: Node, batch: Batch) -> None:
             node.fault = node.fault or problem
     if batch.partial:
         left = plural(batch.end - batch.position, "is", "are")
-        text = f"the batch announces {plural(batch.size, 'byte')}, {left} there"
+        text = f"the batch announces {plural(batch.size, 'byte')}, but {left} there"
         node.fault = fault("partial-batch", text, offset=batch.position)
 
 
@@ -215,6 +216,6 @@ def _key_and_value(
     leaf(node, "value", "bytes", piece(data, value, found.value_size), value - 4 + shift, last + shift)
     child = node.children[-1]
     if last < end:
-        text = f"{plural(end - last, 'byte')} after the value"
+        text = f"{plural(end - last, 'byte follows', 'bytes follow')} the value"
         rest(node, data, last, end, shift, fault("bad-record", text, offset=where))
     return child

@@ -307,7 +307,7 @@ class Batch:
             faults.append(
                 fault(
                     "bad-record",
-                    f"{body.broken:,} broken of {plural(body.found, 'record')}; the first, at "
+                    f"{body.broken:,} of {plural(body.found, 'record')} cannot be read; the first, at byte "
                     f"{body.first_position} {where}: {body.first_problem}",
                 )
             )
@@ -318,11 +318,11 @@ class Batch:
             faults.append(fault("too-many-elements", str(body.stopped), layer="records"))
         elif body.stopped and not cut:
             unread = plural(end - body.end, "byte is", "bytes are")
-            text = f"{body.stopped}; from {body.end} {where} on, {unread} not read"
+            text = f"{body.stopped}; {unread} not read, from byte {body.end} {where} on"
             faults.append(fault("bad-record", text))
         elif body.found != self.header_count and not cut:
-            there = plural(body.found, "is", "are")
-            faults.append(fault("record-count", f"the header announces {self.header_count:,}, {there} there"))
+            announced, there = plural(self.header_count, "record"), plural(body.found, "is", "are")
+            faults.append(fault("record-count", f"the header announces {announced}, but {there} there"))
         self._told(body.elements, faults)
         return body.columns
 
@@ -343,7 +343,9 @@ class Batch:
             return found
         faults = []
         if contents.end < end:
-            faults.append(fault("bad-record", f"{plural(end - contents.end, 'byte')} after the value"))
+            faults.append(
+                fault("bad-record", f"{plural(end - contents.end, 'byte follows', 'bytes follow')} the value")
+            )
         if not self._is_wrapper():
             found.base_offset = self.last_offset
             contents.add_to(found, self.last_offset, self.max_timestamp)
@@ -351,7 +353,7 @@ class Batch:
             return found
         if contents.value_size < 0:
             self._inner = (None, None)
-            self._told(0, [*faults, fault("bad-batch", "a compressed message without a value")])
+            self._told(0, [*faults, fault("bad-batch", "a compressed message has no value")])
             return found
         before = len(faults)
         unpacked = self._unpacked(contents.value_at, contents.end, faults)

@@ -112,10 +112,10 @@ def decompress(
         name = CODECS[codec]
         if stop.over_limit:
             packed = plural(len(data), "byte unpacks", "bytes unpack")
-            problem = fault("decompression-limit", f"{name}: {packed} to more than {bound:,}, the limit")
+            problem = fault("decompression-limit", f"{name}: {packed} to more than the limit of {bound:,}")
         else:
-            came = plural(len(out), "byte")
-            problem = fault("bad-compressed-data", f"{name}: {stop}; {came} came out before that")
+            came = plural(len(out), "byte was", "bytes were")
+            problem = fault("bad-compressed-data", f"{name}: {stop}; {came} unpacked before that")
         return Unpacked(bytes(out), problem)
     return Unpacked(bytes(out), None)
 
@@ -158,7 +158,7 @@ def _one_stream(
         while True:
             piece = bytes(data[position : position + SLICE])
             if not piece:
-                raise _StopError("the data break off")
+                raise _StopError("the data end too early")
             out += stream.decompress(piece, bound + 1 - len(out))
             _check(out, bound)
             position += len(piece)
@@ -190,16 +190,18 @@ def _snappy(data: bytes, out: bytearray, bound: int) -> None:
         if data.startswith(XERIAL_MAGIC, position):  # also between chunks, where streams were joined
             position += len(XERIAL_HEADER)
             if position > len(data):
-                raise _StopError("the framing's header breaks off")
+                raise _StopError("the header of the framing ends too early")
             continue
         if position + 4 > len(data):
-            raise _StopError(f"{plural(len(data) - position, 'byte')} where a chunk's length should stand")
+            raise _StopError(
+                f"{plural(len(data) - position, 'byte is', 'bytes are')} left, too few for a chunk's length"
+            )
         length = _int32.unpack_from(data, position)[0]
         position += 4
         if length <= 0 or length > len(data) - position:
             # No writer makes an empty chunk: even nothing at all packs to one byte.
             left = plural(len(data) - position, "is", "are")
-            raise _StopError(f"a chunk of {plural(length, 'byte')} where {left} left")
+            raise _StopError(f"a chunk announces {plural(length, 'byte')}, but {left} left")
         _snappy_block(data[position : position + length], out, bound)
         position += length
 
@@ -213,9 +215,9 @@ def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
         if byte < 0x80:
             break
     else:
-        raise _StopError("a block without a size in front")
+        raise _StopError("a block has no size in front of it")
     if size > SNAPPY_EXPANSION * len(block):
-        raise _StopError(f"a block of {plural(len(block), 'byte')} announces {size:,}")
+        raise _StopError(f"a block has {plural(len(block), 'byte')}, but announces {size:,}")
     if size > bound - len(out):
         raise _StopError("", over_limit=True)
     try:
@@ -232,10 +234,10 @@ def _zstd(data: bytes, out: bytearray, bound: int) -> None:
     while position < len(data) or not data:
         if data[position + 1 : position + 4] == _ZSTD_SKIPPABLE and data[position] & 0xF0 == 0x50:
             if position + 8 > len(data):
-                raise _StopError("the data break off")
+                raise _StopError("the data end too early")
             position += 8 + int.from_bytes(data[position + 4 : position + 8], "little")
             if position > len(data):
-                raise _StopError("the data break off")
+                raise _StopError("the data end too early")
             continue
         position = _zstd_frame(data, position, out, bound)
 
@@ -248,14 +250,14 @@ def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
     frame can be read. What a frame unpacks to must not depend on what came before it.
     """
     if data[start : start + 4] != _ZSTD_MAGIC:
-        raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data break off")
+        raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data end too early")
     try:
         fed, position = start, start + zstandard.frame_header_size(data[start : start + 18])
         frame = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         last = False
         while not last:
             if position + 3 > len(data):
-                raise _StopError("the data break off")
+                raise _StopError("the data end too early")
             header = int.from_bytes(data[position : position + 3], "little")
             last = bool(header & 1)
             position += 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
@@ -266,7 +268,7 @@ def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
                 fed = position
                 _check(out, bound)
         if position > len(data) or not frame.eof:
-            raise _StopError("the data break off")
+            raise _StopError("the data end too early")
         return position
     except zstandard.ZstdError as error:
         raise _StopError(str(error)) from error

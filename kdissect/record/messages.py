@@ -152,7 +152,7 @@ def int64_at(raw: bytes, at: int) -> int:
 
 
 def _no_room(what: str, length: int, left: int, at: int) -> DecodeError:
-    text = f"a {what} of {plural(length, 'byte')} where {plural(left, 'is', 'are')} left"
+    text = f"a {what} announces {plural(length, 'byte')}, but {plural(left, 'is', 'are')} left"
     return DecodeError(text, at)
 
 
@@ -288,21 +288,23 @@ def _frame_inside(data: bytes, position: int, end: int, found: int, limit: int) 
     """
     left = end - position
     if left < _OVERHEAD + _LEAST_SIZE_0:
-        raise DecodeError(f"{plural(left, 'byte')} where a message should begin", position, "bad-record")
+        raise DecodeError(
+            f"{plural(left, 'byte is', 'bytes are')} left, too few for a message", position, "bad-record"
+        )
     raw = data
     size = int32_at(raw, position + 8)
     magic = raw[position + 16]
     if magic > 1:
         magic = magic - 0x100 if magic > 0x7F else magic
-        text = f"magic {magic} inside a wrapper, at {position} of what it holds"
+        text = f"a wrapper contains magic {magic}, at byte {position} of its contents"
         raise DecodeError(text, position, "bad-magic")
     left -= _OVERHEAD
     least = _LEAST_SIZE_1 if magic else _LEAST_SIZE_0
     if size < least or size > left:
-        text = f"a message of {plural(size, 'byte')} where {plural(left, 'is', 'are')} left"
+        text = f"a message announces {plural(size, 'byte')}, but {plural(left, 'is', 'are')} left"
         raise DecodeError(text, position, "bad-record")
     if found >= limit:
-        text = f"more than {plural(limit, 'message')}, the limit"
+        text = f"there are more messages than the limit of {limit:,}"
         raise DecodeError(text, position, "too-many-elements")
     return position + _OVERHEAD + size
 
@@ -315,21 +317,21 @@ def _faults_inside(inside: _Inside, complete: bool) -> list[Fault]:
     if stop is not None and stop.kind != "bad-record":
         faults.append(fault(stop.kind, stop.reason, layer="records"))
     elif stop is not None and complete:
-        faults.append(fault(stop.kind, f"the set inside a wrapper breaks off: {stop.reason}"))
+        faults.append(fault(stop.kind, f"the set inside a wrapper ends too early: {stop.reason}"))
     if inside.bad_crc or inside.nested or inside.broken:
         among = f"of {plural(inside.found, 'message')} inside a wrapper"
         if inside.bad_crc:
-            faults.append(fault("bad-crc", f"{inside.bad_crc:,} {among}"))
+            faults.append(fault("bad-crc", f"wrong checksum: {inside.bad_crc:,} {among}"))
         if inside.nested:
-            faults.append(fault("nested-compression", f"{inside.nested:,} {among}, compressed again"))
+            faults.append(fault("nested-compression", f"compressed again: {inside.nested:,} {among}"))
         if inside.broken:
-            text = f"{inside.broken:,} broken {among}; the first: {inside.first_broken}"
+            text = f"not readable: {inside.broken:,} {among}; the first: {inside.first_broken}"
             faults.append(fault("bad-record", text))
     if inside.excess:
-        excess = plural(inside.excess, "byte")
-        faults.append(fault("bad-record", f"{excess} after the values of messages inside a wrapper"))
+        excess = plural(inside.excess, "byte follows", "bytes follow")
+        faults.append(fault("bad-record", f"{excess} the values of messages inside a wrapper"))
     if not inside.found and complete and stop is None:
-        faults.append(fault("bad-batch", "a wrapper without messages"))
+        faults.append(fault("bad-batch", "a wrapper has no messages"))
     return faults
 
 

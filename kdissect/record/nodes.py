@@ -109,7 +109,7 @@ def record_node(
     parent = node
     try:
         if size < SMALLEST_RECORD:
-            raise DecodeError(f"a record of {plural(size, 'byte')}", start)
+            raise DecodeError(f"a record announces only {plural(size, 'byte')}", start)
         readers = (
             ("attributes", "int8", cursor.read_int8),
             ("timestampDelta", "varlong", cursor.read_varlong),
@@ -148,7 +148,7 @@ def record_node(
         parent.end = at + shift
         if at != end:
             parent = node
-            raise DecodeError(f"{plural(end - at, 'byte')} after the last header", at)
+            raise DecodeError(f"{plural(end - at, 'byte follows', 'bytes follow')} the last header", at)
     except DecodeError as error:
         limited = error.kind == "too-many-elements"
         kind = "too-many-elements" if limited else "bad-record"

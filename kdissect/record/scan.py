@@ -109,11 +109,11 @@ def read_records(
             position = cursor.position
         if size < 0 or size > end - position:
             left = plural(end - position, "is", "are")
-            found.stopped = f"a record of {plural(size, 'byte')} where {left} left"
+            found.stopped = f"a record announces {plural(size, 'byte')}, but {left} left"
             position = start
             break
         if room <= 0:
-            found.stopped = f"more than {plural(limit, 'record or header', 'records and headers')}, the limit"
+            found.stopped = f"there are more records and headers than the limit of {limit:,}"
             found.over_limit = True
             position = start
             break
@@ -125,7 +125,7 @@ def read_records(
             rows = columns.rows.numbers
         try:
             if size < _SMALLEST:
-                raise DecodeError(f"a record of {plural(size, 'byte')}", start)
+                raise DecodeError(f"a record announces only {plural(size, 'byte')}", start)
             headers = _scan(cursor, rows, at, position, record_end, room)
         except DecodeError as error:
             broken += 1
@@ -273,7 +273,7 @@ def _scan(cursor: Cursor, rows: MutableSequence[int], at: int, position: int, en
 
 def _no_room(what: str, length: int, end: int, position: int) -> DecodeError:
     left = plural(end - position, "is", "are")
-    return DecodeError(f"a {what} of {plural(length, 'byte')} where {left} left", position)
+    return DecodeError(f"a {what} announces {plural(length, 'byte')}, but {left} left", position)
 
 
 def _pass_headers(cursor: Cursor, limit: int) -> int:
@@ -292,7 +292,9 @@ def _pass_headers(cursor: Cursor, limit: int) -> int:
     for _ in range(count):
         _pass_header(cursor)
     if cursor.position != cursor.end:
-        raise DecodeError(f"{plural(cursor.remaining(), 'byte')} after the last header", cursor.position)
+        raise DecodeError(
+            f"{plural(cursor.remaining(), 'byte follows', 'bytes follow')} the last header", cursor.position
+        )
     return count
 
 

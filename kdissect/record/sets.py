@@ -102,7 +102,7 @@ class BatchReader:
         if self._count >= self._budget.most_elements:
             most = plural(self._limits.elements, "batch", "batches")
             unread = plural(left, "byte is", "bytes are")
-            text = f"more than {most}, the limit; {unread} not read"
+            text = f"there are more than the limit of {most}; {unread} not read"
             self.faults.append(fault("too-many-elements", text, offset=position, layer="records"))
             return False
         batch.begin(data, position, self._budget)
@@ -132,28 +132,27 @@ def frame_defect(data: bytes, position: int) -> Fault | None:
     bytes are all there. ``partial-batch`` means that only its end is missing."""
     left = len(data) - position
     if left < _OVERHEAD:
-        return fault("partial-batch", f"{plural(left, 'byte')} where a batch should begin", offset=position)
+        text = f"{plural(left, 'byte is', 'bytes are')} left, too few for a batch"
+        return fault("partial-batch", text, offset=position)
     raw = data
     high = raw[position + 8]
     if high > 0x7F:
         high -= 0x100
     size = high * 0x100_0000 + (raw[position + 9] << 16 | raw[position + 10] << 8 | raw[position + 11])
     if size < _LEAST_0:
-        return _end_of_set("bad-batch", f"a batch of {plural(size, 'byte')}", left, position)
+        return _end_of_set("bad-batch", f"a batch announces {plural(size, 'byte')}", left, position)
     if left > 16:
         magic = raw[position + 16]
         if magic > 2:
-            return _end_of_set("bad-magic", f"magic {magic}", left, position)
+            return _end_of_set("bad-magic", f"the magic is {magic}", left, position)
         least = _LEAST_2 if magic == 2 else _LEAST_1 if magic == 1 else _LEAST_0
         if size < least:
-            text = f"magic {magic} and {plural(size, 'byte')}, under {least}"
+            text = f"a batch of magic {magic} announces {plural(size, 'byte')}, but needs {least}"
             return _end_of_set("bad-batch", text, left, position)
     if size > left - _OVERHEAD:
-        return fault(
-            "partial-batch",
-            f"the batch announces {plural(size + LOG_OVERHEAD, 'byte')}, {plural(left, 'is', 'are')} there",
-            offset=position,
-        )
+        whole = plural(size + LOG_OVERHEAD, "byte")
+        text = f"the batch announces {whole}, but {plural(left, 'is', 'are')} there"
+        return fault("partial-batch", text, offset=position)
     return None
 
 
@@ -187,7 +186,7 @@ def _read_batch(batch: Batch, partial: bool) -> None:
     else:
         _note_checksum(batch, "CRC-32C")
     if last_delta < 0:
-        batch.note(fault("bad-batch", f"a last offset delta of {last_delta}", offset=position))
+        batch.note(fault("bad-batch", f"the last offset delta is {last_delta}", offset=position))
 
 
 def _read_message(batch: Batch) -> None:
@@ -207,7 +206,7 @@ def _read_message(batch: Batch) -> None:
     else:
         _note_checksum(batch, "CRC-32")
     if batch.attributes & _CODEC_BITS == 4:
-        text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"
+        text = f"a message of magic {batch.magic} uses zstd, which Kafka allows only from magic 2 on"
         batch.note(fault("bad-batch", text, offset=position))
 
 
@@ -231,5 +230,5 @@ def checksum(data: bytes, start: int, end: int) -> int:
 def _note_checksum(batch: Batch, algorithm: str) -> None:
     """Its checksum is wrong."""
     batch.crc_valid = False
-    text = f"{algorithm} 0x{batch.crc:08x} does not fit the {plural(batch.size, 'byte')} of the batch"
+    text = f"{algorithm} 0x{batch.crc:08x} does not match the {plural(batch.size, 'byte')} of the batch"
     batch.note(fault("bad-crc", text, offset=batch.position))

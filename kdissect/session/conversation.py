@@ -936,8 +936,8 @@ class Conversation:
 
     def _doubt_fault(self, doubt: Doubt) -> Fault:
         message = (
-            f"from {self._name(doubt.side)}: looks like {doubt.defect}; not treated as Kafka (-d "
-            f"tcp.port=={self._port(1 - doubt.side)},kafka does)"
+            f"from {self._name(doubt.side)}: this looks like {doubt.defect}; kdissect does not treat it as "
+            f"Kafka (-d tcp.port=={self._port(1 - doubt.side)},kafka does)"
         )
         return fault("broken-request", message, doubt.packet, doubt.offset, self.number)
 

@@ -430,7 +430,7 @@ class Session:
             exchange.response = parse_response(frame, asked.api_key, asked.api_version, self._limits)
         except DecodeError as error:
             exchange.response = parse_response(frame, None, None, self._limits)
-            message = f"the response header breaks off: {error.reason}"
+            message = f"the response header is incomplete: {error.reason}"
             exchange.session_faults.append(
                 fault("truncated", message, frame.last_packet, error.offset, layer="session")
             )
@@ -560,7 +560,7 @@ class Session:
                 out.append(Completed(waiting.exchange))
                 continue
             answered = self._pending[serial].exchange
-            message = f"answered before the older request {waiting.exchange.correlation_id}"
+            message = f"its response came before that to the older request {waiting.exchange.correlation_id}"
             answered.session_faults.append(fault("out-of-order", message, frame.last_packet, 0))
             break
         return out
@@ -686,7 +686,7 @@ def told_bytes(client_id: str | None, software: str | None) -> int:
 @cache
 def _too_many_pending(limit: int) -> str:
     """It is said of each request beyond the limit."""
-    return f"more than {plural(limit, 'request')} waiting for a response; the oldest was given up"
+    return f"more than {plural(limit, 'request')} wait for a response; kdissect gave up the oldest"
 
 
 def _own_faults(frame: Frame) -> list[Fault]:

@@ -107,7 +107,7 @@ def read_v1(said: bytearray, _: bytearray) -> Preamble | None:
     if end < 0:
         if len(said) < V1_BYTES:
             raise More
-        raise DecodeError(f"a PROXY line without its end in {V1_BYTES} bytes", 0)
+        raise DecodeError(f"a PROXY line does not end within {V1_BYTES} bytes", 0)
     words = said[:end].decode("latin-1").split(" ")
     facts: dict[str, Any] = {"protocol": "PROXY v1"}
     if words[1] == "UNKNOWN":

@@ -359,11 +359,11 @@ class Duplex:
             for side, stream in enumerate(self.streams):
                 if stream.is_waiting or self._backlogs[side].queue:
                     message = (
-                        f"more than {limit:,} bytes wait {where}; kdissect gave up waiting for the missing "
-                        "ones here"
+                        f"more than {limit:,} bytes wait {where}; kdissect gave up waiting for the "
+                        "missing bytes here"
                     )
                     self._hold(side, [fault("buffer-limit", message, self.last_packet, stream.next)])
-                    reason = f"more waits {where} than the limit"
+                    reason = f"more bytes wait {where} than the limit allows"
                     self._hold(side, stream.give_up(reason, self.last_packet, self.last_ns))
         return self._release(final=True)
 

@@ -468,8 +468,8 @@ class Reassembler:
         if not segment.length:
             return ()
         message = (
-            f"{plural(segment.length, 'byte')} at an initial sequence number that the other end did not "
-            "confirm; left out"
+            f"kdissect left out {plural(segment.length, 'byte')}: the other end did not confirm their "
+            "initial sequence number"
         )
         return [fault("out-of-window", message, segment.packet, self.next)]
 
@@ -485,8 +485,8 @@ class Reassembler:
         waited = self._waiting.length
         self._waiting = None
         message = (
-            f"{plural(waited, 'byte')} behind an initial sequence number that the other end did not confirm; "
-            "left out"
+            f"kdissect left out {plural(waited, 'byte')} that waited: the other end did not confirm the "
+            "initial sequence number before them"
         )
         return [fault("out-of-window", message, packet, self.next)]
 
@@ -571,7 +571,7 @@ class Reassembler:
         if piece.offset < 0 and (piece.length > 1 or piece.end != self.next):
             # They may have been sent before, or come late: nobody has seen them, and the stream has begun.
             before = plural(min(0, piece.end) - piece.offset, "byte")
-            message = f"{before} before the first byte that was captured in time; left out"
+            message = f"kdissect left out {before} before the first byte that was captured in time"
             out.append(fault("out-of-window", message, piece.packet, 0))
             if piece.end <= 0:
                 return out
@@ -586,7 +586,9 @@ class Reassembler:
             return out
         if self._is_stray(piece):
             ahead = piece.offset - self.next
-            message = f"{plural(piece.length, 'byte')} that would be {plural(ahead, 'byte')} ahead; left out"
+            message = (
+                f"kdissect left out {plural(piece.length, 'byte')} that were {plural(ahead, 'byte')} ahead"
+            )
             return [fault("out-of-window", message, piece.packet, piece.offset)]
         if piece.offset < self.next:
             self._count_again(self.next - piece.offset, is_copy)
@@ -674,7 +676,7 @@ class Reassembler:
                 f"more than {limit:,} bytes wait behind a gap that nobody acknowledged; kdissect gave it up"
             )
             known = fault("buffer-limit", message, packet, self.next)
-            reason = "more waits behind it than the limit"
+            reason = "more bytes wait after it than the limit allows"
             return [known, *self._relieve(waiting, limit, reason, packet, timestamp_ns)]
         end = min(self.acknowledged, waiting.first_offset) if waiting else self.acknowledged
         if end <= self.next or self._is_fin(end):
@@ -683,7 +685,7 @@ class Reassembler:
             self._overdue_since = timestamp_ns
         self._impatience += 1
         if self._impatience > PATIENCE_SEGMENTS or timestamp_ns - self._overdue_since > PATIENCE_NS:
-            return self._give_up(end, "acknowledged by the peer, not captured", packet, timestamp_ns)
+            return self._give_up(end, "acknowledged by the peer, but not captured", packet, timestamp_ns)
         return []
 
     def _is_fin(self, position: int) -> bool:
@@ -722,7 +724,7 @@ class Reassembler:
 def _different(packet: int, offset: int) -> Fault:
     return fault(
         "different-retransmission",
-        "bytes sent again differ from the first copy, which counts",
+        "bytes were sent again and differ from the first copy; kdissect uses the first copy",
         packet,
         offset,
     )

@@ -123,7 +123,7 @@ def test_one_file_among_several_that_is_no_capture_is_a_fault(tmp_path: Path) ->
         (pcap()[:10], "cut short in its header"),
         (section()[:10], "cut short in its header"),
         (gzip.compress(b"just text", mtime=0), "is not a capture"),
-        (gzip.compress(pcap_of(1), mtime=0)[:12], "breaks off"),
+        (gzip.compress(pcap_of(1), mtime=0)[:12], "ends too early"),
     ],
 )
 def test_a_file_that_is_no_capture_is_one_clear_line(tmp_path: Path, data: bytes, words: str) -> None:

@@ -109,7 +109,7 @@ def test_answers_out_of_order_are_found(capsysbinary: Capsys, broker: TestBroker
     broker.swaps = True
     ran = client(capsysbinary, "conformance", broker, "-T", "ndjson", "--wrong", "--timeout", 0.2)
     (found,) = checks(ran, "order").values()
-    assert "answered before the older request" in found["detail"]
+    assert "its response came before that to the older request" in found["detail"]
 
 
 def test_a_broker_that_is_asked_to_change_data_needs_a_yes(capsysbinary: Capsys, broker: TestBroker) -> None:

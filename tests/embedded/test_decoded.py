@@ -29,7 +29,7 @@ def test_where_none_fits_the_first_stands_with_what_is_wrong() -> None:
     found = read_struct("Thing", 1, Cursor(b"\0\7\0\5x"), (), (NEW, OLD))
     assert (found.values, found.struct, found.is_exact) == ({"id": 7}, NEW, False)
     (problem,) = found.faults
-    assert (problem.kind, problem.message) == ("truncated", "Thing: announces 5 bytes, 1 is left")
+    assert (problem.kind, problem.message) == ("truncated", "Thing: announces 5 bytes, but 1 is left")
     assert found.remainder == b"\0\5x"
     assert found.json()["_remainder"] == "AAV4"
 

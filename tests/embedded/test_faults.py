@@ -50,7 +50,7 @@ def test_whole_bytes_have_none() -> None:
         (SUBSCRIPTION[:-3], "embedded", f"{NAME}: "),
         (SUBSCRIPTION + b"\0", "embedded", f"{NAME}: 1 byte is left after the last field"),
         (NEWER, "unknown-version", "is newer than any known"),
-        (b"\0", "embedded", "needs 2 bytes, 1 is left"),
+        (b"\0", "embedded", "needs 2 bytes, but 1 is left"),
     ],
 )
 def test_what_is_wrong_is_told_without_an_offset_and_shown_in_the_tree(

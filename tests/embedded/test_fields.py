@@ -235,7 +235,7 @@ def test_the_limits_of_the_context_hold_for_what_is_embedded() -> None:
     limited = decode_field("JoinGroupRequest", around, "metadata", data, Context(limits=FEW))
     assert isinstance(limited, Embedded)
     (fault,) = limited.faults
-    assert "2 elements, the limit is 1" in fault.message
+    assert "2 elements, but the limit is 1" in fault.message
     assert limited.context.limits is FEW
 
 
@@ -245,7 +245,7 @@ def test_they_hold_for_the_message_in_an_envelope_and_for_what_is_in_that() -> N
     assert isinstance(found, EmbeddedMessage)
     assert found.body.context == Context(enveloped=True, limits=FEW)
     (fault,) = found.faults
-    assert "2 elements, the limit is 1" in fault.message
+    assert "2 elements, but the limit is 1" in fault.message
 
 
 # -- envelopes' other fields ------------------------------------------------------------------------

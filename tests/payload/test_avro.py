@@ -95,7 +95,7 @@ def test_a_recursive_schema_reads_what_it_writes() -> None:
         ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\x0f", "more values than"),
         ({"type": "array", "items": "null"}, b"\xff" * 9 + b"\x01", "a block of"),
         ("string", b"\xfe\xff\xff\xff\x0fab", "2 bytes are left"),
-        ("string", b"\x01", "a length of -1"),
+        ("string", b"\x01", "the length is -1"),
         ("boolean", b"\x02", "a boolean of 2"),
         ("int", b"\x80\x80\x80\x80\x20", "over 32 bits"),
         (["null", "int"], b"\x04", "branch 2 of a union of 2"),
@@ -103,7 +103,7 @@ def test_a_recursive_schema_reads_what_it_writes() -> None:
         ({"type": "fixed", "name": "F", "size": 2**31 - 1}, b"a", "needs"),
         ("int", b"\x02\x02", "1 byte is left after the last field"),
         ("long", b"\xff" * 11, "longer than 10 bytes"),
-        ("int", b"", "breaks off"),
+        ("int", b"", "ends too early"),
     ],
 )
 def test_hostile_bytes_end_in_one_error(schema: Any, data: bytes, reason: str) -> None:

@@ -67,7 +67,7 @@ def test_the_schema_of_the_writer_reads(
     ("data", "problem", "is_unknown"),
     [
         (framed(7, b"\x06\x06"), "does not match its schema: 1 byte is left", False),
-        (framed(8, b"\x02\x02\x08"), "does not match its schema: the varint breaks off", False),
+        (framed(8, b"\x02\x02\x08"), "does not match its schema: the varint ends too early", False),
         (framed(9, b"{"), "does not match its schema: not JSON", False),
         (framed(4, b"\x06"), "schema 4 is not known", True),
         (framed(6, b"\x06"), "schema 6 cannot be used", False),
@@ -145,7 +145,7 @@ def test_what_is_told_beside_the_value_is_json() -> None:
         "registry": "confluent",
         "schema": 7,
         "name": "shop.Order",
-        "problem": "does not match its schema: the varlong breaks off",
+        "problem": "does not match its schema: the varlong ends too early",
         "offset": 5,
     }
 

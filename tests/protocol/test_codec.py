@@ -22,7 +22,7 @@ def test_a_schema_reads_and_writes() -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"\0", "ApiVersionsRequest version 3, byte 1: the varint breaks off"),
+        (b"\0", "ApiVersionsRequest version 3, byte 1: the varint ends too early"),
         (b"\1\1\0\0\0", "ApiVersionsRequest version 3, byte 3: 2 bytes are left after the last field"),
         (b"\1\1\0\0", "ApiVersionsRequest version 3, byte 3: 1 byte is left after the last field"),
     ],

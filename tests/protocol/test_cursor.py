@@ -46,11 +46,11 @@ def test_a_number_that_breaks_off_moves_nothing(form: str, read: Callable[[Curso
 
 
 def test_what_is_missing_is_told_in_words() -> None:
-    with pytest.raises(DecodeError, match=r"^needs 4 bytes, 1 is left$"):
+    with pytest.raises(DecodeError, match=r"^needs 4 bytes, but 1 is left$"):
         Cursor(b"\0").read_int32()
-    with pytest.raises(DecodeError, match=r"^needs 1 byte, 0 are left$"):
+    with pytest.raises(DecodeError, match=r"^needs 1 byte, but 0 are left$"):
         Cursor(b"").read_int8()
-    with pytest.raises(DecodeError, match=r"^a length of -2$") as error:
+    with pytest.raises(DecodeError, match=r"^the length is -2$") as error:
         Cursor(b"abc").read_bytes(-2)
     assert error.value.kind == "negative-length"
 
@@ -62,7 +62,7 @@ def test_any_byte_but_zero_is_true() -> None:
 def test_a_uuid_has_kafkas_own_form() -> None:
     assert Cursor(bytes(16)).read_uuid() == "A" * 22
     assert Cursor(b"?" + b"\xfb" * 16 + b"?", 1).read_uuid() == uuid_text(b"\xfb" * 16) == "-_v7" * 5 + "-w"
-    with pytest.raises(DecodeError, match="needs 16 bytes, 15 are left"):
+    with pytest.raises(DecodeError, match="needs 16 bytes, but 15 are left"):
         Cursor(bytes(15)).read_uuid()
 
 
@@ -165,4 +165,4 @@ def test_text_gives_its_bytes_back_and_a_note_where_it_is_not_utf8(data: bytes) 
 def test_the_note_names_the_byte_that_is_not_utf8() -> None:
     cursor = Cursor(b"?ab\xffc", 1)
     assert cursor.read_text(4) == "ab\udcffc"
-    assert cursor.notes == [("not-utf8", "a string that is not UTF-8: invalid start byte", 3)]
+    assert cursor.notes == [("not-utf8", "the string is not UTF-8: invalid start byte", 3)]

@@ -74,7 +74,7 @@ def test_a_nullable_struct_is_told_by_an_int8_and_as_a_tagged_field_by_a_varint(
     assert cursor.notes == []
     values, cursor = read(struct_of(FLEXIBLE), "01 01 03 05 00 00")
     assert values["one"] == {"id": 5}
-    assert cursor.notes == [("malformed", "3 where a struct is either there (1) or null (-1)", 2)]
+    assert cursor.notes == [("malformed", "announces 3; a struct is either there (1) or null (-1)", 2)]
 
 
 def test_absent_tagged_fields_are_absent_and_unknown_ones_are_kept() -> None:
@@ -183,7 +183,7 @@ def test_a_million_elements_are_too_many_although_the_bytes_are_there() -> None:
 
 def test_more_tagged_fields_than_the_limit_are_refused() -> None:
     data = bytes.fromhex("0101ff") + bytes.fromhex("8120") + bytes(2 * 4097)
-    with pytest.raises(DecodeError, match="4,097 tagged fields, the limit is 4,096"):
+    with pytest.raises(DecodeError, match="4,097 tagged fields, but the limit is 4,096"):
         decode(struct_of(FLEXIBLE), Cursor(data))
 
 
@@ -221,7 +221,7 @@ def test_the_arrays_of_a_message_share_one_limit() -> None:
     error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=6))
     assert error is not None
     assert (error.kind, error.offset) == ("too-many-elements", 8)
-    assert error.reason == "announces 1 element, 0 are left of the message's limit of 6"
+    assert error.reason == "announces 1 element, but 0 are left of the message's limit of 6"
     assert values == {"lists": [{"numbers": [1, 2]}, {"numbers": [3]}, {}]}
 
 
@@ -230,13 +230,13 @@ def test_tagged_fields_count_in_the_limit_of_the_message() -> None:
     assert outcomes(data, DEFAULTS._replace(message_elements=2))[0] is None
     error, values, _ = outcomes(data, DEFAULTS._replace(message_elements=1))
     assert error is not None
-    assert error.reason == "announces 2 tagged fields, 1 is left of the message's limit of 1"
+    assert error.reason == "announces 2 tagged fields, but 1 is left of the message's limit of 1"
     assert values == {"lists": [], "last": 7}
     data = bytes.fromhex("020101000007010000")  # a list with a tagged field, and one behind it
     assert outcomes(data, DEFAULTS._replace(message_elements=3))[0] is None
     error, _, _ = outcomes(data, DEFAULTS._replace(message_elements=2))
     assert error is not None
-    assert error.reason == "announces 1 tagged field, 0 are left of the message's limit of 2"
+    assert error.reason == "announces 1 tagged field, but 0 are left of the message's limit of 2"
 
 
 def test_each_walk_of_a_cursor_has_the_whole_limit() -> None:
@@ -248,8 +248,8 @@ def test_each_walk_of_a_cursor_has_the_whole_limit() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ("000000030102", "announces 3 elements, 2 bytes are left and each takes 1 byte at least"),
-        ("00000003010203", "announces 3 elements, the limit is 2"),
+        ("000000030102", "announces 3 elements, but 2 bytes are left, and each takes at least 1 byte"),
+        ("00000003010203", "announces 3 elements, but the limit is 2"),
     ],
 )
 def test_a_refused_count_tells_what_cannot_hold_it(data: str, why: str) -> None:

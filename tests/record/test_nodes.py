@@ -72,10 +72,10 @@ def test_a_record_is_drawn_field_by_field() -> None:
 @pytest.mark.parametrize(
     ("hexed", "reason"),
     [
-        ("04 0000", "a record of 2 bytes"),
-        ("0e 00 00 00 01 01 00 ff", "1 byte after the last header"),
+        ("04 0000", "a record announces only 2 bytes"),
+        ("0e 00 00 00 01 01 00 ff", "1 byte follows the last header"),
         ("0c 00 00 00 01 01 04", "2 headers in 0 bytes"),
-        ("0c 00 00 00 01 64 00", "needs 50 bytes, 1 is left"),
+        ("0c 00 00 00 01 64 00", "needs 50 bytes, but 1 is left"),
         ("0c 00 00 00 01 01 01", "-1 headers in 0 bytes"),
     ],
 )

@@ -465,7 +465,7 @@ def test_the_limits_of_the_user_hold_for_the_messages() -> None:
     (exchange,), _, _ = run(talk.segments, DEFAULTS._replace(elements=10))
     assert exchange.request is not None
     assert [(f.kind, f.message) for f in exchange.faults] == [
-        ("too-many-elements", "announces 20 elements, the limit is 10")
+        ("too-many-elements", "announces 20 elements, but the limit is 10")
     ]
 
 
@@ -476,8 +476,8 @@ def test_what_looks_like_kafka_and_is_not_taken_for_it_is_told_once() -> None:
     assert (connection.protocol, connection.skipped_bytes) == ("unknown", 2 * (len(broken) + 4))
     assert (told.layer, told.kind, told.connection) == ("session", "broken-request", 0)
     assert (told.packet, told.offset) == (4, len(broken) - 4)
-    assert told.message.startswith("from 10.0.0.1:50000: looks like Metadata v1 of the client 'test': ")
-    assert told.message.endswith("; not treated as Kafka (-d tcp.port==19092,kafka does)")
+    assert told.message.startswith("from 10.0.0.1:50000: this looks like Metadata v1 of the client 'test': ")
+    assert told.message.endswith("; kdissect does not treat it as Kafka (-d tcp.port==19092,kafka does)")
 
 
 def test_a_broken_first_request_does_not_cost_those_behind_it() -> None:

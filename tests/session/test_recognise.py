@@ -148,7 +148,7 @@ def test_a_request_whose_body_is_broken_settles_nothing_but_is_told() -> None:
         assert recogniser.feed(side, chunk(BROKEN), True) is None
         verdict = recogniser.close()
         assert verdict.protocol == "unknown"
-        defect = "announces 2,147,483,647 elements, 0 bytes are left and each takes 2 bytes at least"
+        defect = "announces 2,147,483,647 elements, but 0 bytes are left, and each takes at least 2 bytes"
         assert verdict.doubt == Doubt(side, 1, f"Metadata v1 of the client 'app': {defect}", 13)
 
 
@@ -158,7 +158,7 @@ def test_a_request_whose_header_breaks_off_in_its_tags_is_told_too() -> None:
     assert recogniser.feed(0, chunk(framed(head + b"\x80" * 20)), True) is None
     doubt = recogniser.close().doubt
     assert doubt is not None
-    assert doubt.defect == "ListGroups v3 of the client 'app': a varint longer than 5 bytes"
+    assert doubt.defect == "ListGroups v3 of the client 'app': the varint is longer than 5 bytes"
 
 
 def test_of_many_broken_requests_the_first_is_told_also_before_a_gap() -> None:

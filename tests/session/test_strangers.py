@@ -87,9 +87,9 @@ def test_what_stays_unrecognised_is_told() -> None:
     _, (told,), connection = run(strange_talk(1, key=VENDOR_KEY, version=0).segments)
     assert (told.kind, connection.protocol) == ("broken-request", "unknown")
     assert told.message == (
-        "from 10.0.0.1:50000: looks like Unknown(10001) v0 of the client 'app': unknown API key 10001, "
+        "from 10.0.0.1:50000: this looks like Unknown(10001) v0 of the client 'app': unknown API key 10001, "
         "one of Confluent's own (kdissect schema import --vendor confluent JAR imports them); "
-        "not treated as Kafka (-d tcp.port==19092,kafka does)"
+        "kdissect does not treat it as Kafka (-d tcp.port==19092,kafka does)"
     )
 
 

@@ -305,8 +305,11 @@ def test_bytes_from_before_the_first_that_was_captured_are_left_out_and_reported
         wire.segment(CLIENT, 103, b"d"),
     )
     assert stream(pieces) == b"abcd"
-    faults = [(p.kind, p.packet, p.message[:8]) for p in pieces if isinstance(p, Fault)]
-    assert faults == [("out-of-window", 2, "4 bytes "), ("out-of-window", 3, "2 bytes ")]
+    faults = [(p.kind, p.packet, p.message[:25]) for p in pieces if isinstance(p, Fault)]
+    assert faults == [
+        ("out-of-window", 2, "kdissect left out 4 bytes"),
+        ("out-of-window", 3, "kdissect left out 2 bytes"),
+    ]
     assert reassembler.retransmitted == 2  # "ab"; "d" is a keep-alive probe
 
 

@@ -52,7 +52,7 @@ def row_of(folder: Path, value: bytes, headers: Any = ()) -> dict[str, Any]:
         (
             b"\0\0\0\0\7\6",
             "value: hex after 5 bytes, 6 bytes, begins as the framing of Confluent's schema registry does: "
-            "schema 7, does not match its schema: the varlong breaks off",
+            "schema 7, does not match its schema: the varlong ends too early",
             None,
         ),
         (

@@ -253,7 +253,7 @@ def test_the_configured_limits_hold_for_raw_bytes() -> None:
         found[limit] = json.loads(ran.out)
     assert found["2"]["faults"] == []
     assert [fault["message"] for fault in found["1"]["faults"]] == [
-        "ConsumerProtocolSubscription: announces 2 elements, the limit is 1"
+        "ConsumerProtocolSubscription: announces 2 elements, but the limit is 1"
     ]
     assert found["1"]["consumed"] == 0
 
@@ -337,7 +337,7 @@ def test_the_tree_of_a_field_that_cannot_be_read_says_so_and_hides_no_harmless_r
     text = " ".join(ran.out.decode().split())
     assert "topics: (not decoded)" in text
     assert "_remainder: 00 00 00 01 00" in text
-    assert "1 byte is left and each takes 2 bytes at least" in text
+    assert "1 byte is left, and each takes at least 2 bytes" in text
     secret = tree(capsysbinary, "message", "--api", "CreateTopics", "--api-version", 1, "00000001000474")
     assert "_remainder: <redacted>" in secret.out.decode()
     null = tree(capsysbinary, "message", "--api", "Metadata", "--api-version", 1, "ffffffff")
