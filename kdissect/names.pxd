@@ -1,6 +1,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+cpdef bint is_metadata_topic(word, other=*) except -1
+
 cdef class TopicNames:
     cdef public dict _told
     cdef public list order

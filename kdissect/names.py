@@ -15,9 +15,9 @@ METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 """Kafka's Uuid.METADATA_TOPIC_ID, which needs no telling."""
 
 
-def is_metadata_topic(*words: object) -> bool:
-    """Whether one of these, names or ids of a topic or None, is that of ``__cluster_metadata``."""
-    return METADATA_TOPIC in words or METADATA_TOPIC_ID in words
+def is_metadata_topic(word: object, other: object = None) -> bool:
+    """Whether one of these, the name or the id of a topic or None, is that of ``__cluster_metadata``."""
+    return word in (METADATA_TOPIC, METADATA_TOPIC_ID) or other in (METADATA_TOPIC, METADATA_TOPIC_ID)
 
 
 class Names(Protocol):

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.names cimport is_metadata_topic
 from kdissect.present.gathered_records cimport GatheredRecords
 from kdissect.present.plain_records cimport plain_columns
 from kdissect.present.record_set_text cimport ControlTexts

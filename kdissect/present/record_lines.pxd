@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.names cimport is_metadata_topic
 from kdissect.present.plain_records cimport are_plain, plain_columns
 from kdissect.present.record_set_text cimport ControlTexts
 from kdissect.present.record_text cimport text_between, write_lines, write_value
@@ -59,7 +60,7 @@ cdef class LinesWriter:
     ) except -1
     @cython.locals(
         text=JsonText, more=JsonText, last=tuple, traits=BatchTraits, producer=bytes, by_place=cython.bint,
-        between=tuple, first=Py_ssize_t, index=Py_ssize_t, line=bytes,
+        between=tuple, first=Py_ssize_t, index=Py_ssize_t, line=bytes, flags=bytes, end=bytes, before=tuple, said=bytes,
     )
     cdef _write_batch(self, Batch batch, Columns columns, bytes head, assigned, list others)
     @cython.locals(text=JsonText, end=Py_ssize_t)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from kdissect.exchange import Exchange, PartitionKey, base_offset_of
 from kdissect.names import is_metadata_topic
+from kdissect.present.batches import shown
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.plain_records import are_plain, plain_columns
@@ -214,7 +215,7 @@ class LinesWriter:
                 if context is None:
                     context = brief_context(told[0], told[1])
                 others = self._others(batch, columns, (topic, topic_id), context, assigned, is_metadata)
-            if columns is None or (batch.has(CONTROL) and columns.count != 1):
+            if columns is None:
                 about = topic, topic_id
                 if context is None:
                     context = brief_context(told[0], told[1])
@@ -243,10 +244,12 @@ class LinesWriter:
         assigned: int | None,
         is_metadata: bool | None,
     ) -> list[tuple[int, bytes]]:
-        """The records of a batch that may have a secret: the place and the line of each."""
+        """The records of a batch that have a secret: the place and the line of each."""
         options, records, found = self._options, columns.records(), []
         for index in range(columns.count):
-            if not are_plain(columns.only(index), is_metadata):
+            if are_plain(columns.only(index), is_metadata):
+                continue
+            if shown(records[index], options, is_metadata) is not records[index]:
                 row = row_in_batch(batch, records, index, about, context, assigned, options)
                 found.append((index, row_line(self._table, row, options)))
         return found
@@ -275,11 +278,6 @@ class LinesWriter:
             _write_known(more, batch.producer_epoch)
             more.put(self._behind[9])
             producer = more.take()
-        more.put(traits.flags)
-        if batch.has(CONTROL):  # one record, as nearly every broker writes them
-            more.put(self._controls.text(batch, columns.records()[0]))
-        else:
-            more.put(b"null")
         more.put(last[0])
         _write_known(more, batch.partition_leader_epoch)
         more.put(last[1])
@@ -296,8 +294,16 @@ class LinesWriter:
         if by_place and assigned is not None and columns.count != batch.count:
             assigned = None
         _, t1, t2, _, t4, t5, t6, t7, _, _ = self._behind
-        between = head, t1, t2, traits.timestamp, t4, t5, t6, t7, producer, more.take()
+        flags, end = traits.flags, more.take()
+        before = head, t1, t2, traits.timestamp, t4, t5, t6, t7, producer
         first = 0
+        if batch.has(CONTROL):
+            for record in columns.records():
+                said = flags + self._controls.text(batch, record) + end
+                self._write_lines(columns, first, first + 1, (*before, said), assigned, by_place)
+                first += 1
+            return
+        between = (*before, flags + b"null" + end)
         for index, line in others:
             self._write_lines(columns, first, index, between, assigned, by_place)
             text.put(line)

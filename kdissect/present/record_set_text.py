@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kdissect.model import DecodeError, Fault
 from kdissect.present.batch_columns import BATCH_COLUMNS
-from kdissect.present.batches import control_of, record_object
+from kdissect.present.batches import control_of, record_object, shown
 from kdissect.present.options import Options
 from kdissect.present.plain_records import are_plain, plain_columns
 from kdissect.present.record_text import write_nested, write_value
@@ -160,10 +160,12 @@ class RecordSets:
             raise unusual()
 
     def _others(self, batch: Batch, columns: Columns, is_metadata: bool) -> list[tuple[int, bytes]]:
-        """The records that may have a secret: the place and the JSON of each."""
+        """The records that have a secret: the place and the JSON of each."""
         found = []
         for index, record in enumerate(columns.records()):
-            if not are_plain(columns.only(index), is_metadata):
+            if are_plain(columns.only(index), is_metadata):
+                continue
+            if shown(record, self._options, is_metadata) is not record:
                 text = dumps(record_object(record, batch, self._options, is_metadata))
                 found.append((index, text.encode("ascii")))
         return found

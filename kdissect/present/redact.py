@@ -101,7 +101,7 @@ _TOKEN: dict[str, Rule] = {"authBytes": _always}
 def is_metadata_topic(ancestors: Ancestors) -> bool:
     """Whether the record set in these structs is one of ``__cluster_metadata``."""
     words = (values.get(name) for values in ancestors for name in ("topic", "name", "topicId"))
-    return names.is_metadata_topic(*words)
+    return any(names.is_metadata_topic(word) for word in words)
 
 
 def is_secret_metadata(value: bytes) -> bool:

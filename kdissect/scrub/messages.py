@@ -200,4 +200,4 @@ def _last_length(tree: Node, data: bytes) -> int:
 def is_metadata_topic_around(ancestors: Ancestors) -> bool:
     """Whether the record set in these structs is one of ``__cluster_metadata``."""
     words = (values.get(name) for values in ancestors for name in ("topic", "name", "topicId"))
-    return is_metadata_topic(*words)
+    return any(is_metadata_topic(word) for word in words)

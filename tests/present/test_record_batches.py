@@ -42,9 +42,13 @@ SECRETS = [
     Record(1, 2, None, b"v", (("authorization", b"hunter2"),)),
 ]
 """A secret value, and a secret header."""
+HARMLESS = Record(0, 1, b"connector-b", b'{"properties":{"name":"b"}}')
+"""Only a closer look tells that there is no secret in it."""
 MIXED = [
     each._replace(offset=at)
-    for at, each in enumerate((SECRETS[0], *AWKWARD, *SECRETS, AWKWARD[3], SECRETS[1], *AWKWARD, SECRETS[0]))
+    for at, each in enumerate(
+        (SECRETS[0], *AWKWARD, *SECRETS, HARMLESS, AWKWARD[3], SECRETS[1], *AWKWARD, HARMLESS, SECRETS[0])
+    )
 ]
 """Secrets at both ends and in the midst of records that have none."""
 
