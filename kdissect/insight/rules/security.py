@@ -10,8 +10,19 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import ENCRYPTED_ALERTS, NO_CERTIFICATE, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.causes import may_explain
 from kdissect.insight.expired_logins import client_and_user, closed_when_login_expired
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    Finding,
+    FindingSubject,
+    key_of,
+)
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_connections, of_numbers, span
@@ -255,10 +266,17 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
         is_known = not all(map(_is_encrypted, alerts))
         if not is_known and len(rows) < facts.limit("encrypted"):
             continue
+        refused = _REFUSED.issuperset(alerts)
+        shown = _shown_certificate(facts.rows(Exposure), subject.broker) if refused else None
+        whose = f" The broker shows the certificate of {shown['certificate']}." if shown is not None else ""
+        has_ended = shown is not None and shown["certificate_ends_ns"] < _when(rows)["last_ns"]
         yield facts.finding(
             subject,
             f"{plural(len(rows), 'connection')} from {subject.client} to {subject.broker} failed in the "
-            f"handshake of TLS: {named(map(_alert, alerts))}.",
+            f"handshake of TLS: {named(map(_alert, alerts))}.{whose}",
+            because=key_of("certificate-expires", FindingSubject(broker=subject.broker))
+            if has_ended
+            else None,
             confidence=CERTAIN if is_known else LIKELY,
             count=len(rows),
             measure=len(rows),
@@ -281,7 +299,7 @@ def _alert(text: str) -> str:
         )
         return f"{shown} (the broker answers only with an encrypted alert)"
     side, _, name = text.partition(": ")
-    words = (_OF_CLIENTS if side == "broker" else {}).get(name) or _ALERTS.get(name, name)
+    words = (_BY_BROKERS if side == "broker" else _BY_CLIENTS).get(name) or _ALERTS.get(name, name)
     return f"the {side} says {words}"
 
 
@@ -295,15 +313,31 @@ _ALERTS = {
     "protocol_version": "that the version of TLS is not acceptable (protocol_version)",
     "unrecognized_name": "that it is not the host that was asked for (unrecognized_name)",
 }
-_OF_CLIENTS = {
+_BY_BROKERS = {
     "bad_certificate": "that the client shows no certificate, or a wrong one (bad_certificate)",
 }
 """What brokers mean by an alert. Java's say so where a client has none (``CertificateMessage``)."""
+_BY_CLIENTS = {
+    name: f"that it cannot accept the broker's certificate, which may be for another host ({name})"
+    for name in ("bad_certificate", "certificate_unknown")
+}
+"""What clients mean by an alert: OpenSSL and Java say so where the host's name is not in the certificate."""
+_REFUSED = {f"client: {name}" for name in ("certificate_expired", *_BY_CLIENTS)}
+"""What a client says that refuses the broker's certificate."""
 
 
-_LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
+def _shown_certificate(rows: list[Row], broker: str | None) -> Row | None:
+    """A connection that shows the certificate of a broker. TLS 1.3 does not."""
+    return next((row for row in rows if row["broker"] == broker and row["certificate_ends_ns"]), None)
+
+
+may_explain("certificate-expires", "tls-handshake-failed", within_s=60)
+
+
+_UNOFFERED = "UNSUPPORTED_SASL_MECHANISM"
+_LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", _UNOFFERED, "ILLEGAL_SASL_STATE")
 _LOGIN_WORDS = {
-    "UNSUPPORTED_SASL_MECHANISM": "the broker does not offer the mechanism that the client asks for",
+    _UNOFFERED: "the listener does not offer the mechanism that the client asks for",
     "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
 _SHOWN = {"OAUTHBEARER": "token", "GSSAPI": "Kerberos ticket", "AWS_MSK_IAM": "signature"}
@@ -325,9 +359,10 @@ def _refused_login(row: Row, mechanisms: dict[FindingSubject, set[str]]) -> str:
     """Why a log-in was refused."""
     if _is_without_logins(row):
         return "nobody can log in at this port of the broker, and the client is configured to"
-    if row["error"] != "SASL_AUTHENTICATION_FAILED":
-        return _LOGIN_WORDS[row["error"]]
     known = mechanisms.get(FindingSubject(client=row["client"], client_id=row["client_id"]), set())
+    if row["error"] != "SASL_AUTHENTICATION_FAILED":
+        asked = f" ({named(sorted(known))})" if known and row["error"] == _UNOFFERED else ""
+        return _LOGIN_WORDS[row["error"]] + asked
     shown = {_shown_by(each) for each in known} or {_WHATEVER}
     return f"the broker does not accept {named(sorted(shown))}"
 
@@ -365,14 +400,19 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         reasons = named(dict.fromkeys(_refused_login(row, mechanisms) for row in rows))
         user = f" as {subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
+        unoffered = {row["error"] for row in rows} == {_UNOFFERED}
         could = _logged_in_before(facts.rows(Exposure), subject, when["first_ns"])
         before = f" It had logged in{user} before." if could else ""
         yield facts.finding(
             subject,
             f"{subject.client_id or 'A client'} cannot log in{user}{again}: {reasons}.{before}",
-            cause=_CHANGED if could else facts.written.why,
+            cause=_CHANGED if could else _OTHERS_OFFERED if unoffered else facts.written.why,
             severity=CRITICAL if often else WARNING,
-            fix=_OTHER_PORT if all(map(_is_without_logins, rows)) else facts.written.do,
+            fix=_OTHER_PORT
+            if all(map(_is_without_logins, rows))
+            else _OTHER_MECHANISM
+            if unoffered
+            else facts.written.do,
             count=count,
             measure=count,
             unit="log-ins",
@@ -383,6 +423,15 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         )
 
 
+_OTHERS_OFFERED = (
+    "The listener accepts other mechanisms only (sasl.enabled.mechanisms). The password plays no part "
+    "yet: the client has not sent it."
+)
+_OTHER_MECHANISM = (
+    "Set sasl.mechanism of the client to one that the listener accepts, which the client's log names. Or "
+    "add the mechanism to sasl.enabled.mechanisms of the brokers; SCRAM also needs the user's credentials "
+    "there (kafka-configs.sh)."
+)
 _CHANGED = (
     "The credentials were good before. They were changed or taken away since, or they ran out, and the "
     "client goes on with the old ones. A login is checked again when a client connects, or when its session "

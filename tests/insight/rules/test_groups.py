@@ -787,6 +787,19 @@ def test_two_that_are_restarted_at_once_are_not_restarted_in_turn() -> None:
     assert not told("rolling-restart", members=members)
 
 
+def test_a_client_that_left_before_and_after_it_was_known_is_told_once() -> None:
+    steps = [step("left", at, detail=POLL_TIMEOUT, member_id=f"m-{at}") for at in (30, 50)]
+    known = [member("slow", rebalance_timeout_ms=10_000, member_id="m-50")]
+    (found,) = told("poll-interval-exceeded", rebalance_steps=steps, members=known)
+    assert found.message.startswith(
+        "slow left the group 2 times because it did not ask for records within 10.00 s"
+    )
+    nameless = [{**each, "client_id": None} for each in steps]
+    two = told("poll-interval-exceeded", rebalance_steps=nameless)
+    assert [each.subject.member_id for each in two] == ["m-30", "m-50"]
+    assert len({each.key for each in two}) == 2
+
+
 def test_a_member_that_gives_no_reason_is_likely_to_have_exceeded_its_poll_interval() -> None:
     steps = [step("left", 30, detail=DID_NOT_POLL)]
     (found,) = told("poll-interval-exceeded", rebalance_steps=steps)

@@ -16,7 +16,7 @@ from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import Facts, row, said, unjudged
+from tests.insight.made import Facts, row, said, said_by, unjudged
 
 SEVERITIES = {
     "plaintext-credentials": CRITICAL,
@@ -163,13 +163,55 @@ def test_alerts_are_said_in_words() -> None:
     ("alert", "words"),
     [
         ("broker: bad_certificate", "the broker says that the client shows no certificate, or a wrong one"),
-        ("client: bad_certificate", "the client says that the certificate is wrong"),
+        ("client: bad_certificate", "the client says that it cannot accept the broker's certificate"),
+        ("client: certificate_unknown", "which may be for another host (certificate_unknown)"),
+        ("broker: certificate_unknown", "the broker says that it cannot accept the certificate"),
     ],
 )
 def test_whose_certificate_is_wrong(alert: str, words: str) -> None:
     (found,) = judged("tls-handshake-failed", connection(alerts=[alert]))
     assert words in found.message
     assert found.confidence == CERTAIN
+
+
+@pytest.mark.parametrize(
+    ("alert", "ends_s", "is_explained"),
+    [
+        ("client: certificate_expired", 89, True),
+        ("client: certificate_unknown", 89, True),
+        ("client: certificate_unknown", 90, False),
+        ("client: unknown_ca", 89, False),
+    ],
+)
+def test_a_certificate_that_has_expired_explains_who_refuses_it(
+    alert: str, ends_s: int, is_explained: bool
+) -> None:
+    failed = connection(alerts=[alert])
+    shown = connection(certificate="CN=a", certificate_ends_ns=ends_s * SECOND)
+    found = said_by(("tls-handshake-failed", "certificate-expires"), (Exposure, failed), (Exposure, shown))
+    (refusal,) = found["tls-handshake-failed"]
+    assert (refusal.because is not None) == is_explained
+    assert ("shows the certificate of CN=a" in refusal.message) == (alert != "client: unknown_ca")
+    elsewhere = connection(broker="10.0.0.8:9092", certificate="CN=b", certificate_ends_ns=1)
+    found = said_by(
+        ("tls-handshake-failed", "certificate-expires"), (Exposure, failed), (Exposure, elsewhere)
+    )
+    assert found["tls-handshake-failed"][0].because is None
+
+
+def test_a_mechanism_that_is_not_offered_is_named() -> None:
+    rows = {
+        Errors: [refused("UNSUPPORTED_SASL_MECHANISM", principal=None)],
+        Exposure: [connection(mechanism="SCRAM-SHA-256"), connection(client_id="b", mechanism="PLAIN")],
+    }
+    (found,) = said("authentication-failed", rows)
+    assert "the mechanism that the client asks for (SCRAM-SHA-256)" in found.message
+    assert found.fix.startswith("Set sasl.mechanism of the client to one that the listener accepts")
+    (found,) = said("authentication-failed", {**rows, Exposure: []})
+    assert "the mechanism that the client asks for." in found.message
+    both = [*rows[Errors], refused("SASL_AUTHENTICATION_FAILED", principal=None)]
+    (found,) = said("authentication-failed", {**rows, Errors: both})
+    assert found.fix.startswith("Correct sasl.jaas.config")
 
 
 def test_an_alert_that_cannot_be_read_is_told_when_it_comes_again() -> None:

@@ -15,7 +15,7 @@ from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.gaps import not_known, with_gaps
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
+from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, names_of, seconds
 from kdissect.wording import plural
 
 
@@ -23,7 +23,7 @@ from kdissect.wording import plural
 def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
     """A consumer left because it did not ask for records in time."""
     members = names_of(facts.rows(Members))
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[FindingSubject, list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "left" and (
             POLL_TIMEOUT in (step["detail"] or "") or step["detail"] in (DID_NOT_POLL, DID_NOT_FETCH)
@@ -31,17 +31,16 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
             if POLL_TIMEOUT not in (step["detail"] or "") and _slept(facts, members, step):
                 facts.cannot_judge(SLEPT)
                 continue
-            who = name_of(members, step["group"], step["member_id"])
-            found.setdefault((step["group"], who), []).append(step)
-    for (group, who), steps in found.items():
-        row = members.get((group, steps[0]["member_id"]))
+            found.setdefault(_subject(members, step), []).append(step)
+    for subject, steps in found.items():
+        who = subject.client_id or subject.member_id
         is_known = any(step["detail"] != DID_NOT_FETCH for step in steps)
-        limit_ms = row["rebalance_timeout_ms"] if row is not None and is_known else None
+        limit_ms = _poll_ms(members, steps) if is_known else None
         within = f" within {seconds(limit_ms * MILLISECOND)}" if limit_ms else " in time"
         certain = any(POLL_TIMEOUT in (step["detail"] or "") for step in steps)
         what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
         yield facts.finding(
-            FindingSubject(group=group, client_id=steps[0]["client_id"]),
+            subject,
             f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
             "committed is read again.",
             confidence=CERTAIN if certain else LIKELY,
@@ -57,8 +56,22 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
                 )
                 for step in steps
             ),
-            filter=group_filter(group),
+            filter=group_filter(steps[0]["group"]),
         )
+
+
+def _subject(members: dict[tuple[str, str], Row], step: Row) -> FindingSubject:
+    """The member that a step is about: its client id, or its own id where that is not known."""
+    row = members.get((step["group"], step["member_id"]))
+    client_id = step["client_id"] or (row["client_id"] if row is not None else None)
+    member_id = None if client_id else step["member_id"]
+    return FindingSubject(group=step["group"], client_id=client_id, member_id=member_id)
+
+
+def _poll_ms(members: dict[tuple[str, str], Row], steps: list[Row]) -> int | None:
+    """How seldom members may ask for records, where one of them said it."""
+    told = (members.get((step["group"], step["member_id"])) for step in steps)
+    return next((row["rebalance_timeout_ms"] for row in told if row and row["rebalance_timeout_ms"]), None)
 
 
 def _slept(facts: Facts, members: dict[tuple[str, str], Row], step: Row) -> bool:
@@ -95,7 +108,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
     """A member was removed because it was silent."""
     members = names_of(facts.rows(Members))
     lossy = with_gaps(facts, "client")
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[FindingSubject, list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "expired" and step["silent_ns"] is not None:
             if _may_have_left(facts, step, _session_ns(members, step), lossy):
@@ -104,11 +117,11 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
             if facts.context.awake_ns(step["ns"] - step["silent_ns"], step["ns"]) < step["silent_ns"]:
                 facts.cannot_judge(SLEPT)
                 continue
-            who = name_of(members, step["group"], step["member_id"])
-            found.setdefault((step["group"], who), []).append(step)
-    for (group, who), steps in found.items():
+            found.setdefault(_subject(members, step), []).append(step)
+    for subject, steps in found.items():
+        who = subject.client_id or str(subject.member_id)
         worst = max(steps, key=lambda step: step["silent_ns"])
-        row = members.get((group, worst["member_id"]))
+        row = members.get((worst["group"], worst["member_id"]))
         limit_ms = row["session_timeout_ms"] if row is not None else None
         allowed = ""
         # The coordinator may count from earlier, so that less was seen.
@@ -123,7 +136,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         )
         times = "" if len(steps) == 1 else f" {len(steps)} times"
         yield facts.finding(
-            FindingSubject(group=group, client_id=worst["client_id"] or (row["client_id"] if row else None)),
+            subject,
             f"{who} was removed from the group{times}: no heartbeat had come from it for "
             f"{seconds(worst['silent_ns'])}{allowed}. {why}".rstrip(),
             count=len(steps),
@@ -135,7 +148,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
             last_ns=steps[-1]["ns"],
             exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
             steps=tuple(each for step in steps for each in _ending(step, who)),
-            filter=group_filter(group),
+            filter=group_filter(worst["group"]),
         )
 
 
