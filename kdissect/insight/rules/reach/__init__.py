@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kdissect.insight.rules.reach import addresses, closed, ports
+from kdissect.insight.rules.reach import addresses, closed, others, ports
 
-__all__ = ["addresses", "closed", "ports"]
+__all__ = ["addresses", "closed", "others", "ports"]
