@@ -174,7 +174,7 @@ def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset
     clusters: dict[str, set[str | None]] = {}
     for facts in (Lag, Members):
         for row in rows.get(facts, ()):
-            clusters.setdefault(row["group"], set()).add(row["cluster_id"])
+            clusters.setdefault(row["group"], set()).add(row.get("cluster_id"))
     return frozenset(group for group, found in clusters.items() if len(found) > 1)
 
 
