@@ -8,10 +8,10 @@ known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from kdissect.analysis.fold import address
 from kdissect.analysis.room import Room
+from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.exchange import Exchange
 
 OF_MEMBERS = frozenset(
@@ -22,18 +22,6 @@ OF_MEMBERS = frozenset(
 )
 """Requests that members of a group, or consumers in its name, send."""
 _NAMES_TOPICS = ("OffsetCommit", "OffsetFetch")
-
-
-class Speaker(NamedTuple):
-    """A client, named by what tells it from others: address and client id."""
-
-    client: str
-    client_id: str | None
-
-
-def speaker(exchange: Exchange) -> Speaker:
-    """The client that asks."""
-    return Speaker(address(exchange.client), exchange.client_id)
 
 
 _CLIENT_BYTES = 1_000

@@ -23,8 +23,9 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kdissect.analysis.affiliations import Speaker, speaker
+from kdissect.analysis.room import Room
 from kdissect.analysis.sets import answer_bytes
+from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.exchange import Exchange
 from kdissect.protocol.apis import api_key
 
@@ -35,6 +36,8 @@ _FIRST_BYTES = 8_192
 """The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
 these are."""
 _MOST_REMEMBERED = 64
+_PAIR_BYTES = 500
+"""About what an address or a client takes, with the set beside it."""
 _LOCAL = ("127.0.0.1", "[::1]")
 
 
@@ -64,11 +67,12 @@ class _ClusterAnswer(NamedTuple):
 class Clusters:
     """What is known of the clusters of brokers.
 
-    :param most: so many pairs of each kind are kept. What is not kept is unknown.
+    :param room: of the fold that keeps them. What it has no room for is unknown.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._most = room.limits.rows
         self._own: dict[str, set[str]] = {}
         """By broker: the ids that it gave."""
         self._listed: dict[str, set[str]] = {}
@@ -122,7 +126,7 @@ class Clusters:
         found = kept.get(key)
         if found is not None and value in found:
             return
-        if self._count < self._most:
+        if self._count < self._most and self._room.takes(_PAIR_BYTES):
             self._count += 1
             kept.setdefault(key, set()).add(value)
 

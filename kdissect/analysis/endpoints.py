@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.declared import EXCHANGE, column, time_column
-from kdissect.analysis.fold import OneTable, Row, address, least, most
+from kdissect.analysis.fold import OneTable, Row, least, most
 from kdissect.analysis.offers_seen import Ranges, ranges_in
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection

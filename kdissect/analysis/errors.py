@@ -16,10 +16,11 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import ErrorPlace, errors_of
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID

@@ -334,11 +334,6 @@ class OneTable(Statistic, Generic[K, R]):
 
 
 @lru_cache(maxsize=4_096)
-def address(endpoint: str) -> str:
-    """``10.0.0.1:50000`` without the port: one text for all exchanges of a client."""
-    return endpoint.rpartition(":")[0]
-
-
 def least(one: int | None, other: int | None) -> int | None:
     """The smaller of the two that are known."""
     if one is None or other is None:

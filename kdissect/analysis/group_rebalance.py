@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
 from kdissect.analysis.clusters import NameAt
-from kdissect.analysis.fold import address, most
+from kdissect.analysis.fold import most
 from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, RepeatedMark, Sync, Who
 from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 from kdissect.analysis.stretches import Stretches
 
 CERTAIN, LIKELY = "certain", "likely"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.clusters import Clusters, NameAt
-from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, most
 from kdissect.analysis.group_marks import (
     RepeatedMark,
     beat_of,
@@ -23,6 +23,7 @@ from kdissect.analysis.group_marks import (
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.membership import COMMITS, HEARTBEATS
 from kdissect.analysis.sets import errors_of
+from kdissect.analysis.speakers import address
 from kdissect.analysis.stays import WAITED
 from kdissect.analysis.stretches import Stretches
 from kdissect.analysis.timelines import Timelines
@@ -73,7 +74,7 @@ class GroupTimeline(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self.latest.keep_clusters(Clusters(limits.rows))
+        self.latest.keep_clusters(Clusters(self.room))
         self.lines: Timelines[NameAt] = Timelines(self.room)
         self.beats: dict[BeatKey, RepeatedMark] = {}
         self.commits: dict[BeatKey, RepeatedMark] = {}

@@ -105,7 +105,7 @@ class Lag(Statistic):
     def __init__(self, limits: Limits = DEFAULTS, every_ns: int | None = None) -> None:
         super().__init__(limits)
         self._every_ns = every_ns
-        self.latest.keep_clusters(Clusters(limits.rows))
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
         self._commits: Timelines[_Key] = Timelines(self.room)
         """``(ns, number, kind, offset, client id, counts, producer)``."""

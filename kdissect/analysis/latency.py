@@ -9,9 +9,10 @@ are known of it.
 from __future__ import annotations
 
 from kdissect.analysis.declared import Declared, column
-from kdissect.analysis.fold import Batched, OneTable, Row, Rows, address
+from kdissect.analysis.fold import Batched, OneTable, Row, Rows
 from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
 from kdissect.analysis.histogram import Histogram, add_known
+from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.counters import Grades, Span
-from kdissect.analysis.fold import address
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 
 
 class MemberKey(NamedTuple):

@@ -48,7 +48,7 @@ class Membership(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self.latest.keep_clusters(Clusters(limits.rows))
+        self.latest.keep_clusters(Clusters(self.room))
         self._members: Rows[MemberKey, Member] = Rows(Member, self.room)
         self._stays: Rows[StayKey, Stay] = Rows(Stay, self.room)
         self._hidden: Rows[StayKey, Stay] = Rows(Stay, self.room)

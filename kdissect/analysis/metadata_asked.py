@@ -12,9 +12,10 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.pace import is_of_brokers
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import api_key

@@ -13,9 +13,10 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import topics_of
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 

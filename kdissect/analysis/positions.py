@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from kdissect.analysis.aborted import first_beyond, has_unnamed
-from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations, Speaker
+from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -45,12 +45,13 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, Fetcher, Place, forgotten, partitions_in
-from kdissect.analysis.fold import Row, Rows, Statistic, address, least, most
+from kdissect.analysis.fold import Row, Rows, Statistic, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
 from kdissect.analysis.sets import SharedSet, record_sets
+from kdissect.analysis.speakers import Speaker, address
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

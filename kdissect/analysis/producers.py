@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
     graded_errors,
 )
 from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.production import Production, fit, sample
@@ -41,6 +41,7 @@ from kdissect.analysis.resends import (
     unpacked,
 )
 from kdissect.analysis.sets import SharedSet, follows_log, record_sets
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID

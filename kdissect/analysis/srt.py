@@ -9,10 +9,11 @@ request of the connection, are told from the broker's work: :mod:`kdissect.analy
 from __future__ import annotations
 
 from kdissect.analysis.declared import BANDS, column
-from kdissect.analysis.fold import OneTable, Row, Rows, address
+from kdissect.analysis.fold import OneTable, Row, Rows
 from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
+from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.pace import is_of_brokers
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import asked_wait, is_long_poll, split, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kdissect.analysis.fold import address
 from kdissect.analysis.membership import COMMITS
 from kdissect.analysis.packed import packed
+from kdissect.analysis.speakers import address
 from kdissect.analysis.telling import committed, records_of, told
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

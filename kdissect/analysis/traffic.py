@@ -23,8 +23,9 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.first_names import FirstNames
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 

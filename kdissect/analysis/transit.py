@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations, Speaker, speaker
+from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations
 from kdissect.analysis.deliveries import (
     NO_LOSS,
     Again,
@@ -30,6 +30,7 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import SharedSet, follows_log, record_sets
+from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange

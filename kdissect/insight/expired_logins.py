@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kdissect.analysis.exposure import Exposure
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
 from kdissect.insight.rule import Facts

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import Row, address
+from kdissect.analysis.fold import Row
+from kdissect.analysis.speakers import address
 from kdissect.insight.rule import Facts
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdissect.analysis.fold import address
 from kdissect.analysis.offers_seen import ranges_of
 from kdissect.analysis.room import Room
+from kdissect.analysis.speakers import address
 from kdissect.analysis.versions import (
     REFUSED,
     REPLICAS,

@@ -9,7 +9,9 @@ import pytest
 
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import MILLISECOND, Row, Statistic
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS
 from kdissect.model import Endpoint
 from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
@@ -121,7 +123,7 @@ def test_what_is_unknown_is_not_told_apart(name: str) -> None:
 
 
 def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
-    known = Clusters(100)
+    known = Clusters(Room(DEFAULTS._replace(rows=100)))
     for each in (
         *at("10.0.0.1", metadata(EAST, "kafka-0", "kafka-1"), client="10.1.0.1"),
         *at("10.9.0.1", metadata(WEST, "kafka-0", "kafka-1"), client="10.1.0.2"),
@@ -141,10 +143,10 @@ def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
 
 
 def test_no_more_is_kept_than_the_limit() -> None:
-    known = Clusters(1)
+    known = Clusters(Room(DEFAULTS._replace(rows=1)))
     for host in ("10.0.0.1", "10.0.0.2"):
         known.see(at(host, metadata(EAST, host))[0])
-    other = Clusters(0)
+    other = Clusters(Room(DEFAULTS._replace(rows=0)))
     other.merge(known)
     assert other.of("10.0.0.1:9092") is None
 

@@ -224,4 +224,4 @@ def test_a_damaged_definition_of_the_users_costs_no_row(tmp_path: Path) -> None:
 def test_fields_finds_a_statistic_by_its_name(capsysbinary: Capsys) -> None:
     lines = run(capsysbinary, "fields", "groups").lines
     at = lines.index("stats groups")
-    assert "  rebalances " in lines[at + 7]
+    assert any(line.startswith("  rebalances ") for line in lines[at + 1 : at + 12])

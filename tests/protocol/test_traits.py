@@ -188,6 +188,7 @@ SUBJECTS = {
     "insight": "so do the rules",
     "client/conformance.py": "the questions it asks a broker",
     "filter/paths.py": "examples in messages",
+    "spark/stored_groups.py": "counts requests of groups by their API",
     "tui/lists/ladder.py": "whose messages its arrows tell about",
     "tui/lists/records.py": "whose requests and responses the screens of records read",
 }

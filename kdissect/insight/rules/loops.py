@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject, key_of

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.speakers import address
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject

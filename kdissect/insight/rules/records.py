@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.insight.causes import explains

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import ENCRYPTED_ALERTS, NO_CERTIFICATE, Exposure
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import may_explain
 from kdissect.insight.expired_logins import client_and_user, closed_when_login_expired

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.group_marks import ASSIGNOR_ERRORS
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
+from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule

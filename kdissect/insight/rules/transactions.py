@@ -7,8 +7,9 @@ from typing import Any
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
+from kdissect.analysis.speakers import address
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import LARGE_BYTES, Pace
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.grouping import together

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.analysis.rereads import Rereads
+from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
 from kdissect.insight.grouping import together

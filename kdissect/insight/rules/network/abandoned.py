@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.exposure import Exposure
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.medians import median
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import may_explain
 from kdissect.insight.expired_logins import LOGIN_NS, client_and_user, closed_when_login_expired

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kdissect.analysis.fold import Row, address
+from kdissect.analysis.fold import Row
+from kdissect.analysis.speakers import address
 from kdissect.insight.words import of_connections
 
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.cut_links import CutLink, cut_links
 from kdissect.insight.finding import CRITICAL, LIKELY, Finding, FindingSubject

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.endpoints import Endpoints
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together

@@ -9,7 +9,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.versions import Versions
 from kdissect.insight.broker_stops import FAILED, served_until_ns

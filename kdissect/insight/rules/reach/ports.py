@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.endpoints import Endpoints
-from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
+from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
