@@ -137,15 +137,15 @@ def sums(row: Row) -> dict[str, int]:
     return out
 
 
-def bar(row: Row | None) -> str:
-    """The parts side by side, in :data:`CELLS` cells; each that can be seen has one."""
+def bar(row: Row | None, room: int = CELLS) -> str:
+    """The parts side by side, in so many cells."""
     found = {} if row is None else sums(row)
     whole = sum(found.values())
     if not whole:
         return ""
-    cells = {name: ns * CELLS // whole for name, ns in found.items()}
-    for name, ns in sorted(found.items(), key=lambda each: -(each[1] * CELLS % whole)):
-        if sum(cells.values()) < CELLS and ns:
+    cells = {name: ns * room // whole for name, ns in found.items()}
+    for name, ns in sorted(found.items(), key=lambda each: -(each[1] * room % whole)):
+        if sum(cells.values()) < room and ns:
             cells[name] += 1
     return "".join(part.sign * cells[part.column] for part in PARTS)
 

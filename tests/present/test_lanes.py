@@ -24,6 +24,7 @@ def test_a_bar_has_the_parts_in_the_order_of_time_each_as_long_as_it_took() -> N
 @pytest.mark.parametrize("parts", [{"behind": 1, "served": 999, "broker": 999}, {"served": 7, "broker": 2}])
 def test_it_is_full_whatever_the_parts(parts: dict[str, int]) -> None:
     assert len(bar(row(**parts))) == CELLS
+    assert len(bar(row(**parts), 13)) == 13
 
 
 def test_what_is_not_known_is_said_and_has_no_bar() -> None:

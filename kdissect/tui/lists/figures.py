@@ -55,6 +55,8 @@ class FigureColumn(NamedTuple):
     """Whether texts are names, which differ at the end as often as at the beginning."""
     is_rare: bool = False
     """Whether nothing stands in it as a rule: then it is left out, whatever its rank."""
+    fitted: Callable[[Row, int], str] | None = None
+    """What stands in a row where there are so many cells for it; None for its text, which is cut."""
 
 
 class Figures:
@@ -252,7 +254,11 @@ class Figures:
         return self._turn != before
 
     def cells(self, row: int, width: int) -> Sequence[str]:
-        return [column.text(self._rows[row]) for column, _ in self._layout(width)]
+        found = self._rows[row]
+        return [
+            column.text(found) if column.fitted is None else column.fitted(found, heading.width)
+            for column, heading in self._layout(width)
+        ]
 
     def tone(self, row: int) -> str | None:
         return None if self._tone is None else self._tone(self._rows[row])
@@ -277,7 +283,7 @@ class Figures:
         must = [
             least[at] if columns[at].is_right else _at_most(least[at], MUST_TEXT)
             for at in by_rank
-            if not columns[at].rank
+            if not columns[at].rank and columns[at].fitted is None  # a picture is never cut
         ]
         wants: list[Want] = []
         for first, last in ((0, 0), (1, USEFUL - 1), (USEFUL, NICE - 1)):

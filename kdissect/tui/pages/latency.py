@@ -59,14 +59,18 @@ ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topi
 _BY = {
     "api": (),
     "broker": (address("Broker", "broker"),),
-    "client": (named("Client id", "client_id", least=20),),
-    "topic": (named("Topic", "topic", least=24),),
+    "client": (named("Client id", "client_id", least=12),),
+    "topic": (named("Topic", "topic", least=12),),
 }
 
 
 def _api(row: Row) -> str:
     version = row["api_version"]
     return sanitise(row["api"]) + (f" v{version}" if version is not None else "")
+
+
+def _api_order(row: Row) -> tuple[str, int]:
+    return row["api"], row["api_version"] or 0
 
 
 def _waits(row: Row) -> str:
@@ -80,6 +84,10 @@ def _throttle(row: Row) -> str:
     return f"{row['throttled']:,}× {row['throttle_max_ms']:,} ms" if row["throttled"] else ""
 
 
+def _bar(row: Row, room: int = CELLS) -> str:
+    return bar(row["parts"], room)
+
+
 def columns(grouping: str) -> Sequence[FigureColumn]:
     """The columns of a grouping."""
     return _COLUMNS[grouping]
@@ -87,23 +95,23 @@ def columns(grouping: str) -> Sequence[FigureColumn]:
 
 _COLUMNS = {
     grouping: (
-        FigureColumn("API", _api, lambda row: (row["api"], row["api_version"] or 0), 0, False, 32, False, 32),
+        FigureColumn("API", _api, _api_order, 0, False, 32, False, 26 if by else 32, is_name=True),
         *by,
         number("Count", "count"),
         FigureColumn("Share", lambda row: f"{row['share']:.1f} %", lambda row: row["share"], 4),
         time_span("Min", "min_ns", 5),
-        time_span("p50", "p50_ns"),
-        time_span("p90", "p90_ns", 2),
+        time_span("p50", "p50_ns", 2),
+        time_span("p90", "p90_ns", 3),
         time_span("p99", "p99_ns"),
-        time_span("Max", "max_ns", 1),
-        FigureColumn("Spread", lambda row: bars(row["bands"]), None, 2, False, 11),
+        time_span("Max", "max_ns", 2),
+        FigureColumn("Spread", lambda row: bars(row["bands"]), None, 3, False, 11),
         FigureColumn("Waited", _waits, lambda row: row["may_wait"] or None, 3),
         time_span("Work p50", "work_p50_ns", 4),
         time_span("Work p99", "work_p99_ns", 3),
         time_span("Work max", "work_max_ns", 8),
         FigureColumn("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
         rare("No answer", "unanswered", 5),
-        FigureColumn("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
+        FigureColumn("Where it goes", _bar, None, 0, False, CELLS, least=13, fitted=_bar),
     )
     for grouping, by in _BY.items()
 }

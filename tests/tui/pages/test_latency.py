@@ -43,6 +43,22 @@ def test_the_heat_map_is_there_whole_or_it_is_said_where_it_is(height: int, band
     asyncio.run(run())
 
 
+def test_bars_are_whole_on_80_columns_however_rows_are_grouped() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 80, 24) as pilot:
+            text = await shown_after(pilot, "5")
+            for grouping in ("api", "broker", "client", "topic"):
+                head, *lines = text.splitlines()[2:]
+                assert "Where it goes" in head, grouping
+                at = head.index("Where it goes")
+                bars = {len(re.match(r"[█┄▤▒▓·▸◂]*", line[at:])[0]) for line in lines[:4]}  # type: ignore[index]
+                assert len(bars) == 1, grouping
+                assert bars.pop() >= 13, grouping
+                text = await shown_after(pilot, "g")
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("width", [80, 120, 240])
 def test_the_sign_of_a_part_stands_on_the_line_of_its_words(width: int) -> None:
     async def run() -> None:
