@@ -16,12 +16,13 @@ cdef class SegmentReader:
     cdef public int64_t start
     cdef public int64_t length
     cdef public bint is_end
+    cdef public int64_t clock
     cdef public Py_ssize_t ends_size
 
     @cython.locals(
         raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, told=Py_ssize_t, protocol=cython.int,
         is_fragment=cython.int, length=Py_ssize_t, ends=Py_ssize_t, identity=int64_t, header_bytes=Py_ssize_t,
-        flags=cython.int, high=int64_t,
+        flags=cython.int, high=int64_t, has_room=bint,
     )
     cpdef Py_ssize_t look(self, bytes data, Py_ssize_t start, Py_ssize_t end, int link_type) except -2
 

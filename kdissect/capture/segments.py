@@ -42,6 +42,8 @@ class SegmentReader:
         """Bytes of its addresses and ports."""
         self.is_end = False
         """Whether it has FIN."""
+        self.clock = -1
+        """What the clock of its sender shows; -1 where it has no timestamp."""
 
     def look(self, data: bytes, start: int, end: int, link_type: int) -> int:
         """Read the headers of an ordinary packet, whose bytes stand in ``data`` from ``start`` to ``end``,
@@ -96,6 +98,11 @@ class SegmentReader:
         self.window = raw[at + 14] << 8 | raw[at + 15]
         self.identity = identity << 16 | raw[at + 16] << 8 | raw[at + 17]
         self.start, self.length = at + header_bytes, length - header_bytes
+        self.clock = -1
+        has_room = header_bytes == TIMESTAMP_HEADER
+        if has_room and raw[at + 20] == 1 and raw[at + 21] == 1 and raw[at + 22] == 8 and raw[at + 23] == 10:
+            high = raw[at + 24]
+            self.clock = high << 24 | raw[at + 25] << 16 | raw[at + 26] << 8 | raw[at + 27]
         return ends
 
     def feed(self, packet: Packet) -> Segment | Fault | None:

@@ -242,6 +242,7 @@ class Conversation:
             start,
             length,
             seen.is_end,
+            seen.clock,
         ):
             return False
         if not length:

@@ -40,13 +40,15 @@ cdef class Duplex:
         flags=cython.int, side=cython.int, window=cython.int, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)
-    @cython.locals(side=cython.int, ours=Reassembler, from_ns=int64_t, to_ns=int64_t, before_ns=int64_t, pause_ns=int64_t)
-    cdef _read_clock(self, Segment segment)
+    @cython.locals(
+        ours=Reassembler, from_ns=int64_t, to_ns=int64_t, before_ns=int64_t, pause_ns=int64_t, passed_ns=int64_t,
+    )
+    cdef _read_clock(self, int side, int64_t clock, int64_t timestamp_ns, bint is_told)
     cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef close(self)
     @cython.locals(ours=Reassembler, theirs=Reassembler, heard=int64_t, most=int64_t)
     cpdef bint take(
         self, int64_t packet, int64_t timestamp_ns, int side, int64_t seq, int64_t ack, int window, int64_t identity,
-        bytes data, int64_t start, int64_t length, bint is_end,
+        bytes data, int64_t start, int64_t length, bint is_end, int64_t clock,
     ) except -1

@@ -193,12 +193,13 @@ class Duplex:
         """What this segment makes available, of both directions."""
         packet, timestamp_ns = segment.packet, segment.timestamp_ns
         ack, flags = segment.ack, segment.flags
+        side = 0 if segment.source == self.endpoints[0] else 1
         if self._clocks_due or timestamp_ns - self.last_ns >= _PAUSE_NS:
-            self._read_clock(segment)
+            # A SYN may place its timestamp elsewhere.
+            self._read_clock(side, segment.clock, timestamp_ns, flags & SYN == 0)
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
-        side = 0 if segment.source == self.endpoints[0] else 1
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
@@ -263,22 +264,21 @@ class Duplex:
         start: int,
         length: int,
         is_end: bool,
+        clock: int,
     ) -> bool:
         """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
         next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out,
-        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. It is not
-        the first of its side, nor the first after a pause. Its bytes, which stand in ``data``, may then go on
-        at once. False if it is another: nothing was taken, and it is
+        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. Its bytes,
+        which stand in ``data``, may then go on at once. False if it is another: nothing was taken, and it is
         to be fed.
 
         :param is_end: whether it has FIN, and no bytes.
+        :param clock: what its timestamp says; -1 if it has none.
         """
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
         if self.reset or self._queued_cost or window == 0 or ours._zero_since_ns >= 0:
-            return False
-        if self._clocks_due & (1 << side) or timestamp_ns - self.last_ns >= _PAUSE_NS:
             return False
         if not ours.is_even() or not theirs.is_even():
             return False
@@ -289,6 +289,8 @@ class Duplex:
             most += 1  # of the FIN
         if heard < 0 or heard > most or theirs.acknowledged > most:
             return False
+        if self._clocks_due or timestamp_ns - self.last_ns >= _PAUSE_NS:
+            self._read_clock(side, clock, timestamp_ns, True)
         self.packets += 1
         self.last_packet = packet
         self.last_ns = max(self.last_ns, timestamp_ns)
@@ -305,24 +307,25 @@ class Duplex:
                 self.held_bytes = theirs.held_bytes
         return True
 
-    def _read_clock(self, segment: Segment) -> None:
-        """See whether a pause took as long by the clock of the sender as by that of the capture."""
-        if segment.timestamp_ns - self.last_ns >= _PAUSE_NS:
-            self._pause = self.last_ns, segment.timestamp_ns
+    def _read_clock(self, side: Side, clock: int, timestamp_ns: int, is_told: bool) -> None:
+        """See whether a pause took as long by the clock of the sender as by that of the capture.
+
+        :param clock: what it shows; -1 where it is not known.
+        :param is_told: whether the segment would say it.
+        """
+        if timestamp_ns - self.last_ns >= _PAUSE_NS:
+            self._pause = self.last_ns, timestamp_ns
             self._clocks_due = 3
-        side = 0 if segment.source == self.endpoints[0] else 1
         ours = self.streams[side]
-        if segment.flags & SYN or not self._clocks_due & (1 << side):
-            return  # a SYN may place its timestamp elsewhere
+        if not is_told or not self._clocks_due & (1 << side):
+            return
         self._clocks_due &= ~(1 << side)
-        if segment.clock < 0:
+        if clock < 0:
             return
         if ours.clock_ns >= 0 and self._pause is not None and self._pause[1] > ours.clock_ns:
             from_ns, to_ns = self._pause
             before_ns, pause_ns = from_ns - ours.clock_ns, to_ns - from_ns
-            passed_ns = own_time_ns(
-                segment.clock - ours.clock, before_ns, pause_ns, segment.timestamp_ns - to_ns
-            )
+            passed_ns = own_time_ns(clock - ours.clock, before_ns, pause_ns, timestamp_ns - to_ns)
             if passed_ns == _UNTOLD:
                 ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
                 return
@@ -334,7 +337,7 @@ class Duplex:
                     self.clock_halts = self.clock_halts or []
                     if len(self.clock_halts) < MOST_HALTS:
                         self.clock_halts.append(ClockHalt(side, from_ns, to_ns, passed_ns))
-        ours.clock, ours.clock_ns, ours.unmeasured_ms = segment.clock, segment.timestamp_ns, 0
+        ours.clock, ours.clock_ns, ours.unmeasured_ms = clock, timestamp_ns, 0
 
     def _note_flags(self, side: Side, flags: int, timestamp_ns: int) -> None:
         if flags & RST:

@@ -295,6 +295,7 @@ def test_what_a_look_tells_is_what_the_thorough_reading_tells(given_packet: Pack
     assert ends == first[:-2] + other[:-2] + first[-2:] + other[-2:]
     assert known.flags & (ACK | SYN | RST) == ACK
     assert reader.is_end == (known.flags & FIN != 0)
+    assert reader.clock == known.clock
     assert not (reader.is_end and known.length), "what ends with bytes is not ordinary"
     assert (known.network, known.options) == (0, b"")
 

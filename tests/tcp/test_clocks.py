@@ -39,7 +39,7 @@ class Ends:
             made = made._replace(clock=clock)
         made = made._replace(window=100)
         self._duplex = self._duplex or Duplex(made)
-        numbers = made.seq, made.ack, made.window, made.identity, made.payload, 0, 1, False
+        numbers = made.seq, made.ack, made.window, made.identity, made.payload, 0, 1, False, made.clock
         side = 0 if who == self._duplex.endpoints[0] else 1
         if not reads or not self._duplex.take(made.packet, made.timestamp_ns, side, *numbers):  # type: ignore[arg-type]
             self._duplex.feed(made)
