@@ -65,7 +65,7 @@ cdef class Dissector:
     )
     cdef Py_ssize_t _take(self, Packet packet, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _take_long(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
-    @cython.locals(conversation=Conversation)
+    @cython.locals(conversation=Conversation, segment=Segment)
     cdef Py_ssize_t _feed_packet(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
     @cython.locals(conversation=Conversation, step=list, found=list)
     cdef Py_ssize_t _take_short(

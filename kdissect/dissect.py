@@ -426,11 +426,12 @@ class Dissector:
 
         :param ends: those of an ordinary one.
         """
-        segment = self._segments.feed(packet)
-        if not isinstance(segment, Segment):
-            if segment is not None:
-                out.append(segment)
+        found = self._segments.feed(packet)
+        if not isinstance(found, Segment):
+            if found is not None:
+                out.append(found)
             return size
+        segment = found
         if ends is None and self.journal is not None:
             self.journal.tick(packet.number, packet.timestamp_ns)
         size = _append(self._feed_segment(segment), size, out)
@@ -745,6 +746,8 @@ class Dissector:
     def _close_late(self, conversation: Conversation, step: list[Step]) -> None:
         """Close a connection of which something may still wait."""
         events = conversation.close(AT_THE_END, cut=False)
+        if not events:
+            return  # as nearly always
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
         for event in events:
             if not isinstance(event, Recognised | Completed) or id(event.exchange) not in begun:

@@ -26,7 +26,7 @@ from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.session.briefs import Brief, Interest, are_briefs
+from kdissect.session.briefs import Brief, Interest, without_briefs
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import TlsSecrets
@@ -255,10 +255,9 @@ class Reading:
     def _counted(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events, which are counted now."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
-        if not looks_inside and are_briefs(events):
-            self.exchanges += len(events)
-            return events
-        for event in events:
+        others: Sequence[Event] = events if looks_inside else without_briefs(events)
+        self.exchanges += len(events) - len(others)
+        for event in others:
             if isinstance(event, Exchange | Brief):
                 self.exchanges += 1
                 if looks_inside:

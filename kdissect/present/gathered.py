@@ -102,8 +102,6 @@ class Gathered:
 
     def _add_set(self, told: ToldSet, more: dict[str, Any] | None) -> int:
         data, topic, topic_id, assigned, context = told
-        if not data:
-            return 0
         if more is not None:
             context.update(more)
         reader, batch, count = self._reader, self._batch, 0

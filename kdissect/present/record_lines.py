@@ -147,8 +147,6 @@ class LinesWriter:
         count = 0
         for told in sets:
             is_request, start, size, topic, topic_id, partition = told
-            if not size:
-                continue
             assigned = base_offset_of(offsets, topic, topic_id, partition) if offsets and is_request else None
             whole = brief.asked if is_request else brief.answer
             assert whole is not None
@@ -200,8 +198,6 @@ class LinesWriter:
         :param context: what they have in common.
         :param told: where that is None, the exchange in brief and the set that it told of.
         """
-        if not data:
-            return 0
         options, batch, count = self._options, self._batch, 0
         is_known = topic is not None or topic_id is not None
         is_metadata = is_metadata_topic(topic, topic_id) if is_known else None

@@ -181,9 +181,11 @@ what :func:`place_context` gives."""
 
 
 def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
-    """The record sets of an exchange, and what their records have in common."""
+    """The record sets of an exchange that have bytes, and what their records have in common."""
     if not isinstance(source, Brief):
         for place in source.record_sets():
+            if not place.data:
+                continue
             assigned, context = source.assigned_base_offset(place), place_context(source, place)
             yield place.data, place.topic, place.topic_id, assigned, context
         return

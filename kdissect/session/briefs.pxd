@@ -91,6 +91,7 @@ cdef class Brief:
     cdef list _places_in_answer(self)
     @cython.locals(way=Route)
     cdef list _places(self, Layout known, bytes data, Py_ssize_t start, Py_ssize_t end)
+    @cython.locals(size=Py_ssize_t)
     cdef _add_sets(self, bint is_request, list places, list found)
     cpdef Py_ssize_t size(self) except -1
     cpdef int64_t _last(self) except -1
@@ -114,7 +115,6 @@ cdef class Brief:
     @cython.locals(start=Py_ssize_t, size=Py_ssize_t)
     cdef bint _has_metadata_at(self, list places) except -1
 
-cpdef bint are_briefs(events) except -1
 @cython.locals(out=list)
 cpdef list without_briefs(events)
 @cython.locals(out=list, run=list)

@@ -215,7 +215,8 @@ class Brief:
         return self.answer is not None if answered is None else bool(answered.records)
 
     def record_sets(self) -> list[BriefSet] | None:
-        """Its record sets, in the order of the wire. None where its exchange has to tell them."""
+        """Its record sets that have bytes, in the order of the wire. None where its exchange has to tell
+        them."""
         form = self.form
         found: list[BriefSet] = []
         if form.asked.has_records():
@@ -253,6 +254,8 @@ class Brief:
 
     def _add_sets(self, is_request: bool, places: list[Place], found: list[BriefSet]) -> None:
         for topic, topic_id, partition, _, start, size in places:
+            if not size:
+                continue  # most fetches bring nothing
             name = topic
             if name is None and topic_id is not None and self.names is not None:
                 name = self.names.find(topic_id, self.up_to_packet, self.names_count)
@@ -406,14 +409,6 @@ class Brief:
             if self.answer is not None and names_topics(self.answer, start, start + size, self.limits):
                 return True
         return False
-
-
-def are_briefs(events: Sequence[object]) -> bool:
-    """Whether all events are exchanges in brief."""
-    for each in events:  # noqa: SIM110  # compiled, a loop is faster than a generator
-        if not isinstance(each, Brief):
-            return False
-    return True
 
 
 def without_briefs(events: Sequence[Any]) -> list[Any]:

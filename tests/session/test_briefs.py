@@ -3,7 +3,7 @@ from __future__ import annotations
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event
 from kdissect.model import Fault
-from kdissect.session.briefs import Brief, Interest, are_briefs, runs_of_briefs, without_briefs
+from kdissect.session.briefs import Brief, Interest, runs_of_briefs, without_briefs
 from tests.cli.run import CAPTURES
 
 FAULT = Fault("file", "damaged", "a text")
@@ -20,7 +20,6 @@ def test_events_are_parted_by_whether_they_are_in_brief() -> None:
     others = [FAULT._replace(offset=number) for number in range(3)]
     events = [others[0], *briefs[:5], *others[1:], *briefs[5:]]
     assert without_briefs(events) == others
-    assert not are_briefs(events)
     parted = runs_of_briefs(events)
     assert [each for each in parted if not isinstance(each, list)] == others
     assert [each for some in parted for each in (some if isinstance(some, list) else [some])] == events
@@ -29,6 +28,5 @@ def test_events_are_parted_by_whether_they_are_in_brief() -> None:
 def test_where_all_are_in_brief_nothing_else_is_left() -> None:
     briefs = [event for event in events_in_brief("errors.pcapng") if isinstance(event, Brief)]
     assert briefs
-    assert are_briefs(briefs)
     assert without_briefs(briefs) == []
     assert runs_of_briefs(briefs) == [briefs]
