@@ -11,8 +11,8 @@
     for batch in kdissect.records(data).batches:
         print(batch.codec, batch.records())
 
-What is named here is public; everything else may change. Nothing is imported before it is used; the
-types stand in ``__init__.pyi``.
+The names of this module are public. Everything else may change. A name is imported when it is first used;
+``__init__.pyi`` has the types.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Exchange:
     """One request and its response on one connection. At least one of the two is there.
 
     Times are nanoseconds since the epoch. Packet numbers count from 1 over the input. Sizes are bytes of a
-    message without the 4-byte size before it. Values of a missing message: None.
+    message without the 4-byte size before it. Values of a missing message are None.
     """
 
     __slots__ = (
@@ -513,7 +513,7 @@ class Exchange:
         their records. The records are unpacked for it. If :attr:`embedded` asks for it, also the faults of
         what is embedded in them. Found once, when the exchange is complete.
 
-        That a record set of a response ends inside a batch is nothing wrong: brokers cut there (KIP-74).
+        A record set of a response may end inside a batch: brokers cut there (KIP-74).
         """
         if self._faults is None:
             self._faults = self._find_faults(unpacks=True)

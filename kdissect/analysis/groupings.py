@@ -21,7 +21,7 @@ def key_columns(table: str) -> tuple[Declared, ...]:
         column("broker", "text", f"address:port of the broker; null unless asked for ({table},broker)"),
         column("client", "text", f"address of the client; null unless asked for ({table},client)"),
         column("client_id", "text", f"the client's id; null unless asked for ({table},client_id)"),
-        column("topic", "text", f"the topic; null unless you ask for it ({table},topic), or without a topic"),
+        column("topic", "text", f"the topic; null without a topic, and unless asked for ({table},topic)"),
     )
 
 

@@ -71,7 +71,7 @@ class Members(View[Membership]):
             "how long the group waits for it to join again; for consumers, their max.poll.interval.ms",
         ),
         column("first_generation", "int32", "the lowest generation or member epoch it was given"),
-        column("last_generation", "int32", "the highest one"),
+        column("last_generation", "int32", "the highest generation or member epoch that members were given"),
         *MEMBERSHIP,
         *graded_errors("error codes in responses"),
         column("left", "text", "LeaveGroup, or member epoch -1 or -2; null if it did not leave"),
@@ -249,7 +249,7 @@ class Groups(View[Membership]):
         column("protocols", "texts", "assignors or protocols that were chosen"),
         column("members", "int64", "members; a static member counts once, however often it came back"),
         column("first_generation", "int32", "the lowest generation or member epoch that members were given"),
-        column("last_generation", "int32", "the highest one"),
+        column("last_generation", "int32", "the highest generation or member epoch that members were given"),
         column(
             "rebalances",
             "int64",

@@ -90,15 +90,15 @@ class Lag(Statistic):
         column(
             "lost_from",
             "int64",
-            "the last committed offset before an answer that nothing is committed",
+            "the last committed offset before an answer said that nothing is committed",
             rare=True,
         ),
         column("lost_after_ns", "int64", "time from that commit to that answer", rare=True),
         time_column("lost_ns", "time of that answer"),
         column("lost_exchange", "int64", "the exchange of that answer", unit=EXCHANGE, rare=True),
         time_column("first_ns", "time of the first commit, or of the first response with a committed offset"),
-        time_column("last_ns", "time of the last one"),
-        column("exchanges", "int64s", "the first and last commits", unit=EXCHANGE),
+        time_column("last_ns", "time of the last commit, or of the last response with a committed offset"),
+        column("exchanges", "int64s", "exchanges of the first and the last commit", unit=EXCHANGE),
     )
     takes_interval = True
 

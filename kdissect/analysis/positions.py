@@ -152,8 +152,8 @@ class Positions(Statistic):
         column(
             "stalled",
             "int64",
-            "most responses with records for one offset (two or more), while the consumer asked for the "
-            "offset at which this happened again and again",
+            "most responses with records for one offset (two or more) that the consumer asked for again and "
+            "again",
             rare=True,
         ),
         column("stalled_at", "int64", "the offset at which this happened", rare=True),
@@ -162,7 +162,7 @@ class Positions(Statistic):
         column(
             "starved",
             "int64",
-            "most responses without a whole record for one offset below the end of the log",
+            "most responses without a complete record, for one offset below the end of the log",
             rare=True,
         ),
         column("starved_at", "int64", "the offset at which this happened", rare=True),

@@ -130,7 +130,7 @@ class Producers(OneTable[_Key, Production]):
         column(
             "codecs_fetched", "texts", "codecs of the same offsets when consumers and followers fetched them"
         ),
-        column("magic", "int16", "record format (magic) of the produced batches; the lowest"),
+        column("magic", "int16", "lowest record format (magic) of the produced batches"),
         column("magic_fetched", "int16", "record format of the same offsets when they were fetched"),
         column("recompressed", "int64", "batches that were fetched with another codec", rare=True, kept=True),
         column("converted", "int64", "batches that were fetched with another magic", rare=True, kept=True),

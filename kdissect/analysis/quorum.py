@@ -231,7 +231,7 @@ class Quorum(Statistic):
         column(
             "leaderless_ns",
             "int64",
-            "longest time in which no follower was served and some were told again and again to ask another "
+            "longest time in which the quorum served no follower and told some repeatedly to ask another "
             "node; of the whole quorum",
             rare=True,
         ),
@@ -246,7 +246,7 @@ class Quorum(Statistic):
         column(
             "behind_max_ns",
             "int64",
-            "longest time for which it was behind, until it was last seen so",
+            "longest time for which it was behind, up to the last exchange that shows it",
             rare=True,
         ),
         time_column("behind_from_ns", "beginning of that longest time"),

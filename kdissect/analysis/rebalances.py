@@ -244,7 +244,7 @@ class RebalanceSteps(_RebalanceTable):
         column(
             "after_ns",
             "int64",
-            "time since the member's previous step; for its first step since the rebalance began",
+            "time since the member's previous step; for its first step, since the rebalance began",
         ),
         column("revoking", "int32", "partitions that the member must give back", rare=True),
         column("silent_ns", "int64", "how long an expired member was silent", rare=True),

@@ -101,7 +101,7 @@ class Replication(Statistic):
         column("gap_p50_ns", "int64", "median time between these Fetches"),
         column("gap_max_ns", "int64", "longest time between two Fetches of one connection"),
         time_column("gap_from_ns", "when that longest time began"),
-        column("lag_max", "int64", "most records of a partition that it lacked and others had"),
+        column("lag_max", "int64", "most records of a partition that it lacked and other replicas had"),
         column("truncations", "int64", "how often it had to truncate its log (KIP-595, KIP-320)", rare=True),
         column(
             "held_writes",

@@ -242,7 +242,7 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
         column(
             "waiting_ns",
             "int64",
-            "age of the oldest request that waited; for a long poll since its own wait was over",
+            "age of the oldest request that waited; for a long poll, since the end of its own wait",
         ),
         column("answered_apis", "texts", "APIs whose requests were answered"),
         column(
@@ -257,13 +257,13 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
         column(
             "slow_large",
             "int64",
-            "such messages that took more than 5 round trips at less than 2 MB/s; at most 32",
+            "large messages that took more than 5 round trips at less than 2 MB/s; at most 32",
             rare=True,
         ),
         column(
             "slow_large_bytes_per_s",
             "float64",
-            "speed of the slowest of these, bytes per second",
+            "speed of the slowest of these large messages, bytes per second",
             unit="bytes",
             rare=True,
         ),

@@ -188,8 +188,8 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         ),
         column("error", "text", "the first error of the response; null unless asked for (traffic,error)"),
         column("error_class", "text", "fatal, retriable or routine; null unless asked for (traffic,error)"),
-        column("topic", "text", "the topic, by the name known then; null unless asked for (traffic,topic)"),
-        column("layer", "text", "where faults are; null unless asked for (traffic,layer)"),
+        column("topic", "text", "the topic, by its name at that time; null unless asked for (traffic,topic)"),
+        column("layer", "text", "layer of the faults; null unless asked for (traffic,layer)"),
         column(
             "exchanges",
             "int64",
@@ -212,7 +212,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
                 _metric("client_requests", "Requests by client id.", _CLIENT_ID),
             ),
         ),
-        column("unanswered", "int64", "exchanges without a response, acks=0 among them", rare=True),
+        column("unanswered", "int64", "exchanges without a response, including those with acks=0", rare=True),
         *(
             column(
                 f"{direction}_bytes",
@@ -246,7 +246,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
             metrics=(_metric("faults", "Faults in exchanges.", ("layer", "layer")),),
         ),
         *graded_errors("exchanges with an error code"),
-        column("answered", "int64", "exchanges with request and response; the times are of these"),
+        column("answered", "int64", "exchanges with request and response; all times are from these"),
         column("latency_sum_ns", "int64", "sum of latency_ns"),
         column("p50_ns", "int64", "median of latency_ns (within 0.4 %)"),
         column("p95_ns", "int64", "95th percentile of latency_ns (within 0.4 %)"),
@@ -268,7 +268,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
                 ),
             ),
         ),
-        *first_and_last("exchange, by when it began"),
+        *first_and_last("beginning of an exchange"),
     )
     groupings = GROUPINGS
     reads: ClassVar[Mapping[str, Read]] = _READS

@@ -258,12 +258,12 @@ def way_out() -> str:
     """What to do to be permitted."""
     if sys.platform == "win32":
         return (
-            "start the terminal as an administrator, or install Npcap anew without \"Restrict Npcap driver's "
-            'access to Administrators only"'
+            'start the terminal as an administrator, or install Npcap again without "Restrict Npcap '
+            "driver's access to Administrators only\""
         )
     if sys.platform != "linux":
         return (
-            "let your account read /dev/bpf*, as Wireshark's ChmodBPF does, or have it captured for you: "
+            "let your account read /dev/bpf*, as Wireshark's ChmodBPF does, or let tcpdump capture for you: "
             "sudo tcpdump -U -w - -i INTERFACE FILTER | kdissect live -i -"
         )
     return f"run {line_without_root()}, or the same with sudo only"

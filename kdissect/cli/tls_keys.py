@@ -96,7 +96,7 @@ def keys_of(
             raise Unreadable(str(error)) from None
         if secrets.understood == understood:
             others = secrets.not_understood - not_understood
-            complain(f"{path}: no secrets in it ({plural(others, 'line')} not understood)")
+            complain(f"{path}: it contains no secrets ({plural(others, 'line')} not understood)")
     return Keys(secrets)
 
 

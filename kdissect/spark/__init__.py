@@ -56,8 +56,8 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("kdissect")`` known to a session.
 
-    If a file is damaged, the driver warns when it is read, also by ``readStream``. Spark Connect carries back
-    rows only: there the table ``faults`` tells.
+    If a file is damaged, the driver warns when it is read, also by ``readStream``. Spark Connect returns
+    rows only: look at the table ``faults`` there.
     """
     from kdissect.spark.news import news_of
     from kdissect.spark.source import CaptureSource, called
@@ -81,10 +81,11 @@ def table(
 
     :param paths: files, directories and globs, of this file system or as URIs. Together they are one
         capture, unless ``capture_point`` distinguishes several.
-    :param name: of the table.
-    :param pushdown: whether Spark reads them as a source. Without it, Spark needs no plan from the driver's
-        Python: it starts some seconds sooner, and may use another Python there. The option ``filter`` chooses
-        rows before they are made. Spark's own filters come after (:mod:`kdissect.spark.choice` tells why).
+    :param name: the name of the table.
+    :param pushdown: whether Spark reads the captures as a data source. Without it, Spark needs no plan from
+        the driver's Python: it starts some seconds sooner, and may use another Python there. The option
+        ``filter`` chooses rows before they are made. Spark applies its own filters afterwards
+        (:mod:`kdissect.spark.choice` says why).
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
     :raises ValueError: an option cannot have this value, or a URI has a password in it.
     :raises LookupError: there is no such option or table.
@@ -155,8 +156,8 @@ def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
 
 
 def stats(spark: SparkSession, paths: Paths, asked: str, **options: Any) -> DataFrame:
-    """A statistic of captures, as ``kdissect stats -z`` has it: ``"srt"``, ``"srt,client_id"``, ``"io,1s"``.
-    ``"findings"`` are those of :func:`findings`.
+    """A statistic of captures, as ``kdissect stats -z`` prints it: ``"srt"``, ``"srt,client_id"``,
+    ``"io,1s"``. ``"findings"`` gives the rows of :func:`findings`.
 
     Parameters and exceptions are those of :func:`statistics`.
     """
@@ -173,13 +174,13 @@ def statistics(
     capture point by capture point.
 
     One task reads and dissects a capture point, several decode and count, and one adds the counts. On a
-    cluster they need a folder that all share, which the option ``progress`` names. Without it each task of a
-    capture point reads and dissects all of it.
+    cluster, the option ``progress`` names a folder that all tasks share. Without it, each task reads and
+    dissects the whole capture point.
 
     :param options: those of :class:`~kdissect.spark.settings.TableSettings` that say how captures are read
         and what counts. With ``capture_point`` each capture point is counted separately.
-    :raises ValueError: a statistic has no such grouping, or an option cannot have this value or is one for
-        rows of exchanges.
+    :raises ValueError: a statistic has no such grouping, an option has a wrong value, or an option is for
+        rows of exchanges only.
     :raises LookupError: there is no such statistic or option.
     :raises CaptureError: the paths match no file, or none of the files is a capture.
     """
@@ -208,10 +209,10 @@ def findings(
 
     This call reads the captures, as :func:`statistics` does; options and exceptions are the same.
 
-    :param thresholds: thresholds by rule id, if they are not the usual ones, as in ``[findings.ID]`` of the
+    :param thresholds: thresholds by rule id that replace the usual ones, as in ``[findings.ID]`` of the
         configuration.
     :param ignored: ids of rules, or patterns; these rules do not run.
-    :raises ValueError: also where there is no such rule or threshold.
+    :raises ValueError: there is no such rule or threshold, or as for :func:`statistics`.
     """
     from kdissect.settings.rules import refuse_unknown
     from kdissect.spark.folds import found
@@ -233,9 +234,9 @@ def progress_bar(paths: Paths, folder: str | PathLike[str] | None = None) -> Ite
         with kdissect.spark.progress_bar(paths) as progress:
             kdissect.spark.stats(spark, paths, "srt", progress=progress).show()
 
-    Gives the value for the option ``progress``.
+    The context gives the value for the option ``progress``.
 
-    :param folder: one that driver and workers share. On one machine it need not be named.
+    :param folder: a folder that driver and workers share. On one machine you need not name it.
     :raises CaptureError: the paths match no file.
     """
     from kdissect.spark.launch import scratch_folder
@@ -258,8 +259,8 @@ def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
     :param place: the folder of Parquet or Delta, or what ``--to`` named: ``iceberg:CATALOG.NAMESPACE``.
     :returns: the names of the views.
     :raises FileNotFoundError: there is no such folder, or no such table is in it.
-    :raises NotADirectoryError: it is a file.
-    :raises CaptureError: it cannot be listed, or another file system does not answer.
+    :raises NotADirectoryError: the place is a file.
+    :raises CaptureError: the place cannot be listed, or its file system does not answer.
     :raises NotInstalledError: the tables are of Delta or Iceberg, whose library is not installed.
     :raises TargetError: the catalog of Iceberg does not answer, or kdissect did not make a table.
     """
@@ -292,5 +293,5 @@ def _warn_of_damage(damage: list[Fault]) -> None:
 def _warn_of_left_out(texts: Iterable[str], left_out: Iterable[int]) -> None:
     for text, count in zip(texts, left_out, strict=True):
         if count:
-            words = f"{text}: more rows than the limit; {count:,} counts for others left out"
+            words = f"{text}: there are more rows than the limit; kdissect left out {plural(count, 'count')}"
             warnings.warn(words, stacklevel=3)

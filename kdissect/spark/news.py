@@ -39,7 +39,7 @@ def line_of(faults: Sequence[str]) -> str:
     """
     count = f"{MOST:,} faults or more" if len(faults) >= MOST else plural(len(faults), "fault")
     where = f"{faults[0]}; " if len(faults) == 1 else f"{count} of files; the first is: {faults[0]}; "
-    return f"{where}the table faults has what is wrong (layer = 'file')"
+    return f"{where}the table faults says what is wrong (layer = 'file')"
 
 
 def warn_of(faults: Sequence[str]) -> None:

@@ -135,9 +135,9 @@ def stranger(
         if found is None:
             if may_grow:
                 continue
-            return f"{name} does not say of which captures it is; give another place, or remove it"
+            return f"{name} does not say which captures it was made from; give another place, or remove it"
         if found.captures != now.captures:
-            return f"{name} is of other captures ({found.words}); give another place, or remove it"
+            return f"{name} was made from other captures ({found.words}); give another place, or remove it"
         if found.reading != now.reading:
             how = f"was read with {found.reading}" if found.reading else f"was read without {now.reading}"
             return f"{name} {how}; give the same options, or another place"

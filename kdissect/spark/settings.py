@@ -100,8 +100,8 @@ class TableSettings(NamedTuple):
                 )
             if name is None and _plain(key) == "pushdown":
                 raise LookupError(
-                    "pushdown: Spark would keep the filters of a query for the next of the same DataFrame;"
-                    " use filter with a display filter"
+                    "pushdown: Spark would apply the filters of a query to the next one of the same"
+                    " DataFrame; use filter with a display filter"
                 )
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")

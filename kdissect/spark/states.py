@@ -149,8 +149,8 @@ class States:
         head = self._head(found)
         if self._key is not None and not self._is_signed(head, found.batch):
             raise StateError(
-                f"{path} was not signed with this key, so anybody may have written it: --state-key names the"
-                " file with the key of who wrote it"
+                f"{path} was not signed with this key, so anybody may have written it: give the key of the"
+                " machine that wrote it with --state-key"
             )
         if self._key is not None and head["drained"] is not None and _is_before_7(head):
             raise StateError(

@@ -71,8 +71,8 @@ class TableStream(FolderReader):
         folder, state = own["path"], own.get("state")
         if state is None:
             raise ValueError(
-                "state: is missing; it names a folder that all machines share, for what goes on from batch to"
-                " batch"
+                "state: is missing; name a folder that all machines share, in which kdissect keeps what the"
+                " next batch needs"
             )
         if not is_folder(folder):
             raise CaptureError(f"{folder}: is not a folder")
@@ -233,7 +233,7 @@ def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> 
 def _refuse_whole(settings: TableSettings) -> None:
     """:raises ValueError: what is asked for needs all batches together."""
     if settings.stats is not None:
-        raise ValueError("stats: a stream has tables; kdissect spark stream --findings tells findings")
+        raise ValueError("stats: a stream has tables only; for findings use kdissect spark stream --findings")
     if settings.table == "packets":
         raise ValueError("table: a stream has no packets")
     if settings.two_pass:

@@ -80,7 +80,7 @@ def test_the_environment_names_a_key_log_and_the_option_counts_more(
     assert len(run(capsysbinary, "read", CAPTURE).lines) == EXCHANGES
     ran = run(capsysbinary, "read", CAPTURE, "--keylog", empty)
     first, second = ran.err.splitlines()
-    assert (ran.lines, first) == ([], f"kdissect: {empty}: no secrets in it (0 lines not understood)")
+    assert (ran.lines, first) == ([], f"kdissect: {empty}: it contains no secrets (0 lines not understood)")
     assert second.startswith("kdissect: no Kafka was found: ")
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "not-there"))
     assert run(capsysbinary, "read", CAPTURE).code == 0

@@ -232,9 +232,7 @@ def test_that_there_is_nothing_to_send_is_told(
     file.write_text('{"key": "AAA=", "control": {"type": "COMMIT"}}\n')
     ran = client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson")
     assert (ran.code, ran.err.count("\n")) == (0, 1)
-    assert (
-        "0 records, 1 marker of transactions left out (only brokers write these): nothing is sent" in ran.err
-    )
+    assert "0 records, 1 marker of transactions left out: only brokers write them: nothing is sent" in ran.err
     assert broker.asked == []
     done = spawn("client", "produce", broker.address, "t", stdin=b"")
     assert (done.code, done.err) == (0, "kdissect: standard input: 0 records: nothing was sent\n")

@@ -94,7 +94,10 @@ def test_a_delta_table_is_whole_and_evolves_by_name(
     assert again.num_rows == table.to_pyarrow_table().num_rows
     assert set(again.column("capture_point").to_pylist()) == {"errors"}
     capsys.readouterr()
-    for capture, words in ((LOSS, "is of other captures (errors.pcapng)"), (ERRORS, "with --capture-point")):
+    for capture, words in (
+        (LOSS, "was made from other captures (errors.pcapng)"),
+        (ERRORS, "with --capture-point"),
+    ):
         assert batch(capture, "--to", lake, "--table", "records") == 2
         assert words in capsys.readouterr().err
 
@@ -129,7 +132,7 @@ def test_an_iceberg_table_is_whole(
     assert line.endswith("batch … --to iceberg:lake.kafka --table connections makes it")
     rest = of(("connections", "faults"))
     assert batch(LOSS, "--to", "iceberg:lake.kafka", *rest) == 2
-    assert "exchanges is of other captures (errors.pcapng)" in capsys.readouterr().err
+    assert "exchanges was made from other captures (errors.pcapng)" in capsys.readouterr().err
     assert batch(ERRORS, "--to", "iceberg:lake.kafka", *rest, "-q") == 0
     assert batch(ERRORS, "--out", tmp_path, "--table", "exchanges", *rest, "-q") == 0
     found = []
@@ -156,11 +159,11 @@ def test_a_catalog_of_spark_takes_tables(spark: SparkSession, capsys: pytest.Cap
     assert batch(ERRORS, "--to", "table:kafka", *of(("connections",)), "-q") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
-        "kdissect: kafka: connections is there already: --overwrite replaces it; tables that shall grow are "
-        "made with --append, in another place"
+        "kdissect: kafka: connections is there already: --overwrite replaces it; to add to tables later, "
+        "make them with --append in another place"
     )
     assert batch(LOSS, "--to", "table:kafka", *of(("faults",)), "--overwrite") == 2
-    assert "exchanges is of other captures (errors.pcapng)" in capsys.readouterr().err
+    assert "exchanges was made from other captures (errors.pcapng)" in capsys.readouterr().err
     try:
         assert spark.table("kafka.connections").count() == len(read_rows("connections", [ERRORS]))
         command = ("spark", "report", "table:kafka", "-q", "--master", "local[2]")

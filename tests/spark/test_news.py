@@ -18,7 +18,7 @@ from tests.spark.same import CAPTURES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TELLS = "the table faults has what is wrong"
+TELLS = "the table faults says what is wrong"
 
 
 def damaged(path: Path) -> Path:

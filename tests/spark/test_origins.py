@@ -43,7 +43,7 @@ def test_other_files_are_other_captures(files: list[InputFile]) -> None:
     kept = {"exchanges": origin_of(files, USUAL)}
     why = stranger(kept, kept.get, origin_of(ONE, USUAL), may_grow=False)
     assert why is not None
-    assert why.startswith("exchanges is of other captures (one.pcap")
+    assert why.startswith("exchanges was made from other captures (one.pcap")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_no_origin_says_nothing(text: str | None) -> None:
     assert origin_in(text) is None
     why = stranger(["faults"], lambda _: origin_in(text), origin_of(ONE, USUAL), may_grow=False)
     assert why is not None
-    assert "does not say of which captures" in why
+    assert "does not say which captures" in why
     assert stranger(["faults"], lambda _: None, origin_of(ONE, USUAL), may_grow=True) is None
 
 
@@ -81,7 +81,9 @@ def test_a_folder_has_tables_of_the_same_captures(tmp_path: Path, capsys: pytest
 
     place = ("--out", tmp_path)
     told(0, "batch", BASIC, *place, "--table", "faults")
-    of_others = "faults is of other captures (basic-kafka43.pcapng); give another place, or remove it\n"
+    of_others = (
+        "faults was made from other captures (basic-kafka43.pcapng); give another place, or remove it\n"
+    )
     for command in (
         ("batch", ERRORS, *place, "--table", "records"),
         ("batch", ERRORS, *place, "--table", "records", "--overwrite"),
@@ -95,9 +97,11 @@ def test_a_folder_has_tables_of_the_same_captures(tmp_path: Path, capsys: pytest
     assert tables_in(str(tmp_path)) == ["faults", "stats/srt"]
     assert kept_in(str(tmp_path / "stats" / "srt")) == kept_in(str(tmp_path / "faults")) is not None
     line = told(0, "batch", ERRORS, *place, "--table", "faults", "--overwrite")  # as a nightly job does
-    assert "stats/srt is of other captures" in line
+    assert "stats/srt was made from other captures" in line
     assert told(0, "stats", ERRORS, *place, "-z", "srt", "--overwrite") == ""
-    assert "faults is of other captures" in told(0, "stats", BASIC, *place, "-z", "srt", "--overwrite")
+    assert "faults was made from other captures" in told(
+        0, "stats", BASIC, *place, "-z", "srt", "--overwrite"
+    )
     (tmp_path / "faults" / FILE).write_text("{")
     assert "faults does not say" in told(2, "batch", BASIC, *place, "--table", "records")
 
@@ -165,7 +169,7 @@ def test_a_nightly_job_goes_on_in_a_folder_that_older_ones_made(
         monkeypatch.setattr(module, "running", stop)
     place = ("--out", tmp_path, "--overwrite")
     assert spark("batch", BASIC, *place, "--table", "exchanges") == 2
-    assert "stats/srt does not say of which captures it is" in capsys.readouterr().err
+    assert "stats/srt does not say which captures it was made from" in capsys.readouterr().err
     assert spark("stats", BASIC, *place, "-z", "srt") == 2
     assert "exchanges" not in capsys.readouterr().err
     assert len(reached) == 2

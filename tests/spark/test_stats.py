@@ -123,7 +123,7 @@ def test_files_of_several_points_are_told_apart(spark: SparkSession, tmp_path: P
 
 
 def test_limits_hold_and_are_told(spark: SparkSession) -> None:
-    with pytest.warns(UserWarning, match="errors: more rows than the limit"):
+    with pytest.warns(UserWarning, match="errors: there are more rows than the limit"):
         frame = kdissect.spark.stats(spark, ERRORS, "errors", tasks=3, limits={"rows": 1})
     assert frame.count() == 1
 

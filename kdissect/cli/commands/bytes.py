@@ -109,7 +109,7 @@ def records(**given: Any) -> int:
 @shared_options
 @click.option("--family", type=click.Choice(FAMILIES), help="Topic or protocol that the bytes belong to.")
 @click.option("--key", "key_hex", metavar="HEX", help="Key of the record; DATA is its value.")
-@click.option("--name", metavar="CLASS", help="Class within the family, where the bytes do not say it.")
+@click.option("--name", metavar="CLASS", help="Class within the family, if the bytes do not say it.")
 def internal(**given: Any) -> int:
     """A record of one of Kafka's own topics, or a blob that group members exchange."""
     decode, encode = raw.decode_internal_record, raw.encode_internal_record

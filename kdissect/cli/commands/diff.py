@@ -24,8 +24,8 @@ from kdissect.present.options import PLAIN
 
 _HELP = """What changed between two captures: findings, rates, times, errors, versions, sizes.
 
-BEFORE and AFTER are captures, reports (kdissect report) or states (--state). Only what is significant is
-printed: more than chance, and enough to matter. The rest is counted.
+BEFORE and AFTER are captures, reports (kdissect report) or states (--state). Only significant changes
+are printed: larger than chance, and large enough to matter. The rest is counted.
 
 On a terminal, without -T, -o, --all, --fail-on and -q, the screens show both sides; Enter leads to the
 exchanges of either.

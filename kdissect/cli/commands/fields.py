@@ -42,7 +42,7 @@ def command(pattern: str | None, form: str) -> None:
     """List columns: of all tables, of one table, or all that have a given word in their name or meaning.
 
     \b
-    kdissect fields filter    fields of display filters, beside columns and Kafka's fields by their path
+    kdissect fields filter    fields of display filters that are neither columns nor Kafka's fields
     kdissect fields list      columns that only the list on the screen has
     kdissect fields faults    the kinds of faults
     kdissect fields errors    Kafka's error codes: what they mean, how grave they are, when they are routine
@@ -154,10 +154,8 @@ def _list_rows(word: str | None) -> Iterator[dict[str, Any]]:
     """Columns that only the list on the screen has."""
     for name, (columns, meaning) in OWN.items():
         if word in (None, _LIST) or _has(word, name, meaning):
-            meaning = (
-                f"{meaning}; only for columns in the configuration; in place of it, -e has "
-                f"{', '.join(columns)}"
-            )
+            instead = f"has {', '.join(columns)} instead" if columns else "does not have it"
+            meaning = f"{meaning}; only for columns in the configuration; -e {instead}"
             yield {"table": _LIST, "name": name, "type": "string", "meaning": meaning, "aliases": []}
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write the packets of what is shown as pcapng, with the handshakes and ends of their "
+    help="Write the packets of the shown rows as pcapng, with the handshakes and ends of their "
     "connections. They contain passwords and tokens.",
 )
 @with_secrets_option
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 def command(**given: Any) -> int:
     """Print the exchanges of captures: pcap or pcapng, also compressed with gzip, zstd or lz4.
 
-    Several FILEs are one capture; a folder stands for the files in it, and - is standard input.
+    Several FILEs are one capture. A folder means the files in it, and - means standard input.
 
     A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
     'record.key contains "u-1"'. All fields of filters: kdissect fields filter.

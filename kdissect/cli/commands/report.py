@@ -35,7 +35,7 @@ records, no passwords and no tokens.
 
 \b
 kdissect report FILE… -o report.html         make a page
-kdissect report report.html -T ndjson        print the tables inside of it
+kdissect report report.html -T ndjson        print its tables
 kdissect diff old.html new.html              compare two
 """
 

@@ -34,7 +34,7 @@ MOST_HALVES = 10
 
 @click.group(cls=HelpfulGroup)
 def command() -> None:
-    """What is known of Kafka's messages, field by field."""
+    """Kafka's messages, field by field."""
 
 
 _form = click.option("-T", "form", type=click.Choice(("text", "ndjson", "csv", "tsv")), default="text")
@@ -119,7 +119,7 @@ def _version(name: str, version: int | None, versions: range) -> int:
 
 @command.command("import")
 @click.argument("source", metavar="JAR | FOLDER")
-@click.option("--release", metavar="X.Y.Z", help="Kafka release, where the source does not say it.")
+@click.option("--release", metavar="X.Y.Z", help="Kafka release, if the source does not say it.")
 @click.option(
     "--to", "target", metavar="FOLDER", help="Folder to write to, instead of the user's definitions."
 )
@@ -131,7 +131,7 @@ def _version(name: str, version: int | None, versions: range) -> int:
 def import_definitions(source: str, release: str | None, target: str | None, vendor: str | None) -> None:
     """Take in Kafka's own definitions from a kafka-clients jar or a folder of its JSON files.
 
-    kdissect merges them with those that it has. Where both define a version, the newer release counts.
+    kdissect merges them with its own. If both define a version, the newer release counts.
     """
     from zipfile import BadZipFile
 

@@ -40,7 +40,7 @@ _HELP = """{about}
 \b
 {tables}
 
-With -Y, only exchanges that the filter selects are counted, and their connections.
+With -Y, kdissect counts only the exchanges that the filter selects, and their connections.
 
 kdissect fields lists the columns. Several FILEs are one capture.
 """

@@ -369,9 +369,9 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             FindingSubject(client_id=row["client_id"], client=None if row["client_id"] else row["client"]),
-            f"The consumer comes back for more records only after {span(row['away_p50_ns'])} (half of "
-            f"{plural(row['away_count'], 'time')}) and up to {span(row['away_p90_ns'])} (nine of ten), "
-            "although records are there.",
+            f"The consumer asks for more records only after {span(row['away_p50_ns'])} (median of "
+            f"{plural(row['away_count'], 'time')}), although records are there. One time in ten it takes "
+            f"{span(row['away_p90_ns'])} or more.",
             count=row["away_count"],
             measure=round(row["away_p90_ns"] / SECOND, 3),
             unit="s",

@@ -36,8 +36,8 @@ def topic_replaced(facts: Facts) -> Iterator[Finding]:
         times = f" That happened {len(turns)} times." if len(turns) > 1 else ""
         yield facts.finding(
             FindingSubject(topic=topic),
-            f"The topic {topic} is another one than before: its id was {last['before']}, and is "
-            f"{last['after']} now. So {lost} are gone. Nobody was seen to delete it.{times}",
+            f"The topic {topic} was replaced: its id was {last['before']}, and is {last['after']} now. "
+            f"So {lost} are gone. Nobody was seen to delete it.{times}",
             count=len(turns),
             first_ns=first["ns"],
             last_ns=last["ns"],

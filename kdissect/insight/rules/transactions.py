@@ -216,9 +216,7 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
         taker = f"{row['taken_by_client_id'] or 'another client'} at {address(row['taken_by_client'])}"
         lost = sum(each["outcome"] == "fenced" and each["partitions"] != 0 for each in rows)
         loss = (
-            f" {plural(lost, 'open transaction was', 'open transactions were')} aborted by that."
-            if lost
-            else ""
+            f" {plural(lost, 'open transaction was', 'open transactions were')} aborted then." if lost else ""
         )
         steps = (
             [EvidenceStep(row["end_ns"], f"{taker} took the transactional id")]

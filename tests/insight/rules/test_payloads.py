@@ -168,7 +168,7 @@ def given(*exchanges: Exchange) -> dict[Any, list[Row]]:
 def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() -> None:
     rows = given(sent(0, b"\0\0\0\0\x07\x06abc", b"\0\0\0\0\x07\x20secret"))
     (found,) = said("payload-undecodable", rows)
-    assert found.message.startswith("1 value of t does not match its schema: a length of 16, and")
+    assert found.message.startswith("1 value of t does not match its schema: the length is 16, but")
     assert "secret" not in json.dumps(rows[Payloads]) + found.message
     (unknown,) = said("schema-unknown", given(sent(0, b"\0\0\0\0\x09\x06abc")))
     assert (unknown.confidence, "among the schemas that are given" in unknown.message) == ("likely", True)

@@ -32,7 +32,7 @@ def test_a_topic_that_has_another_id_lost_its_records() -> None:
     (found,) = told(replaced("A", "B", 9))
     assert (found.severity, found.subject.topic, found.count) == (WARNING, "orders", 1)
     assert found.message == (
-        "The topic orders is another one than before: its id was A, and is B now. So the records that it had "
+        "The topic orders was replaced: its id was A, and is B now. So the records that it had "
         "are gone. Nobody was seen to delete it."
     )
     assert (found.first_ns, found.exchanges, found.filter) == (9 * SECOND, (1, 9), "number in {1, 9}")

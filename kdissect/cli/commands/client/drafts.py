@@ -66,7 +66,7 @@ class Drafts:
         """How many records there were, in words."""
         said = f"{self._name}: {plural(self.records, 'record')}"
         if self.left_out:
-            said += f", {plural(self.left_out, 'marker')} of transactions left out (only brokers write these)"
+            said += f", {plural(self.left_out, 'marker')} of transactions left out: only brokers write them"
         return said
 
     def __iter__(self) -> Iterator[Draft]:

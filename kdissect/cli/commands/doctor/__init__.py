@@ -65,7 +65,9 @@ Row = tuple[str, str, str]
 @click.argument("topic", required=False, type=click.Choice(tuple(_TOPICS)))
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 @click.option(
-    "--cluster", metavar="MASTER", help="With spark: run a small job there, and say what its workers lack."
+    "--cluster",
+    metavar="MASTER",
+    help="With spark: run a small job on this cluster, and say what its workers lack.",
 )
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="With --cluster: Spark's configuration.")
 @click.option(
@@ -256,7 +258,7 @@ def _definitions() -> Iterator[Row]:
 def _configuration() -> Iterator[Row]:
     path = config_path()
     if not path.exists():
-        yield "configuration", "none", f"would be {path}"
+        yield "configuration", "none", f"the file would be {path}"
     else:
         try:
             load_config(for_screens=True)

@@ -20,9 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
-Several FILEs are one capture, and a folder stands for the captures in it. A FILE may also
-be a log directory of a broker. A finding stands below the finding that explains it. With -Y, only what the
-filter selects is judged.
+Several FILEs are one capture. A folder means the captures in it. A FILE may also be a log directory of a
+broker. A finding is printed below the finding that explains it. With -Y, kdissect judges only what the filter
+selects.
 
 \b
 kdissect help explain         more on findings

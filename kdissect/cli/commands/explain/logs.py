@@ -43,7 +43,7 @@ def _no_captures(folder: str) -> str:
         return str(error)  # it has no files, and other commands say the same
     with os.scandir(folder) as entries:
         has_folders = any(entry.is_dir() for entry in entries if counts(entry.name))
-    instead = f"; the folders in it are searched for logs only; give {each_folder_in(folder)}"
+    instead = f"; kdissect searches the folders in it for logs only; give {each_folder_in(folder)}"
     return f"{folder}: {NO_LOGS}, and no capture{instead if has_folders else ''}"
 
 

@@ -44,7 +44,7 @@ from kdissect.system.confining import Allowed, confine
     "-w",
     "packets_to",
     metavar="FILE",
-    help="Write packets as pcapng: all of them, or with -Y those of what is shown. They contain "
+    help="Write packets as pcapng: all of them, or with -Y those of the shown rows. They contain "
     "passwords and tokens.",
 )
 @with_secrets_option

@@ -46,7 +46,7 @@ class ScrubRefused(click.ClickException):
 @click.option(
     "--key",
     metavar="FILE",
-    help="File with the key for names and addresses. One key gives the same tokens always. Made if missing.",
+    help="File with the key for names and addresses. One key always gives the same tokens. Made if missing.",
 )
 @PORTS
 @key_options

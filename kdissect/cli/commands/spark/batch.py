@@ -233,7 +233,7 @@ class _SparkBatchCommand:
         """What can be done if a table is there."""
         if self._given["append"]:
             return "made without --append: give another place"
-        return f"{REPLACED}; tables that shall grow are made with --append, in another place"
+        return f"{REPLACED}; to add to tables later, make them with --append in another place"
 
     def _refuse_others(self, there: Mapping[str, TableOrigin | None]) -> None:
         """Who replaces tables may make the others there anew with another command, and is only told of them.

@@ -26,7 +26,7 @@ def command(**given: Any) -> int:
     """This kdissect and its packages → an archive that Spark hands to workers without them.
 
     Workers need Python of the same minor version, the same operating system and the same kind of processor.
-    Spark brings PySpark along. kdissect doctor spark says how a cluster uses the archive.
+    Spark itself provides PySpark. kdissect doctor spark says how a cluster uses the archive.
     """
     from kdissect.spark.archive import pack
 

@@ -83,11 +83,11 @@ def command(**given: Any) -> int:
 
     PLACE is a folder, or a target as in spark batch --to: iceberg:CATALOG.NAMESPACE.
 
-    The sections need the tables exchanges and connections, and for quality and --strict also faults. An
-    exchange that several capture points saw counts once.
+    The sections need the tables exchanges and connections. The section quality and --strict also need
+    the table faults. An exchange that several capture points saw counts once.
 
-    Findings, rebalances, transactions and the like are there if kdissect spark stats --out wrote them. After
-    spark stats --all, -T html gives the page of kdissect report.
+    Findings, rebalances, transactions and other statistics follow if kdissect spark stats --out wrote them.
+    After spark stats --all, -T html gives the page of kdissect report.
     """
     return _SparkReportCommand(given).run()
 
@@ -180,7 +180,9 @@ class _SparkReportCommand:
         for name in names:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
-                complain(f"{name}: more rows than the limit; {plural(made.left_out, 'count')} left out")
+                complain(
+                    f"{name}: there are more rows than the limit; {plural(made.left_out, 'count')} left out"
+                )
         is_damaged = faults is not None and given["strict"] and not faults.isEmpty()
         return FAULTS_SEEN if is_damaged else DONE
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--findings",
     "finds",
     is_flag=True,
-    help="Judge each batch together with all before it. The table findings tells what changes.",
+    help="Judge each batch together with all earlier ones. The table findings lists what changes.",
 )
 @click.option(
     "--checkpoint",
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     default=KEEP,
     show_default=True,
     metavar="keep|delete|move:DIR",
-    help="What becomes of a capture in DIR when all of it has been read.",
+    help="What to do with a capture in DIR after all of it has been read.",
 )
 @click.option("--available-now", is_flag=True, help="Read what is there, then end.")
 @click.option(
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     default=10.0,
     show_default=True,
     metavar="TIME",
-    help="Time between two looks for files: 10, 500ms, 1m.",
+    help="Time between two searches for new files: 10, 500ms, 1m.",
 )
 @click.option(
     "--settle",
@@ -120,7 +120,7 @@ if TYPE_CHECKING:
 def command(**given: Any) -> int:
     """A folder in which rotated captures appear → Parquet that grows, each row exactly once.
 
-    If it is killed, start it again with the same folders: it goes on where it was.
+    If it is killed, start it again with the same folders: it goes on where it stopped.
     """
     for option in ("close", "drain"):
         if given[f"{option}s"] and not given["available_now"]:

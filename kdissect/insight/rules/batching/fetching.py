@@ -136,10 +136,10 @@ def _forgotten(facts: Facts, rows: list[Row], unkept: list[Row]) -> Finding:
     :param unkept: the first rows of connections for which it keeps none.
     """
     count = sum(row["count"] for row in rows)
-    more = f" For {plural(len(unkept), 'other connection')} it keeps no session." if unkept else ""
+    more = f" For {plural(len(unkept), 'other connection')} it keeps no session at all." if unkept else ""
     return facts.finding(
         FindingSubject(broker=rows[0]["broker"]),
-        f"The broker forgot what {plural(len(rows), 'connection')} fetch from it {count:,} times. Each time "
+        f"The broker forgot fetch sessions of {plural(len(rows), 'connection')} {count:,} times. Each time "
         f"the consumer (or follower) has to name all of its partitions again.{more}",
         count=count,
         measure=count,
@@ -162,7 +162,7 @@ def _unkept(facts: Facts, firsts: list[Row]) -> Finding:
     connections = [row["connection"] for row in firsts]
     return facts.finding(
         FindingSubject(broker=firsts[0]["broker"]),
-        f"The broker keeps no fetch session for what {plural(len(firsts), 'connection')} fetch from it: most "
+        f"The broker keeps no fetch session for {plural(len(firsts), 'connection')}: most "
         f"of their requests name all of their {facts.limit('partitions'):.0f} and more partitions.",
         count=begun,
         measure=begun,

@@ -41,8 +41,8 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
         yield facts.finding(
             subject,
-            f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
-            "committed is read again.",
+            f"{what}, though it was alive: its heartbeats came until then. Records that it had read and "
+            "not committed are read again.",
             confidence=CERTAIN if certain else LIKELY,
             count=len(steps),
             measure=limit_ms / 1000 if limit_ms else None,
