@@ -89,7 +89,7 @@ class Exchange:
     """One request and its response on one connection. At least one of the two is there.
 
     Times are nanoseconds since the epoch. Packet numbers count from 1 over the input. Sizes are bytes of a
-    message without the 4-byte size before it. Values of a missing message are None.
+    message without the 4-byte size before it. A missing message has None for its values.
     """
 
     __slots__ = (

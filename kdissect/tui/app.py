@@ -382,7 +382,9 @@ class Kdissect(Host):
         if not lost or self.is_asking:
             self.exit(return_code=code)
         elif isinstance(self.screen, Page):
-            self.screen.say(f"{', '.join(lost)}: q again {'goes back' if code else 'quits'}, w saves")
+            self.screen.say(
+                f"{', '.join(lost)}: w saves, q {'goes back' if code else 'quits'} without saving"
+            )
             self.is_asking = True
 
     def interrupt(self) -> None:
@@ -390,7 +392,7 @@ class Kdissect(Host):
         if not lost or self.is_asking:
             super().interrupt()
         else:
-            self.notify(f"{', '.join(lost)}: Ctrl-C again ends, w saves")
+            self.notify(f"{', '.join(lost)}: w saves, Ctrl-C ends without saving")
             self.is_asking = True
 
     def _before_other_input(self, event: Key | MouseDown | Paste) -> None:

@@ -292,7 +292,7 @@ class ComparisonScreen(OrderedScreen):
         if text is None:
             self.say(f"{WORDS[side]} has no such exchanges")
         elif capture.show is None:
-            self.say(f"{WORDS[side]} {self._called(side, NAME)} holds no packets: it is a report or a state")
+            self.say(f"{WORDS[side]} {self._called(side, NAME)} has no packets: it is a report or a state")
         else:
             try:
                 with self.app.suspend():

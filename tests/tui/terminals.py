@@ -150,7 +150,7 @@ def end_with_q(terminal: Terminal, unsaved: bool = False) -> bytes:
         for presses in range(5):  # one that comes while a page is being put up may be lost on a busy machine
             terminal.send(b"q")
             with suppress(AssertionError):
-                terminal.until(b"the live capture is not saved: q again quits", 15)
+                terminal.until(b"the live capture is not saved: w saves, q quits", 15)
                 break
             if terminal.process.poll() is not None:
                 assert presses, "it ended without asking"

@@ -182,7 +182,7 @@ def test_a_report_has_no_exchanges_to_show() -> None:
         captures = ComparedCapture("old.html", before.context), ComparedCapture("new.pcapng", after.context)
         async with Comparison(captures, differences(before, after)).run_test(size=(120, 40)) as pilot:
             text = await press(pilot, "3", "b")
-            assert "old.html holds no packets: it is a report or a state" in text
+            assert "old.html has no packets: it is a report or a state" in text
 
     asyncio.run(run())
 

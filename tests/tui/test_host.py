@@ -172,7 +172,7 @@ def test_q_asks_before_comments_are_lost(tmp_path: Path) -> None:
             await press(pilot, "j", "semicolon")
             app.screen.query_one(Input).value = text
             await press(pilot, "enter")
-        assert "2 comments are not saved: q again quits, w saves" in await shown_after(pilot, "q")
+        assert "2 comments are not saved: w saves, q quits without saving" in await shown_after(pilot, "q")
         page = exchanges(app)
         page.say("something else")
         await settle(pilot)
@@ -277,7 +277,9 @@ def test_a_table_does_not_save_comments(tmp_path: Path) -> None:
 
 def test_q_asks_before_a_live_capture_is_lost(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "the live capture is not saved: q again quits, w saves" in await shown_after(pilot, "q")
+        assert "the live capture is not saved: w saves, q quits without saving" in await shown_after(
+            pilot, "q"
+        )
         await press(pilot, "w", "down", "enter")  # only one of them
         app.screen.query_one(Input).value = str(tmp_path / "one.pcapng")
         await press(pilot, "enter")

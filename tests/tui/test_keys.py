@@ -145,7 +145,7 @@ def test_from_exchange_to_exchange_of_one_connection() -> None:
         page_of(pilot).go_to(here[-1] - 1)
         await settle(pilot)
         text = await shown_after(pilot, "right_curly_bracket")
-        assert "no exchange of this connection after this one is in the list" in text
+        assert "the list has no exchange of this connection after this one" in text
         assert cursor(pilot) == here[-1]
 
     with_app(step)

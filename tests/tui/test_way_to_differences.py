@@ -100,7 +100,9 @@ def test_the_palette_and_the_mouse_lead_back_too() -> None:
 def test_a_comment_that_is_lost_is_told_first() -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "semicolon", "a", "enter")
-        assert "1 comment is not saved: q again goes back, w saves" in await shown_after(pilot, "escape")
+        assert "1 comment is not saved: w saves, q goes back without saving" in await shown_after(
+            pilot, "escape"
+        )
         assert "again goes back" not in await shown_after(pilot, "down")
         await press(pilot, "q")
         assert pilot.app.is_running

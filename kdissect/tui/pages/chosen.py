@@ -193,7 +193,7 @@ class ChosenPage(Page):
             return
         self.app.copy_to_clipboard(text)
         if hides and form == OF_FILTER:
-            self.say(f"copied the {form} with {REDACTED} for the filter, which asks for a secret")
+            self.say(f"copied the {form} with {REDACTED}, because the filter asks for a secret")
         else:
             self.say(told(form, text))
 

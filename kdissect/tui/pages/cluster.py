@@ -307,11 +307,11 @@ class ClusterPage(GroupedScreen):
         if self.statistics.is_busy:
             return ""
         if not known:
-            return f"No message of the capture tells of {what}."
+            return f"No message in the capture mentions {what}."
         first = min(row["from_ns"] for row in known)
         if at_ns < first:
             return (
-                f"No message before {self.clock.text(first)} tells of {what}. "
+                f"No message before {self.clock.text(first)} mentions {what}. "
                 "End shows the cluster at the end of the capture, ↓ the next change."
             )
         if then(known, at_ns):

@@ -288,7 +288,7 @@ class FindingsPage(StatisticsPage):
                     return [TextLine(f"{self.why_empty()}", "heading")]
                 if found:
                     return [
-                        TextLine(f"None of {plural(found, 'finding')} is of this range of time.", "heading")
+                        TextLine(f"None of {plural(found, 'finding')} is in this range of time.", "heading")
                     ]
                 return nothing_found(looked_at, is_whole, room)
 
@@ -367,7 +367,7 @@ class FindingsPage(StatisticsPage):
         time line shows what the filter shows."""
         shown = self.kdissect.shown
         if not shown.written:
-            return "of this range of time, judged from all exchanges"
+            return "in this range of time, judged from all exchanges"
         return f"filtered time line, {'all findings' if shown.span is None else 'findings of this range'}"
 
     @property

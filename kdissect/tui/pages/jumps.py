@@ -95,7 +95,7 @@ class Jumps:
             self.to(row)
         elif len(self._rows):
             where = "after" if step > 0 else "before"
-            self._page.say(f"no exchange of this connection {where} this one is in the list")
+            self._page.say(f"the list has no exchange of this connection {where} this one")
 
     def back_or_forward(self, here: int, step: int) -> None:
         """Go back to where the last jump led away from (-1), or forward again (1).

@@ -235,7 +235,7 @@ class StatisticsPage(Page, OrderedScreen):
         if counted is not None and counted.left_out:
             most = self.kdissect.feed.source.limits.rows
             parts.append(
-                f"at most the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out"
+                f"only the first {most:,} rows are kept; {plural(counted.left_out, 'count')} left out"
             )
         return parts
 

@@ -391,7 +391,7 @@ def test_a_query_for_duckdb_has_no_filter_that_asks_for_a_secret(show_secrets: b
             text = await shown_after(pilot, "y", *["down"] * COPY_FORMS.index("DuckDB query"), "enter")
             assert ("letmein" in app.clipboard) == show_secrets
             assert ("-Y '<redacted>' " in app.clipboard) != show_secrets
-            said = "copied the DuckDB query with <redacted> for the filter, which asks for a secret"
+            said = "copied the DuckDB query with <redacted>, because the filter asks for a secret"
             assert (said in text) != show_secrets
 
     asyncio.run(run())

@@ -403,7 +403,7 @@ def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> 
         await press(pilot, "2")
         assert app.shown.span == span
         text = await shown_after(pilot, "9")
-        assert "of this range of time, judged from all exchanges" in text
+        assert "in this range of time, judged from all exchanges" in text
         assert "filtered" not in text
         assert page.list_pane.has_focus
         await press(pilot, "enter")  # the exchanges of a finding
@@ -433,7 +433,7 @@ def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
         await filtered(pilot)
         text = screen_text(page.kdissect)
         assert f"0 of {len(killed())} findings in this range of time" in text
-        assert f"None of {len(killed())} findings is of this range" in text
+        assert f"None of {len(killed())} findings is in this range" in text
         text = await shown_after(pilot, "escape")
         assert f"{len(killed())} findings" in text
 
