@@ -10,13 +10,19 @@ _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """How a log begins a line that says why."""
 
 
+_GONE = (ConnectionRefusedError, ConnectionResetError)
+"""What py4j raises when the JVM has ended, beside its own errors."""
+
+
 def is_of_spark(error: BaseException) -> bool:
     """Whether it comes from Spark, its JVM or its server."""
-    return type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+    return isinstance(error, _GONE) or type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
 
 
 def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
+    if isinstance(error, _GONE) or type(error).__name__ == "Py4JNetworkError":
+        return "its JVM has ended"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ends = [line for at, line in enumerate(lines) if at and lines[at - 1].startswith(("File ", "^", "raise"))]
     told = [line.partition("Error: ")[2] for line in ends if "Error: " in line]

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+from kdissect.cli.errors import Wrong
+from kdissect.cli.spark_sessions import running
 from kdissect.spark.complaint import why, why_in
 
 JAVA = """An error occurred while calling o68.parquet.
@@ -30,6 +35,17 @@ def test_the_cause_is_told() -> None:
 
 def test_a_worker_is_heard_first() -> None:
     assert why(Exception('x\n  File "a.py", line 1, in read\nValueError: no such column')) == "no such column"
+
+
+def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may end it for want of memory. Nothing is wrong with stdout then."""
+    monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
+    given = {"master": "local", "conf": (), "spark_log": "-", "scratch": None}
+    for error in (ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("Answer is empty")):
+        with pytest.raises(Wrong, match="Spark failed: its JVM has ended"), running(given):
+            raise error
+    with pytest.raises(BrokenPipeError), running(given):
+        raise BrokenPipeError
 
 
 def test_a_log_tells_why_a_jvm_did_not_come_up(tmp_path: Path) -> None:
