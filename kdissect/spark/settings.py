@@ -109,6 +109,8 @@ class TableSettings(NamedTuple):
         made = cls(**values)
         if made.layer is not None and (made.table != "faults" or made.stats is not None):
             raise ValueError("layer: only the table faults has this option")
+        if made.stats is not None and made.table != cls().table:
+            raise ValueError(f"stats and table: {made.stats} and {made.table} are two tables; name one")
         return made
 
     def options(self) -> dict[str, str]:

@@ -195,7 +195,7 @@ def _selected(table: Table, schema: StructType) -> Table:
     """
     chosen = table.select(schema.fieldNames())
     if [field.dataType.simpleString() for field in schema] != types(chosen):
-        raise ValueError(f"these columns are: {ddl(chosen)}")
+        raise ValueError(f"the schema has other types than kdissect: {ddl(chosen)}")
     return chosen
 
 

@@ -352,6 +352,8 @@ class Iceberg:
                 self._loaded = load_catalog(self._catalog)
             except Exception as error:  # each kind of catalog has its own
                 why = str(error).partition("\n")[0]
+                if "--uri" in why:  # an option of pyiceberg's own command
+                    why = "no configuration of pyiceberg names it"
                 hint = (
                     f"~/.pyiceberg.yaml or PYICEBERG_CATALOG__{self._catalog.upper()}__URI says where it is"
                 )

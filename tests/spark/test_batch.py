@@ -127,6 +127,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
     ("arguments", "words"),
     [
         (("--partition-by", "apo"), "did you mean api"),
+        (("--partition-by", "dat"), "did you mean date"),
         (("--payload", "half"), "none, head:N or full"),
         (("-Y", "api =="), "filter"),
         (("--capture-point", "("), "--capture-point: '(' is not a regular expression"),

@@ -420,7 +420,10 @@ def test_a_damaged_delta_table_is_one_line(tmp_path: Path, capsys: pytest.Captur
     [
         ("iceberg:x", "the form is iceberg:CATALOG.NAMESPACE"),
         ("delta:", "the form is parquet:DIR, delta:PATH"),
-        ("iceberg:nobody.knows", "the Iceberg catalog nobody cannot be used"),
+        (
+            "iceberg:nobody.knows",
+            "nobody cannot be used: no configuration of pyiceberg names it",
+        ),
         ("delta:/nowhere", "delta:/nowhere: there is no such folder"),
         ("/nowhere", "/nowhere: there is no such folder"),
     ],

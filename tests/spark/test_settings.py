@@ -12,7 +12,6 @@ from kdissect.spark.settings import TableSettings
 
 CHOSEN = TableSettings(
     table="records",
-    stats="srt,client_id",
     columns=("api", "count"),
     places=True,
     ports=frozenset((9092, 29092)),
@@ -33,9 +32,10 @@ CHOSEN = TableSettings(
 
 
 def test_settings_are_text_and_come_back() -> None:
-    options = CHOSEN.options()
-    assert all(isinstance(value, str) for value in options.values())
-    assert TableSettings.of(options) == CHOSEN
+    for chosen in (CHOSEN, CHOSEN._replace(table="exchanges", stats="srt,client_id")):
+        options = chosen.options()
+        assert all(isinstance(value, str) for value in options.values())
+        assert TableSettings.of(options) == chosen
     assert TableSettings().options() == {}
 
 
@@ -64,6 +64,7 @@ def test_names_count_without_case_and_underscores() -> None:
             {"table": "faults", "layer": "file", "stats": "srt"},
             "layer: only the table faults has this option",
         ),
+        ({"table": "records", "stats": "srt"}, "stats and table: srt and records are two tables; name one"),
     ],
 )
 def test_what_is_wrong_is_told(options: dict[str, Any], words: str) -> None:

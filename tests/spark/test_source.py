@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import kdissect.spark
 from kdissect.capture.files import read_packets
@@ -160,6 +160,11 @@ def test_the_user_s_schema_chooses_columns(spark: SparkSession) -> None:
     frame = spark.read.format("kdissect").schema("api string, number bigint").load(str(BASIC))
     assert frame.columns == ["api", "number"]
     assert frame.count() == len(read_rows("exchanges", [BASIC]))
+
+
+def test_a_schema_with_other_types_is_told() -> None:
+    with pytest.raises(ValueError, match=r"^the schema has other types than kdissect: `api` string$"):
+        CaptureSource({"path": str(BASIC)}).reader(StructType().add("api", IntegerType()))
 
 
 def test_key_logs_decrypt(spark: SparkSession) -> None:

@@ -437,7 +437,8 @@ def check_parts(by: Sequence[str], tables: Sequence[str], settings: TableSetting
     known = {column.name for name in tables for column in TABLES[name].columns}
     for part in by:
         if part not in (*known, *TIME_PARTS, BROKER, POINT):
-            raise Wrong(f"--partition-by: no column is named {part!r}{nearest(part, known)}")
+            hint = nearest(part, (*known, *TIME_PARTS, BROKER))
+            raise Wrong(f"--partition-by: no column is named {part!r}{hint}")
     for name in tables:
         columns = settings._replace(places=needs_places(by)).full_table(name).columns
         done = parts_of([column.name for column in columns], name, by)
