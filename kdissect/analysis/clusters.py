@@ -27,15 +27,14 @@ from kdissect.analysis.room import Room
 from kdissect.analysis.sets import answer_bytes
 from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.exchange import Exchange
-from kdissect.protocol.apis import api_key
 
 T = TypeVar("T")
 
-_TELLING = (api_key("Metadata"), api_key("DescribeCluster"))
-_FIRST_BYTES = 8_192
+_FIRST_BYTES = 2_048
 """The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
-these are."""
-_MOST_REMEMBERED = 64
+these are. A cluster of many brokers is known by the first of them."""
+_MOST_REMEMBERED, _MOST_PAIRS = 64, 1_000
+"""So many answers are remembered, and so many pairs of broker and client that each passed between."""
 _PAIR_BYTES = 500
 """About what an address or a client takes, with the set beside it."""
 _LOCAL = ("127.0.0.1", "[::1]")
@@ -54,14 +53,19 @@ class NameAt(NamedTuple):
         return self.at or None
 
 
-class _ClusterAnswer(NamedTuple):
+class _ClusterAnswer:
     """What an answer tells."""
 
-    cluster: str | None
-    addresses: tuple[str, ...]
-    """Of brokers, where the list has addresses."""
-    ports: frozenset[int]
-    """Of brokers that the list has by name."""
+    __slots__ = ("addresses", "cluster", "pairs", "ports")
+
+    def __init__(self, cluster: str | None, addresses: list[str], ports: set[int]) -> None:
+        self.cluster = cluster
+        self.addresses = addresses
+        """Of brokers, where the list has addresses."""
+        self.ports = ports
+        """Of brokers that the list has by name."""
+        self.pairs: set[tuple[str, Speaker]] = set()
+        """Brokers that gave it, and to whom: what follows from that is noted."""
 
 
 class Clusters:
@@ -84,22 +88,27 @@ class Clusters:
         self._asked: dict[str, set[Speaker]] = {}
         """By broker: the clients that asked it for something by name."""
         self._count = 0
+        self._heard: set[int] = set()
+        """Connections whose clients are noted."""
         self._read: dict[tuple[int | None, int | None, bytes], _ClusterAnswer] = {}
         """Answers that were read lately, by how they begin."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": {}}
+        return {**self.__dict__, "_read": {}, "_heard": set()}
 
     def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange."""
-        if exchange.api_key not in _TELLING or exchange.response is None:
+        """To be called with every exchange of :data:`~kdissect.analysis.latest.TELLING_CLUSTERS`."""
+        if exchange.response is None:
             return
         told = self._answer(exchange)
-        if told.cluster is None:
+        pair = exchange.broker, speaker(exchange)
+        if told.cluster is None or pair in told.pairs:
             return
+        if len(told.pairs) < _MOST_PAIRS:
+            told.pairs.add(pair)
         self._add(self._own, exchange.broker, told.cluster)
         if exchange.request is not None:
-            self._add(self._given, speaker(exchange), told.cluster)
+            self._add(self._given, pair[1], told.cluster)
         for each in told.addresses:
             self._add(self._listed, each, told.cluster)
         for port in told.ports:
@@ -107,7 +116,9 @@ class Clusters:
 
     def name_at(self, exchange: Exchange, name: str) -> NameAt:
         """A name that an exchange asks its broker for."""
-        if exchange.request is not None:
+        if exchange.request is not None and exchange.connection not in self._heard:
+            if len(self._heard) < self._most:
+                self._heard.add(exchange.connection)
             self._add(self._asked, exchange.broker, speaker(exchange))
         return NameAt(name, exchange.broker)
 
@@ -206,7 +217,7 @@ def _read(body: Mapping[str, Any]) -> _ClusterAnswer:
             addresses += addresses_of(host, port)
         else:
             ports.add(port)
-    return _ClusterAnswer(body.get("clusterId") or None, tuple(addresses), frozenset(ports))
+    return _ClusterAnswer(body.get("clusterId") or None, addresses, ports)
 
 
 def addresses_of(host: str, port: int) -> list[str]:

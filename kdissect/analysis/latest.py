@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from kdissect.exchange import Exchange
 from kdissect.names import NO_NAMES, Names
+from kdissect.protocol.apis import api_key
 
 if TYPE_CHECKING:
     from kdissect.analysis.clusters import Clusters
+
+
+TELLING_CLUSTERS = (api_key("Metadata"), api_key("DescribeCluster"))
+"""APIs whose answers say of which cluster a broker is."""
 
 
 class Namer(Protocol):
@@ -54,7 +59,7 @@ class Latest:
         ns = exchange.told_ns
         if seen.ns is None or ns > seen.ns:
             seen.ns = ns
-        if seen.clusters is not None:
+        if seen.clusters is not None and exchange.api_key in TELLING_CLUSTERS:
             seen.clusters.see(exchange)
 
     @property

@@ -134,9 +134,11 @@ def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
     assert known.name_at(asked, "readers") == NameAt("readers", "10.0.0.2:9092")
     assert known.of(asked.broker) == EAST
     (other,) = at("10.0.0.2", commit((1, 2), 5), client="10.1.0.2")
+    other.connection = 8
     known.name_at(other, "readers")
     assert known.of(asked.broker) is None  # a client of either cluster asks it
     elsewhere = at("10.0.0.3", commit((1, 2), 5), client="10.1.0.1")[0]
+    elsewhere.connection = 9
     elsewhere.broker_endpoint, elsewhere._broker = place("10.0.0.3", 9_999), None
     known.name_at(elsewhere, "readers")
     assert known.of(elsewhere.broker) is None  # no broker of its clients has this port
