@@ -104,11 +104,11 @@ class Clusters:
         pair = exchange.broker, speaker(exchange)
         if told.cluster is None or pair in told.pairs:
             return
-        if len(told.pairs) < _MOST_PAIRS:
-            told.pairs.add(pair)
         self._add(self._own, exchange.broker, told.cluster)
         if exchange.request is not None:
             self._add(self._given, pair[1], told.cluster)
+            if len(told.pairs) < _MOST_PAIRS:
+                told.pairs.add(pair)
         for each in told.addresses:
             self._add(self._listed, each, told.cluster)
         for port in told.ports:

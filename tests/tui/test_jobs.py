@@ -255,7 +255,7 @@ def test_the_story_of_a_produce_that_failed_is_told_where_other_errors_are_above
             await press(pilot, *["down"] * apis.index("Produce"), "i")
             assert " Produce of producer-1 → " in screen_text(pilot.app)
 
-    assert "`↓` goes to its error if others are above it" in page("screens")
+    assert "if other errors are above it, press `↓` before `i`" in page("screens")
     asyncio.run(run())
 
 
