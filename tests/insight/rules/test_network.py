@@ -399,6 +399,34 @@ def test_one_link_that_breaks_is_one_outage() -> None:
     assert (found.first_ns, found.last_ns) == (T0 + 5 * S, T0 + 14 * S)
 
 
+@pytest.mark.parametrize(
+    ("number", "values", "is_by_size"),
+    [
+        (2, {}, True),
+        (1, {}, False),
+        (2, {"opening": "silent"}, False),
+        (2, {"answered_apis": []}, False),
+        (2, {"first_ns": T0 + 5 * S}, False),
+        (2, {"first_ns": T0 + 13 * S}, False),
+        (2, {"broker": "10.0.0.3:9092"}, False),
+    ],
+)
+def test_connections_that_begin_in_an_outage_and_stand_still_lose_large_packets(
+    number: int, values: dict[str, Any], is_by_size: bool
+) -> None:
+    ends = {"client": "10.0.0.7:5000", "broker": "10.0.0.2:9092", "client_id": "web"}
+    new = {
+        "opening": "answered",
+        "answered_apis": ["ApiVersions"],
+        "first_ns": T0 + 6 * S,
+        "outage_ns": 4 * S,
+    }
+    later = tcp(**{**ends, **new, "outage_from_ns": T0 + 7 * S, **values})
+    (found, *_) = said("network-outage", ELSEWHERE, link("10.0.0.7", "10.0.0.2", "web"), *[later] * number)
+    assert ("only small packets seem to get through" in found.message) == is_by_size
+    assert ("fragmentation needed" in found.fix) == is_by_size
+
+
 def test_a_broker_that_several_hosts_cannot_reach_is_the_subject() -> None:
     cut = link("10.0.0.7", "10.0.0.2", "web"), link("10.0.0.8", "10.0.0.2", "web")
     assert outages(*cut) == [("broker 10.0.0.2:9092", 2)]

@@ -31,12 +31,15 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
         rows = [row for link in links for row in link.rows]
         up_to = "up to " if len(rows) > 1 else ""
         again = f" That happened {len(links)} times." if len(links) > 1 else ""
+        is_by_size = any(_lets_small_ones_through(link.rows) for link in links)
         clients = sorted({name for link in links for name in link.client_ids})
         yield facts.finding(
             subject,
             f"On {plural(len(rows), 'connection')} between {_ends_of(rows)} nothing was acknowledged for "
             f"{up_to}{span(worst.longest_ns)}. The same bytes were sent again and again, while other "
-            f"connections went on.{again}{_all_of(clients)}",
+            f"connections went on.{again}{_ONLY_SMALL if is_by_size else ''}{_all_of(clients)}",
+            cause=_TOO_LARGE if is_by_size else facts.written.why,
+            fix=_LESS if is_by_size else facts.written.do,
             count=len(rows),
             measure=round(worst.longest_ns / SECOND, 3),
             unit="s",
@@ -45,6 +48,37 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
             client_ids=tuple(clients),
             **{**about(rows), "first_ns": worst.from_ns, "last_ns": worst.to_ns},
         )
+
+
+_ONLY_SMALL = " New connections began meanwhile and stood still too: only small packets seem to get through."
+_TOO_LARGE = (
+    "Large packets do not arrive, while small ones do, such as those that begin a connection. A router, "
+    "tunnel or VPN on the path takes smaller packets than the hosts send (MTU), and the message that says so "
+    "(ICMP) is filtered."
+)
+_LESS = (
+    "Find the largest packet that passes, for example by ping -M do -s 1372 HOST. Let ICMP messages "
+    '"fragmentation needed" pass, lower the MTU of the hosts, or limit the MSS on the router. No setting of '
+    "Kafka can fix it."
+)
+_MANY = 2
+"""So many connections that come about and stand still while others do are no chance."""
+
+
+def _lets_small_ones_through(rows: list[Row]) -> bool:
+    """Whether connections began and were answered while others between the same hosts got nothing through,
+    and then stood still themselves."""
+
+    def began_in_it(row: Row) -> bool:
+        return any(
+            each["outage_from_ns"] < row["first_ns"] < each["outage_from_ns"] + each["outage_ns"]
+            for each in rows
+            if address(each["client"]) == address(row["client"])
+            and address(each["broker"]) == address(row["broker"])
+        )
+
+    answered = (row for row in rows if row["opening"] == "answered" and row["answered_apis"])
+    return sum(map(began_in_it, answered)) >= _MANY
 
 
 def _ends_of(rows: list[Row]) -> str:
