@@ -19,7 +19,7 @@ HERE = "10.0.0.1:9092"
 def refused(
     refusals: int = 5, broker: str = HERE, error: str = "NOT_LEADER_OR_FOLLOWER", **values: Any
 ) -> Row:
-    values = {"topic": "orders", "partition": 0, "first_ns": T0 + 5 * S, "last_ns": T0 + 9 * S} | values
+    values = {"topic": "orders", "partition": 0, "first_ns": T0 + 5 * S, "last_ns": T0 + 10 * S} | values
     of = {"client": "10.0.0.7", "client_id": "app", "api": "Produce", "exchanges": [7, 8, 9]}
     return row(StaleLeaders, **(of | {"broker": broker, "error": error, "refusals": refusals} | values))
 
@@ -64,6 +64,7 @@ def test_addresses_that_are_exchanged_are_told() -> None:
         ([refused()], [node(2)], [led(3)]),
         ([refused()], [node(2)], [led(2, cluster="d")]),
         ([refused()], [node(2)], []),
+        ([refused(last_ns=T0 + 10 * S - 1)], [node(2)], [led(2)]),
     ],
 )
 def test_who_asks_elsewhere_or_seldom_tells_nothing_of_addresses(
@@ -72,7 +73,7 @@ def test_who_asks_elsewhere_or_seldom_tells_nothing_of_addresses(
     assert not found(*rows)
 
 
-@pytest.mark.parametrize(("from_s", "last_s", "is_told"), [(5, 7, True), (5.1, 7, False), (5, 6.9, False)])
+@pytest.mark.parametrize(("from_s", "last_s", "is_told"), [(5, 10, True), (5.1, 10, False), (5, 9.9, False)])
 def test_a_leader_or_an_address_that_just_changed_is_no_wrong_one(
     from_s: float, last_s: float, is_told: bool
 ) -> None:

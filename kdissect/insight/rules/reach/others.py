@@ -25,7 +25,7 @@ _REFUSED = ("NOT_LEADER_OR_FOLLOWER",)
     LIKELY,
     needs=(StaleLeaders, ClusterBrokers, ClusterPartitions),
     refusals=5,
-    for_s=2,
+    for_s=5,
 )
 def wrong_broker(facts: Facts) -> Iterator[Finding]:
     """The address of a broker leads to another one."""
@@ -45,8 +45,10 @@ def wrong_broker(facts: Facts) -> Iterator[Finding]:
     names = NodeNames(brokers)
     for (node_id, cluster, address), rows in misled.items():
         refusals = sum(row["refusals"] for row in rows)
-        if refusals < facts.limit("refusals"):
-            continue
+        last_ns = max(row["last_ns"] for row in rows)
+        first_ns = min(row["first_ns"] for row in rows)
+        if refusals < facts.limit("refusals") or last_ns - first_ns < facts.limit("for_s") * SECOND:
+            continue  # a broker may learn a little late that it leads
         partitions = {(row["topic"], row["partition"]) for row in rows}
         also = {
             node["node_id"]
@@ -68,8 +70,8 @@ def wrong_broker(facts: Facts) -> Iterator[Finding]:
             measure=refusals,
             unit="refusals",
             threshold=facts.limit("refusals"),
-            first_ns=min(row["first_ns"] for row in rows),
-            last_ns=max(row["last_ns"] for row in rows),
+            first_ns=first_ns,
+            last_ns=last_ns,
             exchanges=[number for row in rows for number in row["exchanges"][:2]],
             client_ids=tuple(sorted({row["client_id"] for row in rows if row["client_id"]})),
             filter=having(broker=address, error=_REFUSED[0]),
