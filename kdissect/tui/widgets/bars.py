@@ -197,6 +197,10 @@ COMMON = "save", "app.story", "filter"
 """Actions of most screens. If there is no room, the footer leaves out the first one first."""
 
 
+ALL_KEYS = "All keys"
+"""What the key of the help says where the footer leaves keys out."""
+
+
 class FooterKey(NamedTuple):
     """A key of the footer."""
 
@@ -256,7 +260,7 @@ def _is_of_empty(active: ActiveBinding) -> bool:
 class KeysFooter(Legible):
     """The keys that mean something here; a click is as good as the key. If there is no room for all, it first
     leaves out keys that most screens have. Then it leaves out the last ones, but never the very last, which
-    opens the help with all keys.
+    opens the help. That one then says that there are more.
 
     Textual's own footer has a widget for each key, and makes all of them anew when one changes. That was half
     of the time to another screen.
@@ -315,6 +319,8 @@ class KeysFooter(Legible):
         while len(kept) > 2 and sum(each.cells for each in kept) > self.size.width:
             known = (each for action in COMMON for each in kept if each.action == action)
             kept.remove(next(known, kept[-2]))
+            if kept[-1].action == "help":
+                kept[-1] = kept[-1]._replace(what=ALL_KEYS)
         return kept
 
     def render_line(self, y: int) -> Strip:
