@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect.analysis.fold import Row
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import Difference
 from kdissect.insight.judge import CaptureReport, NotJudged
@@ -294,3 +295,16 @@ def test_on_a_terminal_diff_opens_it_and_leads_to_the_screens_and_back() -> None
         assert terminal.end() == 0
     finally:
         terminal.close()
+
+
+def test_mistakes_of_the_configuration_are_told_first() -> None:
+    async def run() -> None:
+        capture = ComparedCapture("x.pcapng", JudgingContext())
+        app = Comparison((capture, capture), (), mistakes=(("config.toml:1: theme nope",),))
+        async with app.run_test(size=(80, 24)) as pilot:
+            text = await press(pilot)
+            assert "1 setting is not used" in text
+            assert "config.toml:1: theme nope" in text
+            assert "theme nope" not in await press(pilot, "escape")
+
+    asyncio.run(run())
