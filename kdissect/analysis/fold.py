@@ -15,7 +15,7 @@ events would hold, as long as no limit was hit. Memory is bounded: of the rows o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -142,6 +142,10 @@ class Fold(ABC):
     def left_out(self) -> int:
         """How often something was not counted because its row would have been one too many."""
 
+    def tables(self) -> Sequence[Rows[Any, Any]]:
+        """The rows that it keeps by key."""
+        return [each for each in vars(self).values() if isinstance(each, Rows)]
+
 
 class Batched(Fold):
     """A fold that takes in many exchanges quicker than one by one.
@@ -266,12 +270,28 @@ class Rows(dict[K, R]):
         self._room = room
         self._row_bytes = row_bytes
         self._most = room.limits.rows if most is None else most
+        self._whole: Rows[K, R] | None = None
+        """What it is to be added to, where that takes no further keys."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it is to be added to is there at the other end."""
+        return {**self.__dict__, "_whole": None}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a further key, and never will be."""
+        return len(self) >= self._most or not self._room.has(self._row_bytes)
+
+    def keep_to(self, whole: Rows[K, R]) -> None:
+        """Make no rows that would find no room in what they are to be added to."""
+        self._whole = whole if whole.is_full else None
 
     row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
     """The row of a key, made if it is not there; None, and counted, where there are too many."""
 
     def __missing__(self, key: K) -> R | None:
-        if len(self) >= self._most or not self._room.takes(self._row_bytes):
+        is_refused = self._whole is not None and key not in self._whole
+        if is_refused or len(self) >= self._most or not self._room.takes(self._row_bytes):
             self.left_out += 1
             return None
         row = self[key] = self._new()

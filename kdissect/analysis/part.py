@@ -30,10 +30,6 @@ class Counted(Protocol):
     def merge(self, later: Self) -> None:
         """Add what was counted later."""
 
-    @property
-    def is_full(self) -> bool:
-        """Whether memory for facts is used up, so that few new rows find room from now on."""
-
 
 class Chooses(Protocol):
     """What tells which events count."""

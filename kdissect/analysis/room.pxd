@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 @cython.final
 cdef class _Common:
     cdef public int64_t left
-    cdef public bint is_used_up
 
 @cython.final
 cdef class Room:
@@ -15,6 +14,8 @@ cdef class Room:
     cdef public object limits
     cdef public bint refused
 
-    @cython.locals(held=int64_t, needed=int64_t)
+    @cython.locals(held=int64_t)
     cpdef bint takes(self, int64_t size) except -1
+    @cython.locals(held=int64_t)
+    cpdef bint has(self, int64_t size) except -1
     cpdef _move(self, int64_t own, int64_t most, _Common common)

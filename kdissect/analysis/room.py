@@ -21,12 +21,10 @@ _HALF = 2
 class _Common:
     """Bytes that whoever needs them first takes."""
 
-    __slots__ = ("is_used_up", "left")
+    __slots__ = ("left",)
 
     def __init__(self, left: int) -> None:
         self.left = left
-        self.is_used_up = False
-        """Whether more was needed than was left."""
 
 
 class Room:
@@ -49,23 +47,21 @@ class Room:
         """Bytes that were taken."""
         return self._held
 
-    @property
-    def is_used_up(self) -> bool:
-        """Whether the part of the budget that nobody has for itself is taken."""
-        return self._common.is_used_up
-
     def takes(self, size: int) -> bool:
         """Take so many bytes; False, and nothing is taken, where they are not left."""
+        if not self.has(size):
+            self.refused = True
+            return False
         held = self._held + size
         if held > self._own:
-            needed = min(size, held - self._own)
-            if held > self._most or self._common.left < needed:
-                self.refused = True
-                self._common.is_used_up |= self._common.left < needed
-                return False
-            self._common.left -= needed
+            self._common.left -= min(size, held - self._own)
         self._held = held
         return True
+
+    def has(self, size: int) -> bool:
+        """Whether so many bytes are left. Where they are not, they never will be."""
+        held = self._held + size
+        return held <= self._own or (held <= self._most and self._common.left >= min(size, held - self._own))
 
     def _move(self, own: int, most: int, common: _Common) -> None:
         self._own, self._most, self._common = own, most, common

@@ -94,9 +94,15 @@ class Together:
         return Interest(*map(any, zip(*known, strict=True)))
 
     @property
-    def is_full(self) -> bool:
-        """Whether the memory that they have together is used up: few new rows find room from now on."""
-        return bool(self._fed) and self._fed[0].room.is_used_up
+    def full_tables(self) -> int:
+        """In how many tables no further key finds room."""
+        return sum(table.is_full for fold in self._fed for table in fold.tables())
+
+    def keep_to(self, whole: Self) -> None:
+        """Make no rows that would find no room in what they are to be added to."""
+        for mine, theirs in zip(self._fed, whole._fed, strict=True):
+            for table, other in zip(mine.tables(), theirs.tables(), strict=True):
+                table.keep_to(other)
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.

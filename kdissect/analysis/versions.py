@@ -14,7 +14,7 @@ its tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -177,10 +177,14 @@ class VersionFacts:
         self._lines.merge(later._lines)
         self._brokers.merge(later._brokers)
 
+    def tables(self) -> tuple[Rows[Any, Any], ...]:
+        """The rows that it keeps by key."""
+        return self._talks, self._lines, self._brokers
+
     @property
     def left_out(self) -> int:
         """How often something was not kept for want of room."""
-        tables = (self._talks, self._lines, self._brokers)
+        tables = self.tables()
         inside = sum(talk.left_out for talk in self._talks.rows.values())
         out = sum(table.left_out for table in tables) + inside
         if sum(len(talk.spoken) for talk in self._talks.rows.values()) <= self._most:
@@ -442,6 +446,9 @@ class Versions(Batched, Statistic):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
+
+    def tables(self) -> Sequence[Rows[Any, Any]]:
+        return self._facts.tables()
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._known, self._counted)

@@ -10,12 +10,12 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import click
 
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.part import C, Part, add, counted, gathered
+from kdissect.analysis.part import Counted, Part, add, counted, gathered
 from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
@@ -59,6 +59,18 @@ def _seldom_collected() -> Iterator[None]:
         look_again(before)
 
 
+class CountedInParts(Counted, Protocol):
+    """What events are counted into, a part of them by each of several processes."""
+
+    @property
+    def full_tables(self) -> int:
+        """In how many tables no further key finds room."""
+
+    def keep_to(self, whole: Self) -> None:
+        """Make no rows that would find no room in what they are to be added to."""
+
+
+C = TypeVar("C", bound=CountedInParts)
 R = TypeVar("R")
 
 
@@ -254,10 +266,9 @@ class FoldingWork(Generic[C]):
         return self._reading.source.briefs is not None
 
     @property
-    def is_full(self) -> bool:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Other processes would make rows for which there
-        is no room here."""
-        return self._counted.is_full
+    def full_tables(self) -> int:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it."""
+        return self._counted.full_tables
 
     def expected(self, state: None, before: Before) -> None:
         """As :class:`~kdissect.jobs.serving.Work` has it."""
@@ -279,7 +290,9 @@ class FoldingWork(Generic[C]):
         tally = self._reading.tally.part()
         if tally.looks_inside:  # else whoever reads has counted them
             lists = _tallied(lists, tally)
-        part = counted(lists, self._new(), None if self._chooser is None else self._chooser.part())
+        new = self._new()
+        new.keep_to(self._counted)
+        part = counted(lists, new, None if self._chooser is None else self._chooser.part())
         return None, FoldedBatch(part, tally, problems_so_far())
 
     def done(self, batched: FoldedBatch[C]) -> None:

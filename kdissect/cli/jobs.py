@@ -111,8 +111,8 @@ class SharedWork(Protocol):
         """Whether it takes less than to dissect what it is done with."""
 
     @property
-    def is_full(self) -> bool:
-        """Whether other processes cannot save this one anything from now on."""
+    def full_tables(self) -> int:
+        """In how many tables no further key finds room. A process should know: it would make rows in vain."""
 
     @property
     def state(self) -> Any:
@@ -178,8 +178,6 @@ class _Sharing:
         self._is_alone = False
         """Whether this process does the work of the events: of the first part; and of those that it must
         dissect alone, where to hand their work to others would cost more than to do it."""
-        self._is_cutting = False
-        """Whether parts of the capture are being done."""
         self.counts = PartCounts()
         """How the parts went."""
 
@@ -208,7 +206,7 @@ class _Sharing:
 
     def _go_on(self) -> None:
         """One process dissects the rest."""
-        if self.counts.is_poor and (self._work.is_light or self._work.is_full):
+        if self.counts.is_poor and self._work.is_light:
             self._be_alone()
 
     def _be_alone(self) -> None:
@@ -232,17 +230,15 @@ class _Sharing:
             self._is_alone = False
             self._workers = self._begun()
         whose = (cuts, dissector, source, self._workers, self._jobs.processes)
-        self._is_cutting = True
         with _told():
-            ends = (lambda: end.has_come, lambda: self._work.is_full)
-            for events in in_parts(*whose, self._flush, self._count, *ends):
+            asked = (lambda: end.has_come, lambda: self._work.full_tables)
+            for events in in_parts(*whose, self._flush, self._count, *asked):
                 if isinstance(events, PartCounts):
                     before = self.counts
                     seams, given_up = before.seams + events.seams, before.given_up + events.given_up
                     self.counts = PartCounts(seams, given_up, events.is_poor)
                 else:
                     yield events
-        self._is_cutting = False
 
     def _count(self, events: Sequence[Event]) -> tuple[int, Tally | None]:
         """What is to be said of events that nobody here sees: how many exchanges they have, and what is to be
@@ -285,8 +281,6 @@ class _Sharing:
                 self._workers.submit(self._batch.take())
             else:
                 self._workers.attend()
-        if self._work.is_full and not self._is_cutting:
-            self._be_alone()
 
     def _flush(self) -> None:
         """Have done what was gathered."""

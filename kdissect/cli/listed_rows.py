@@ -87,9 +87,9 @@ class ListedRows:
         self._printer.state = state
 
     @property
-    def is_full(self) -> bool:
+    def full_tables(self) -> int:
         """As :class:`~kdissect.cli.jobs.SharedWork` has it. Rows are written, and need no room."""
-        return False
+        return 0
 
     def one(self, event: Event, most: int | None = None) -> None:
         """Print the rows of an event, the next; not more than ``most`` of all."""

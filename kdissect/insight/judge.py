@@ -304,9 +304,13 @@ class Judge:
         self._together.feed_all(events)
 
     @property
-    def is_full(self) -> bool:
-        """Whether the memory for facts is used up: few new rows find room from now on."""
-        return self._together.is_full
+    def full_tables(self) -> int:
+        """In how many tables no further key finds room."""
+        return self._together.full_tables
+
+    def keep_to(self, whole: Self) -> None:
+        """Make no rows that would find no room in what they are to be added to."""
+        self._together.keep_to(whole._together)
 
     def merge(self, later: Self) -> None:
         """Add what was fed to another one that has the same rules."""

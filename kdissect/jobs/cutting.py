@@ -62,6 +62,7 @@ class _CutTask:
     :param true: the true dissector, as it is when the process begins.
     :param count: says what is to be said of events that nobody here sees.
     :param tls: endpoints to which connections with TLS were opened.
+    :param full_tables: in how many tables of the work no further key finds room.
     """
 
     def __init__(
@@ -71,8 +72,11 @@ class _CutTask:
         true: Dissector,
         count: Callable[[Sequence[Event]], Any],
         tls: set[Endpoint],
+        full_tables: int,
     ) -> None:
         self.part = part
+        self.full_tables = full_tables
+        """So many are full as its process knows them."""
         self._tls: Collection[Endpoint] = tls
         self._source = source
         self._true = true
@@ -85,7 +89,7 @@ class _CutTask:
 
     def order(self, latest: _CutTask) -> bytes | None:
         """As :class:`~kdissect.jobs.serving.PartTask` has it."""
-        if not isinstance(self.part, FilePart):
+        if not isinstance(self.part, FilePart) or self.full_tables > latest.full_tables:
             return None
         self.known = latest.known
         going_on = array("q", (_mark(each.endpoints) for each, _ in self._true.handed_over()))
@@ -198,7 +202,7 @@ def in_parts(
     flush: Callable[[], None],
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
-    is_enough: Callable[[], bool],
+    full_tables: Callable[[], int],
 ) -> Iterator[Sequence[Event] | PartCounts]:
     """Have a capture done in parts behind its :func:`beginning`, up to where it can be cut.
 
@@ -207,7 +211,7 @@ def in_parts(
     :param count: how many processes there are.
     :param flush: has events that were given done as a batch.
     :param is_over: whether nothing more is wanted.
-    :param is_enough: whether more parts would save nothing. One process then dissects the rest.
+    :param full_tables: in how many tables of the work no further key finds room.
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
@@ -222,15 +226,13 @@ def in_parts(
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
-                if is_enough():
-                    break
                 share = cuts.left // (2 * count)
                 wanted = min(size, max(share, least))
                 part = cuts.next(wanted)
                 if part is None:
                     break
                 size = min(GROWTH * size, PART_BYTES)
-                task = _CutTask(part, source, true, count_events, tls)
+                task = _CutTask(part, source, true, count_events, tls, full_tables())
                 is_own = not part.is_plain or balance.is_own(wanted)
                 waiting.append((None if is_own else workers.begin_part(task), task))
             if not waiting:
@@ -272,7 +274,7 @@ def in_parts(
             if begun is not None:
                 workers.drop_part(begun)
         workers.end_idle()
-    yield PartCounts(seams, given_up, poor >= MOST_POOR or is_enough())
+    yield PartCounts(seams, given_up, poor >= MOST_POOR)
 
 
 def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:

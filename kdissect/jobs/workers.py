@@ -145,10 +145,13 @@ class Workers:
         self._end_those_that_died()
         process, latest = self._idle[-1] if self._idle else (None, None)
         order = None if process is None else task.order(latest)
+        if process is not None:
+            self._idle.pop()
         if process is None or order is None:
+            if process is not None:
+                process.end(kills=False)  # none of those to come is for it
             self._fork(part, task)
             return part
-        self._idle.pop()
         self._give(part, process)
         process.tell(NEXT, order)
         return part

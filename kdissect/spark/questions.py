@@ -118,11 +118,6 @@ class Fed:
         for each in self.several:
             each.feed_all(events)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether few new rows find room in any of them from now on."""
-        return all(each.is_full for each in self.several)
-
     def merge(self, later: Self) -> None:
         """Add what was counted later."""
         for mine, theirs in zip(self.several, later.several, strict=True):

@@ -99,8 +99,6 @@ def test_no_more_exchanges_are_held_than_are_fed_together() -> None:
     fed: list[int] = []
 
     class _Counts:
-        is_full = False
-
         def feed_all(self, events: Sequence[Event]) -> None:
             fed.extend(range(len(events)))
 

@@ -50,26 +50,15 @@ def test_all_together_keep_to_the_budget() -> None:
     assert 900 < sum(each.held for each in every) <= 1_000
 
 
-def test_it_is_told_when_what_they_have_together_is_used_up() -> None:
+def test_what_it_has_is_what_it_takes() -> None:
     greedy, other, third, fourth = rooms(4, 1_000)
-    while greedy.takes(10):
-        pass
-    assert greedy.refused  # none may take over half
-    assert not any(each.is_used_up for each in (greedy, other, third, fourth))
-    for each in (other, third):
-        while each.takes(10):
-            pass
-    assert all(each.is_used_up for each in (greedy, other, third, fourth))
-    assert fourth.takes(50)
-    assert not fourth.refused
-
-
-def test_one_that_is_alone_tells_too_when_all_is_used_up() -> None:
-    (room,) = rooms(1, 1_000)
-    while room.takes(10):
-        assert not room.is_used_up
-    assert room.held == 1_000
-    assert room.is_used_up
+    for each in (greedy, other, third, fourth):
+        while each.has(10):
+            assert each.takes(10)
+        assert not each.refused
+        assert not each.takes(10)
+        assert each.refused
+        assert not each.has(10)
 
 
 def test_they_may_be_given_a_part_of_it() -> None:
