@@ -22,7 +22,10 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.latest import Latest
+from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.room import Room
+from kdissect.analysis.statements import Statements
+from kdissect.analysis.timelines import Timelines
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
@@ -54,6 +57,17 @@ def interval_ns(name: str, text: str) -> int:
     if length < SHORTEST_NS:
         raise ValueError(f"{name},{text}: the interval is {FORM}, and no less than 1us")
     return length
+
+
+class KeepsTo(Protocol):
+    """What keeps things by key, as long as there is room."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a further one, and never will be."""
+
+    def keep_to(self, whole: Any) -> None:
+        """Keep nothing that would find no room in what it is to be added to."""
 
 
 class Fold(ABC):
@@ -142,9 +156,9 @@ class Fold(ABC):
     def left_out(self) -> int:
         """How often something was not counted because its row would have been one too many."""
 
-    def tables(self) -> Sequence[Rows[Any, Any]]:
-        """The rows that it keeps by key."""
-        return [each for each in vars(self).values() if isinstance(each, Rows)]
+    def tables(self) -> Sequence[KeepsTo]:
+        """What it keeps by key, and merges under the same key. What a new one has comes first."""
+        return [each for each in vars(self).values() if isinstance(each, _KEPT)]
 
 
 class Batched(Fold):
@@ -309,6 +323,9 @@ class Rows(dict[K, R]):
             mine = self.row(key)
             if mine is not None:
                 mine.merge(theirs)
+
+
+_KEPT = (Rows, Timelines, Ledgers, Statements)
 
 
 def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:

@@ -37,9 +37,23 @@ class Ledgers(Generic[K]):
         self._count = 0
         self.left_out = 0
         """How many rows were not kept."""
+        self._is_shut = False
+        """Whether no row finds room in what it is to be added to."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a further row, and never will be."""
+        return self._count >= self._most_rows or not self._room.has(self._row_bytes)
+
+    def keep_to(self, whole: Ledgers[K]) -> None:
+        """Keep no rows that would find no room in what they are to be added to."""
+        self._is_shut = whole.is_full
 
     def add(self, key: K, *row: int) -> None:
         """Add a row; one with a number beyond 64 bits is counted as left out."""
+        if self._is_shut:
+            self.left_out += 1
+            return
         kept = self._kept.get(key)
         if kept is not None and self._count < self._most_rows and self._room.takes(self._row_bytes):
             size = len(kept)

@@ -129,10 +129,29 @@ class Statements:
         """Messages that were said again, of which the statements do not know yet."""
         self.left_out = 0
         """How many were not kept."""
+        self._whole: Statements | None = None
+        """What they are to be added to, where nothing new finds room in it."""
 
     def __getstate__(self) -> dict[str, Any]:
+        """What they are to be added to is there at the other end."""
         self._settle()
-        return self.__dict__
+        return {**self.__dict__, "_whole": None}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a further thing or teller, and never will be."""
+        return not self._room.has(_THING_BYTES)
+
+    def keep_to(self, whole: Statements) -> None:
+        """Keep nothing that would find no room in what it is to be added to."""
+        self._whole = whole if whole.is_full else None
+
+    def _finds_room(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str]) -> bool:
+        """Whether what the teller says of it may find room in what it is to be added to."""
+        if self._whole is None:
+            return True
+        line = self._whole._kinds.get(kind, {}).get(subject)
+        return line is not None and teller in line.rows
 
     def add(self, statements: Sequence[Statement], source: Source) -> Kept | None:
         """Statements of one message, after those that were said before.
@@ -189,6 +208,9 @@ class Statements:
         self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said
     ) -> list[Said] | None:
         """What the teller said of it, with this as the last; None where it is not kept."""
+        if not self._finds_room(kind, subject, teller):
+            self.left_out += 1
+            return None
         things = self._kinds.setdefault(kind, {})
         line = things.get(subject)
         if line is None:

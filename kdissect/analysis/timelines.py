@@ -36,9 +36,23 @@ class Timelines(Generic[K]):
         self._count = 0
         self.left_out = 0
         """How many marks were not kept."""
+        self._is_shut = False
+        """Whether no mark finds room in what it is to be added to."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a further mark, and never will be."""
+        return self._count >= self._limits.timeline_events or not self._room.has(MARK_BYTES)
+
+    def keep_to(self, whole: Timelines[K]) -> None:
+        """Keep no marks that would find no room in what they are to be added to."""
+        self._is_shut = whole.is_full
 
     def add(self, key: K, mark: Mark) -> None:
         """A mark on the line of ``key``."""
+        if self._is_shut:
+            self.left_out += 1
+            return
         line = self._lines.get(key)
         if line is None:
             if len(self._lines) >= self._limits.rows or not self._room.takes(KEY_BYTES):

@@ -101,7 +101,7 @@ class Together:
     def keep_to(self, whole: Self) -> None:
         """Make no rows that would find no room in what they are to be added to."""
         for mine, theirs in zip(self._fed, whole._fed, strict=True):
-            for table, other in zip(mine.tables(), theirs.tables(), strict=True):
+            for table, other in zip(mine.tables(), theirs.tables(), strict=False):
                 table.keep_to(other)
 
     def feed(self, event: Event, counts: bool = True) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
-from kdissect.analysis.fold import Batched, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, KeepsTo, Row, Rows, Statistic
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
@@ -447,7 +447,7 @@ class Versions(Batched, Statistic):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
 
-    def tables(self) -> Sequence[Rows[Any, Any]]:
+    def tables(self) -> Sequence[KeepsTo]:
         return self._facts.tables()
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
