@@ -11,13 +11,28 @@ _AHEAD_MS = 5_000
 """As of which records are dated in the future."""
 _AGREE_MS = 1_000
 """How far clocks that somebody sets may be from each other."""
+_ZONE_MS = 900_000
+"""Offsets of time zones are multiples of it."""
 
 
 def behind_ms(producers: Iterable[Row]) -> float | None:
     """By how much the records of all producers are dated after they were captured. None unless that is the
-    same time for clients on two hosts or more: then it is the capture's clock that is wrong."""
+    same time for clients on two hosts or more: then it is the capture's clock that is wrong.
+
+    Programs may also date their records ahead, each by the same time. They may take local time for UTC, or
+    the end of a minute for the time. So offsets of time zones do not count, and some records must not be
+    less than half as far ahead as others.
+    """
     dated = together((row for row in producers if row["skew_max_ms"] is not None), "client", "client_id")
     ahead = [max(row["skew_max_ms"] for row in rows) for rows in dated.values()]
     if len({client for client, _ in dated}) < 2 or min(ahead) <= _AHEAD_MS:
         return None
-    return min(ahead) if max(ahead) - min(ahead) <= _AGREE_MS else None
+    if max(ahead) - min(ahead) > _AGREE_MS or _is_of_a_zone(min(ahead)):
+        return None
+    least = min(row["skew_min_ms"] for rows in dated.values() for row in rows)
+    return min(ahead) if 2 * least >= min(ahead) else None
+
+
+def _is_of_a_zone(ahead_ms: float) -> bool:
+    """Whether it is the offset of a time zone, or a little less: records take a while to be sent."""
+    return ahead_ms >= _ZONE_MS - _AGREE_MS and (ahead_ms + _AGREE_MS) % _ZONE_MS <= 2 * _AGREE_MS

@@ -256,8 +256,9 @@ def test_nobody_lives_in_the_future_of_a_clock_that_was_set_back(set_back_s: int
 def test_a_capture_whose_clock_is_behind_accuses_no_producer(
     other: str, skew_ms: int | None, is_the_captures: bool
 ) -> None:
-    ahead = producer(ahead=10, skew_max_ms=30_000)
-    rows = [ahead, producer(client=other, client_id="desk", ahead=0, skew_max_ms=skew_ms)]
+    ahead = producer(ahead=10, skew_max_ms=30_000, skew_min_ms=29_000)
+    skew = {"skew_max_ms": skew_ms, "skew_min_ms": skew_ms}
+    rows = [ahead, producer(client=other, client_id="desk", ahead=0, **skew)]
     assert (not judged("time-in-future", *rows)) == is_the_captures
     found = said("capture-clock", {Producers: rows, Pace: []})
     assert bool(found) == is_the_captures
@@ -265,6 +266,25 @@ def test_a_capture_whose_clock_is_behind_accuses_no_producer(
         assert "of all producers, on 2 hosts" in found[0].message
     barely = [{**row, "skew_max_ms": 5_000} for row in rows]
     assert not said("capture-clock", {Producers: barely, Pace: []})
+
+
+@pytest.mark.parametrize(
+    ("most_ms", "least_ms", "is_the_captures"),
+    [
+        (30_000, 15_000, True),
+        (30_000, 14_999, False),
+        (7_199_900, 7_199_000, False),
+        (7_230_000, 7_229_000, True),
+        (900_000, 899_000, False),
+    ],
+)
+def test_programs_that_date_records_ahead_do_not_accuse_the_capture(
+    most_ms: int, least_ms: int, is_the_captures: bool
+) -> None:
+    skew = {"ahead": 10, "skew_max_ms": most_ms, "skew_min_ms": least_ms}
+    rows = [producer(**skew), producer(client="10.0.0.2", client_id="desk", **skew)]
+    assert bool(said("capture-clock", {Producers: rows, Pace: []})) == is_the_captures
+    assert (not judged("time-in-future", *rows)) == is_the_captures
 
 
 def test_a_wrong_unit_of_time_is_recognised() -> None:

@@ -274,6 +274,7 @@ def _behind(facts: Facts) -> Iterator[Finding]:
         FindingSubject(),
         f"The records of all producers, on {len(hosts)} hosts, are dated {span(behind * MILLISECOND)} after "
         "they were captured. So the clock of the capturing machine is behind theirs.",
+        confidence=LIKELY,
         count=len(hosts),
         measure=float(behind),
         unit="ms",
