@@ -43,8 +43,8 @@ def test_two_brokers_with_one_address_are_told() -> None:
     (one,) = found([refused(4), refused(1, client_id="other")], [node(1), node(2)], [led(2)])
     assert (one.severity, one.confidence, one.subject.broker, one.count) == (CRITICAL, LIKELY, "2", 5)
     assert one.message == (
-        "Brokers 1 and 2 tell clients the same address, 10.0.0.1:9092. Broker 2 is not the one that answers "
-        "there: 5 requests for 1 partition that broker 2 leads were refused."
+        "Brokers 1 and 2 tell clients the same address, 10.0.0.1:9092. Broker 2 does not seem to be the one "
+        "that answers there: 5 requests for 1 partition that broker 2 leads were refused."
     )
     assert one.client_ids == ("app", "other")
 
@@ -52,7 +52,9 @@ def test_two_brokers_with_one_address_are_told() -> None:
 def test_addresses_that_are_exchanged_are_told() -> None:
     brokers = [node(1, "10.0.0.2"), node(2)]
     (one,) = found([refused()], brokers, [led(2)])
-    assert one.message.startswith("The address that the cluster names for broker 2, 10.0.0.1:9092, leads")
+    assert one.message.startswith(
+        "The address that the cluster names for broker 2, 10.0.0.1:9092, seems to lead to another one: "
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
 
 _ONLY_SMALL = " New connections began meanwhile and stood still too: only small packets seem to get through."
 _TOO_LARGE = (
-    "Large packets do not arrive, while small ones do, such as those that begin a connection. A router, "
-    "tunnel or VPN on the path takes smaller packets than the hosts send (MTU), and the message that says so "
-    "(ICMP) is filtered."
+    "Large packets do not seem to arrive, while small ones do, such as those that begin a connection. Then a "
+    "router, tunnel or VPN on the path takes smaller packets than the hosts send (MTU), and the message that "
+    "says so (ICMP) is filtered. A link that comes and goes can look the same."
 )
 _LESS = (
     "Find the largest packet that passes, for example by ping -M do -s 1372 HOST. Let ICMP messages "

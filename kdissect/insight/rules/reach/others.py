@@ -57,9 +57,10 @@ def wrong_broker(facts: Facts) -> Iterator[Finding]:
         } - {node_id}
         where = (
             f"Brokers {named(sorted({node_id, *also}))} tell clients the same address, {address}. Broker "
-            f"{node_id} is not the one that answers there"
+            f"{node_id} does not seem to be the one that answers there"
             if also
-            else f"The address that the cluster names for broker {node_id}, {address}, leads to another one"
+            else f"The address that the cluster names for broker {node_id}, {address}, seems to lead to "
+            "another one"
         )
         yield facts.finding(
             FindingSubject(broker=names.of(node_id, cluster)),
