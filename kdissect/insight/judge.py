@@ -170,12 +170,13 @@ def judge(
 
 
 def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset[str]:
-    """Groups that have rows of their own in several clusters. Rules join rows by the name of the group."""
+    """Groups that have rows of their own in several clusters. Rules join rows by the name of the group. Facts
+    that do not tell the cluster of a group do not tell of a second one."""
     clusters: dict[str, set[str | None]] = {}
     for facts in (Lag, Members):
         for row in rows.get(facts, ()):
             clusters.setdefault(row["group"], set()).add(row.get("cluster_id"))
-    return frozenset(group for group, found in clusters.items() if len(found) > 1)
+    return frozenset(group for group, found in clusters.items() if len(found - {None}) > 1)
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:

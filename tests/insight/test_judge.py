@@ -10,7 +10,7 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import SECOND, Row, Statistic
-from kdissect.analysis.groups import Stays
+from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
@@ -211,6 +211,13 @@ def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
     assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, JudgingContext()).findings
     rows[Positions].pop()
     assert judge(by, rows, JudgingContext()).findings
+    by_name: dict[type[Statistic], list[Row]] = {
+        Lag: [row(Lag, group="g", cluster_id="a")],
+        Members: [row(Members, group="g")],
+    }
+    assert judge(by, {**rows, **by_name}, JudgingContext()).findings
+    by_name[Members] = [row(Members, group="g", cluster_id="b")]
+    assert bool(judge(by, {**rows, **by_name}, JudgingContext()).findings) == (category == "produce")
     # Who copies offsets asks both clusters for them, and nobody reads in the second one.
     reads, asked = rows[Positions][:1], row(OffsetsAsked, group="g", brokers=["10.9.0.1:9092"])
     assert judge(by, {**rows, Positions: reads}, JudgingContext()).findings
