@@ -191,9 +191,9 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool, mi
                 config = _set(config, key, left)
                 break
             except _WrongKeyError as bad:
-                line = _line_of(text, bad.key, key if bad.key != key else "")
-                mistaken(Wrong(f"{path}:{line}: {bad}"))
-                left = _without(left, bad.key)
+                table = key if bad.key != key else ""
+                mistaken(Wrong(f"{path}:{_line_of(text, bad.key, table, bad.inside)}: {bad}"))
+                left = _without(left, bad.inside or bad.key)
     return config
 
 
@@ -218,20 +218,20 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _without(value: Any, key: str) -> dict[str, Any] | None:
-    """A table without the entry that has a key, or is called so; None if it has no such entry."""
-    if not isinstance(value, dict):
+    """A table without an entry; None if it has no such entry."""
+    if not isinstance(value, dict) or key not in value:
         return None
-    inside = (name for name, each in value.items() if isinstance(each, dict) and key in each)
-    wrong = key if key in value else next(inside, None)
-    return None if wrong is None else {name: each for name, each in value.items() if name != wrong}
+    return {name: each for name, each in value.items() if name != key}
 
 
 class _WrongKeyError(Exception):
     """What is wrong with a key or its value."""
 
-    def __init__(self, key: str, reason: str) -> None:
+    def __init__(self, key: str, reason: str, inside: str | None = None) -> None:
         super().__init__(reason)
         self.key = key
+        self.inside = inside
+        """The table of the key, where that is one of several in a table."""
 
 
 def place_of(table: str, name: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -244,14 +244,17 @@ def place_of(table: str, name: str, environment: Mapping[str, str] = os.environ)
     return f"{path}:{_line_of(text, name, table)}"
 
 
-def _line_of(text: str, key: str, table: str = "") -> int:
+def _line_of(text: str, key: str, table: str = "", inside: str | None = None) -> int:
     """The line on which a key stands; TOML's reader does not tell.
 
     :param table: below whose first mention it stands.
+    :param inside: the table in that one which has it.
     """
     lines = text.splitlines()
-    head = re.compile(rf"^\s*\[?\s*{re.escape(table)}\b")
-    start = next((at for at, line in enumerate(lines) if head.match(line)), 0) if table else 0
+    start = 0
+    for name in filter(None, (table, inside and f"{table}.{inside}")):
+        head = re.compile(rf"^\s*\[?\s*{re.escape(name)}\b")
+        start = next((at for at, line in enumerate(lines) if head.match(line)), start)
     before = rf"(\[\s*([^\]=]*\.\s*)?|{re.escape(table)}\s*\.\s*)?"
     pattern = re.compile(rf"""^\s*{before}["']?{re.escape(key)}["']?\s*[=\].]""")
     return next((at for at, line in enumerate(lines, 1) if at > start and pattern.match(line)), 1)
@@ -353,7 +356,7 @@ def _findings(config: Config, table: dict[str, Any]) -> Config:
     try:
         refuse_unknown(thresholds, ignored)
     except UnknownRuleError as error:
-        raise _WrongKeyError(error.key, str(error)) from None
+        raise _WrongKeyError(error.key, str(error), error.rule) from None
     numbers = {
         id: {name: float(number) for name, number in value.items()} for id, value in thresholds.items()
     }
@@ -428,7 +431,7 @@ def _coloring_rules(table: dict[str, Any]) -> Iterator[ColoringRule]:
         for key in rule:
             if key not in _OF_COLORING:
                 hint = nearest(key, _OF_COLORING)
-                raise _WrongKeyError(key, f"there is no key {key!r} of a coloring rule{hint}")
+                raise _WrongKeyError(key, f"there is no key {key!r} of a coloring rule{hint}", name)
         filter, color = (rule.get(key) for key in _OF_COLORING)
         if not isinstance(filter, str) or not filter.strip():
             raise _WrongKeyError(name, f"coloring: {name}: filter is needed, a display filter as text")

@@ -13,11 +13,13 @@ class UnknownRuleError(ValueError):
     """There is no such rule or threshold, or it cannot have this value; the text is one line.
 
     :param key: what is wrong, as the user wrote it.
+    :param rule: the rule that has it, if it is a threshold.
     """
 
-    def __init__(self, key: str, words: str) -> None:
+    def __init__(self, key: str, words: str, rule: str | None = None) -> None:
         super().__init__(words)
         self.key = key
+        self.rule = rule
 
 
 def refuse_unknown(thresholds: Mapping[str, object], ignored: Iterable[str]) -> None:
@@ -42,8 +44,8 @@ def refuse_unknown(thresholds: Mapping[str, object], ignored: Iterable[str]) -> 
         for name, number in value.items():
             if name not in known:
                 hint = nearest(name, known) or ("; it has none" if not known else "")
-                raise UnknownRuleError(name, f"there is no threshold {name!r} of {id}{hint}")
+                raise UnknownRuleError(name, f"there is no threshold {name!r} of {id}{hint}", id)
             if not isinstance(number, int | float) or isinstance(number, bool) or not isfinite(number):
-                raise UnknownRuleError(name, f"{name}: a number is needed")
+                raise UnknownRuleError(name, f"{name}: a number is needed", id)
             if number <= 0:
-                raise UnknownRuleError(name, f"{name}: a number above 0 is needed")
+                raise UnknownRuleError(name, f"{name}: a number above 0 is needed", id)

@@ -179,6 +179,15 @@ def test_the_screens_are_told_each_mistake_and_use_all_else(
     assert options.payloads is not None
 
 
+def test_a_mistake_in_one_finding_leaves_the_same_threshold_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[findings.hot-partition]\ntimes = 9\n[findings.hot-broker]\ntimes = -1\n")
+    mistakes: list[Wrong] = []
+    found = load_config({"KDISSECT_CONFIG": str(path)}, for_screens=True, mistaken=mistakes.append)
+    assert [each.message for each in mistakes] == [f"{path}:4: times: a number above 0 is needed"]
+    assert found.thresholds == {"hot-partition": {"times": 9.0}}
+
+
 @pytest.mark.parametrize("text", ["[", "x = " + "9" * 5_000])
 def test_a_file_that_cannot_be_read_leaves_the_defaults_to_the_screens(text: str, tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
