@@ -117,8 +117,8 @@ CLUSTER_COLUMN = column("cluster_id", "text", "id of the cluster; null if the ca
 GROUP_CLUSTER_COLUMN = column(
     "cluster_id",
     "text",
-    "id of the group's cluster; null if the capture does not show it. Groups of the same name in several "
-    "clusters have rows of their own",
+    "id of the group's cluster, or of the only cluster that the capture shows; null if it is unknown. Groups "
+    "of the same name in several clusters have rows of their own",
     apart=True,
 )
 TOPIC_COLUMN = column("topic", "text", "name of the topic, or its id if the capture does not show the name")
