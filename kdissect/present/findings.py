@@ -33,9 +33,13 @@ def _attribute(name: str, finding: Finding) -> Any:
     return getattr(finding, name)
 
 
+_EXACT = 2.0**53
+
+
 def plain_number(value: float | None) -> float | None:
-    """A measured value as it is printed: a whole number has no point, whether it was counted or computed."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """A measured value as it is printed: a whole number has no point, whether it was counted or computed. A
+    number beyond 53 bits stays as it is, because Arrow takes no such whole number for a float."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
 
 
 def _part(name: str, finding: Finding) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.insight.judge import Judged, NotJudged
-from kdissect.present.findings import FINDINGS
+from kdissect.present.findings import FINDINGS, plain_number
 from kdissect.present.findings_text import captured_text, closing_lines, finding_lines, judged_text
 from kdissect.present.options import PLAIN
 
@@ -93,6 +94,13 @@ def test_a_whole_number_has_no_point_whoever_computed_it(measure: float | None, 
     row = FINDINGS.row(finding("a", measure=measure, threshold=measure), PLAIN)
     columns = [each.name for each in FINDINGS.columns]
     assert [json.dumps(row[columns.index(name)]) for name in ("measure", "threshold")] == [printed] * 2
+
+
+@pytest.mark.parametrize("value", [2.0**53, -(2.0**53), 9.2e15 + 2])
+def test_a_column_of_floats_takes_numbers_that_are_too_large_to_be_whole(value: float) -> None:
+    printed = plain_number(value)
+    assert isinstance(printed, float)
+    assert pa.array([printed], pa.float64()).to_pylist() == [value]
 
 
 def test_a_long_subject_goes_on_in_the_next_line() -> None:
