@@ -88,8 +88,8 @@ class Clusters:
         self._asked: dict[str, set[Speaker]] = {}
         """By broker: the clients that asked it for something by name."""
         self._count = 0
-        self._heard: set[int] = set()
-        """Connections whose clients are noted."""
+        self._heard: set[tuple[int, str | None]] = set()
+        """Connections, with client ids that are noted of them. A proxy may speak for several clients."""
         self._read: dict[tuple[int | None, int | None, bytes], _ClusterAnswer] = {}
         """Answers that were read lately, by how they begin."""
 
@@ -116,9 +116,10 @@ class Clusters:
 
     def name_at(self, exchange: Exchange, name: str) -> NameAt:
         """A name that an exchange asks its broker for."""
-        if exchange.request is not None and exchange.connection not in self._heard:
+        client = exchange.connection, exchange.client_id
+        if exchange.request is not None and client not in self._heard:
             if len(self._heard) < self._most:
-                self._heard.add(exchange.connection)
+                self._heard.add(client)
             self._add(self._asked, exchange.broker, speaker(exchange))
         return NameAt(name, exchange.broker)
 

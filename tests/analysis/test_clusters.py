@@ -144,6 +144,23 @@ def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
     assert known.of(elsewhere.broker) is None  # no broker of its clients has this port
 
 
+def test_each_client_counts_that_speaks_on_a_connection() -> None:
+    known = Clusters(Room(DEFAULTS))
+
+    def said(host: str, client_id: str, exchange: Exchange) -> Exchange:
+        (found,) = at(host, exchange, client="10.1.0.1")
+        assert found.request is not None
+        found.request.client_id = client_id
+        return found
+
+    known.see(said("10.0.0.1", "till", metadata(EAST, "kafka-0")))
+    known.see(said("10.9.0.1", "desk", metadata(WEST, "kafka-0")))
+    for client_id, cluster in (("till", EAST), ("desk", None)):
+        asked = said("10.0.0.2", client_id, commit((1, 2), 5))
+        known.name_at(asked, "readers")
+        assert known.of(asked.broker) == cluster
+
+
 def test_no_more_is_kept_than_the_limit() -> None:
     known = Clusters(Room(DEFAULTS._replace(rows=1)))
     for host in ("10.0.0.1", "10.0.0.2"):
