@@ -268,8 +268,9 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
         if not is_known and len(rows) < facts.limit("encrypted"):
             continue
         refused = _REFUSED.issuperset(alerts)
-        shown = _shown_certificate(facts.rows(Exposure), subject.broker) if refused else None
-        whose = f" The broker shows the certificate of {shown['certificate']}." if shown is not None else ""
+        shown = _shown_certificate(rows, facts.rows(Exposure), subject.broker) if refused else None
+        name = shown["certificate"] if shown is not None else None
+        whose = f" The broker shows the certificate of {name}." if name else ""
         has_ended = shown is not None and shown["certificate_ends_ns"] < _when(rows)["last_ns"]
         yield facts.finding(
             subject,
@@ -327,9 +328,14 @@ _REFUSED = {f"client: {name}" for name in ("certificate_expired", *_BY_CLIENTS)}
 """What a client says that refuses the broker's certificate."""
 
 
-def _shown_certificate(rows: list[Row], broker: str | None) -> Row | None:
-    """A connection that shows the certificate of a broker. TLS 1.3 does not."""
-    return next((row for row in rows if row["broker"] == broker and row["certificate_ends_ns"]), None)
+def _shown_certificate(refusing: list[Row], rows: list[Row], broker: str | None) -> Row | None:
+    """A connection that shows the certificate of a broker: the last of those on which it was refused, else
+    the last of all. TLS 1.3 shows none."""
+    for some in (refusing, rows):
+        shown = [row for row in some if row["broker"] == broker and row["certificate_ends_ns"]]
+        if shown:
+            return max(shown, key=lambda row: int(row["last_ns"]))
+    return None
 
 
 may_explain("certificate-expires", "tls-handshake-failed", within_s=60)

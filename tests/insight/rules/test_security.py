@@ -199,6 +199,24 @@ def test_a_certificate_that_has_expired_explains_who_refuses_it(
     assert found["tls-handshake-failed"][0].because is None
 
 
+def test_the_certificate_that_was_refused_counts_before_others() -> None:
+    alert = ["client: certificate_unknown"]
+    old = connection(certificate="CN=old", certificate_ends_ns=1 * SECOND, first_ns=0, last_ns=1)
+    new = {"certificate": "CN=new", "certificate_ends_ns": 10**6 * SECOND}
+    for failed, others in (
+        (connection(alerts=alert, **new), [old]),
+        (connection(alerts=alert), [old, connection(**new)]),
+    ):
+        rows = [(Exposure, each) for each in (*others, failed)]
+        (refusal,) = said_by(("tls-handshake-failed", "certificate-expires"), *rows)["tls-handshake-failed"]
+        assert "shows the certificate of CN=new" in refusal.message
+        assert refusal.because is None
+    # Its names may all be alternative ones.
+    nameless = connection(alerts=alert, certificate="", certificate_ends_ns=10**6 * SECOND)
+    (refusal,) = said_by(("tls-handshake-failed",), (Exposure, nameless))["tls-handshake-failed"]
+    assert "shows the certificate" not in refusal.message
+
+
 def test_a_mechanism_that_is_not_offered_is_named() -> None:
     rows = {
         Errors: [refused("UNSUPPORTED_SASL_MECHANISM", principal=None)],
