@@ -137,6 +137,24 @@ def lanes_of(columns: Snapshot, places: Places, hosts: NDArray[np.uint32], is_on
     return Lanes(clients, brokers[np.argsort(first)].tolist())
 
 
+class LaneSharers(NamedTuple):
+    """The endpoints of an exchange whose lanes are also those of others. Empty where a lane is its own."""
+
+    client: str
+    broker: str
+
+    @property
+    def request(self) -> tuple[str, str]:
+        """What stands before a request, and behind it."""
+        return self.client and f"{self.client}: ", self.broker and f" to {self.broker}"
+
+    @property
+    def response(self) -> str:
+        """What stands behind a response."""
+        words = (self.broker and f"from {self.broker}", self.client and f"to {self.client}")
+        return " ".join(filter(None, words))
+
+
 class Notes(NamedTuple):
     """What the messages of an exchange are about, in a few words."""
 
@@ -340,7 +358,7 @@ class Ladder:
             line[x] = "┼" if line[x] == "│" else dash
         line[left + 1 if is_response else right - 1] = "◀" if is_response else "▶"
         room = max(1, right - left - 5)
-        text = self._label(row, room)
+        text = self._label(row, room, self._sharing(row, len(at)))
         text = text if len(text) <= room else text[: room - 1] + CUT
         start = left + 3
         line[start : start + len(text)] = text
@@ -354,7 +372,25 @@ class Ladder:
         exchange = self._read(place)
         return Notes() if exchange is None else notes_of(exchange)
 
-    def _label(self, row: int, room: int) -> str:
+    def _sharing(self, row: int, lanes: int) -> LaneSharers:
+        """Who a row is of, where the head of a lane does not tell it."""
+        index, place, first = self._index, self.place(row), self._client_lanes(lanes)
+        host = int(self._host_of[index.value("client", place)])
+        lane = self._client_lane.get((host, index.value("client_id", place)), 0)
+        client = broker = ""
+        if first <= lane + 1 and first < len(self.lanes.clients):
+            client = index.text("client_id", place) or self._hosts[host]
+        shown, at = lanes - first, self._broker_lane.get(index.value("broker", place), 0)
+        if shown <= at + 1 and shown < len(self.lanes.brokers):
+            broker = self._short_broker(index.text("broker", place))
+        return LaneSharers(client, broker)
+
+    def _short_broker(self, address: str) -> str:
+        """The port of a broker; the whole address where brokers have several hosts."""
+        hosts = {self._index.texts[each].rpartition(":")[0] for each in self.lanes.brokers}
+        return address if hosts - {address.rpartition(":")[0]} else f":{address.rpartition(':')[2]}"
+
+    def _label(self, row: int, room: int, sharing: LaneSharers) -> str:
         """What an arrow says: the API, and its topics, group or transaction; for a response the outcome.
 
         Every character is one cell wide. If the API has no room, its name is cut and its version stays.
@@ -367,14 +403,18 @@ class Ladder:
             count = size(max(0, index.value("response_size", place)))
             grade = grade_of(flags)
             told = f"{SIGNS[grade]} {graded(error, grade_of(flags, FIRST), grade)}" if grade else count
-            text = " ".join(filter(None, (f"{told}{correlation}", self._notes(place).response)))
+            told = " ".join(filter(None, (f"{told}{correlation}", self._notes(place).response)))
+            text = " ".join(filter(None, (told, sharing.response)))
             if not flags & HAS_REQUEST:
                 text = (
                     f"{index.text('api', place) or '?'} {text} [no request: {index.text('missing', place)}]"
                 )
         else:
             version = f" v{index.value('api_version', place)}" if flags & HAS_VERSION else ""
-            text = shortened(index.text("api", place) or "?", f"{version}{correlation}", room)
+            sender, receiver = sharing.request
+            left = max(1, room - cell_len(sender))
+            text = shortened(index.text("api", place) or "?", f"{version}{correlation}", left)
+            text = f"{sender}{text}{receiver}"
             notes = self._notes(place).request or index.text("topics", place)
             text = f"{text} {notes}" if notes else text
             if not flags & HAS_RESPONSE:

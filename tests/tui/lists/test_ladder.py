@@ -157,6 +157,24 @@ def test_endpoints_without_room_share_a_lane() -> None:
             assert len(line) == len(title)
 
 
+def test_an_arrow_names_the_endpoints_that_share_its_lanes() -> None:
+    texts = ["10.0.0.1:1", "10.0.0.2:1", "b:9092", "b:9093", "old", "new", "Fetch"]
+    rows = [
+        {"client": n, "client_id": 4 + n, "broker": 2 + n, "api": 7, "time_ns": 100 * n, "flags": BOTH}
+        for n in (1, 2)
+    ]
+    index = index_with(rows, texts)
+    columns, hosts = snapshot(index), hosts_of(index.texts)
+    ladder, places = Ladder(index), np.arange(2, dtype=np.uint32)
+    ladder.show(events_of(columns, places), lanes_of(columns, places, hosts[0], is_one_client=False), hosts)
+    narrow, wide = ([ladder.cells(row, width)[1] for row in range(4)] for width in (80, 200))
+    assert "2 clients" in ladder.headings(80)[1].title
+    assert "old: Fetch v0 #0 to :9092" in narrow[0]
+    assert "new: Fetch v0 #0 to :9093" in narrow[2]
+    assert "from :9092 to old" in narrow[1]
+    assert not any("old" in line or ":9092" in line for line in wide)
+
+
 def test_wide_characters_do_not_shift_the_lanes() -> None:
     rows = [exchange(0, 1, 2, 0, client_id=3, api=3)]
     ladder = ladder_of(index_with(rows, ["c:1", "b:2", "日本語のクライアント" * 3]), 0)
