@@ -272,7 +272,7 @@ class ComparisonScreen(OrderedScreen):
         def text() -> str:
             return "\n".join(line.text for line in self._lines(row, COPIED_CELLS))
 
-        return {"all that is said of it": text, **super().copies(row)}
+        return {"whole text": text, **super().copies(row)}
 
     def action_side(self, side: int) -> None:
         """Show the exchanges of the row under the cursor in one of the captures."""

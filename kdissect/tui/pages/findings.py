@@ -402,7 +402,7 @@ class FindingsPage(StatisticsPage):
             lines = text_of(finding, self._finding(finding.because), first_ns, COPIED_CELLS)
             return "\n".join(line.text for line in lines)
 
-        return {"all that is said of it": text, **super().copies(row)}
+        return {"whole text": text, **super().copies(row)}
 
     # -- keys -----------------------------------------------------------------------------------------
 
