@@ -11,7 +11,7 @@ from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 
 _HEADLESS = re.compile(r"a frame of ([\d,]+) bytes? at byte [\d,]+, without ")
-_CUT = re.compile(r"announced, ([\d,]+) captured: ")
+_CUT = re.compile(r"but ([\d,]+) were captured: ")
 
 
 def astray(events: Iterable[object]) -> dict[int, int]:

@@ -33,8 +33,9 @@ T = TypeVar("T")
 _FIRST_BYTES = 2_048
 """The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
 these are. A cluster of many brokers is known by the first of them."""
-_MOST_REMEMBERED, _MOST_PAIRS = 64, 1_000
-"""So many answers are remembered, and so many pairs of broker and client that each passed between."""
+_MOST_REMEMBERED, _MOST_PAIRS = 64, 20
+"""So many answers are remembered, with so many pairs of broker and client that each passed between, and so
+many clients on connections. What is forgotten is noted again."""
 _PAIR_BYTES = 500
 """About what an address or a client takes, with the set beside it."""
 _LOCAL = ("127.0.0.1", "[::1]")
@@ -107,8 +108,9 @@ class Clusters:
         self._add(self._own, exchange.broker, told.cluster)
         if exchange.request is not None:
             self._add(self._given, pair[1], told.cluster)
-            if len(told.pairs) < _MOST_PAIRS:
-                told.pairs.add(pair)
+            if len(told.pairs) >= _MOST_PAIRS:
+                told.pairs.clear()
+            told.pairs.add(pair)
         for each in told.addresses:
             self._add(self._listed, each, told.cluster)
         for port in told.ports:
@@ -118,8 +120,9 @@ class Clusters:
         """A name that an exchange asks its broker for."""
         client = exchange.connection, exchange.client_id
         if exchange.request is not None and client not in self._heard:
-            if len(self._heard) < self._most:
-                self._heard.add(client)
+            if len(self._heard) >= _MOST_PAIRS:
+                self._heard.clear()
+            self._heard.add(client)
             self._add(self._asked, exchange.broker, speaker(exchange))
         return NameAt(name, exchange.broker)
 

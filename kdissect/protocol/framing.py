@@ -181,7 +181,7 @@ class Framer:
                 if not 0 <= size <= self._most:
                     first = self._parts[0]
                     limit = self._limits.frame_bytes
-                    message = f"a frame announces {size:,} bytes (limit {limit:,}): the boundary is lost"
+                    message = f"a frame announces a size of {size:,} (limit {limit:,}): the boundary is lost"
                     out.append(fault("bad-size", message, first.packet, first.offset))
                     self._lose()
                     self._search(witness, out, start=1)

@@ -253,7 +253,12 @@ def test_the_story_of_a_group_opens_at_the_rebalance_that_is_chosen() -> None:
     [
         ("api == Metadata", [], "No consumer group is in what the filter shows."),
         ("api == Heartbeat", [], "no rebalance is in what the filter shows"),
-        ("error", [], "generation ?  not finished  the cause is not in what the filter shows"),
+        (
+            "error",
+            [],
+            "generation ?  partitions stood still up to 10.0 s, not finished  "
+            "the cause is not in what the filter shows",
+        ),
         ("error", ["]"], "began 14.207670: the cause is not in what the filter shows"),
     ],
 )
