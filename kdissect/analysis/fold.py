@@ -286,6 +286,8 @@ class Rows(dict[K, R]):
         self._most = room.limits.rows if most is None else most
         self._whole: Rows[K, R] | None = None
         """What it is to be added to, where that takes no further keys."""
+        self._is_short = False
+        """Whether that has no memory for them."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is to be added to is there at the other end."""
@@ -299,6 +301,7 @@ class Rows(dict[K, R]):
     def keep_to(self, whole: Rows[K, R]) -> None:
         """Make no rows that would find no room in what they are to be added to."""
         self._whole = whole if whole.is_full else None
+        self._is_short = not whole._room.has(self._row_bytes)
 
     row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
     """The row of a key, made if it is not there; None, and counted, where there are too many."""
@@ -307,6 +310,7 @@ class Rows(dict[K, R]):
         is_refused = self._whole is not None and key not in self._whole
         if is_refused or len(self) >= self._most or not self._room.takes(self._row_bytes):
             self.left_out += 1
+            self._room.refused |= is_refused and self._is_short
             return None
         row = self[key] = self._new()
         return row

@@ -39,6 +39,8 @@ class Ledgers(Generic[K]):
         """How many rows were not kept."""
         self._is_shut = False
         """Whether no row finds room in what it is to be added to."""
+        self._is_short = False
+        """Whether that has no memory for it."""
 
     @property
     def is_full(self) -> bool:
@@ -48,11 +50,13 @@ class Ledgers(Generic[K]):
     def keep_to(self, whole: Ledgers[K]) -> None:
         """Keep no rows that would find no room in what they are to be added to."""
         self._is_shut = whole.is_full
+        self._is_short = not whole._room.has(self._row_bytes)
 
     def add(self, key: K, *row: int) -> None:
         """Add a row; one with a number beyond 64 bits is counted as left out."""
         if self._is_shut:
             self.left_out += 1
+            self._room.refused |= self._is_short
             return
         kept = self._kept.get(key)
         if kept is not None and self._count < self._most_rows and self._room.takes(self._row_bytes):

@@ -210,6 +210,7 @@ class Statements:
         """What the teller said of it, with this as the last; None where it is not kept."""
         if not self._finds_room(kind, subject, teller):
             self.left_out += 1
+            self._room.refused = True
             return None
         things = self._kinds.setdefault(kind, {})
         line = things.get(subject)

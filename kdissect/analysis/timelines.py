@@ -38,6 +38,8 @@ class Timelines(Generic[K]):
         """How many marks were not kept."""
         self._is_shut = False
         """Whether no mark finds room in what it is to be added to."""
+        self._is_short = False
+        """Whether that has no memory for it."""
 
     @property
     def is_full(self) -> bool:
@@ -47,11 +49,13 @@ class Timelines(Generic[K]):
     def keep_to(self, whole: Timelines[K]) -> None:
         """Keep no marks that would find no room in what they are to be added to."""
         self._is_shut = whole.is_full
+        self._is_short = not whole._room.has(MARK_BYTES)
 
     def add(self, key: K, mark: Mark) -> None:
         """A mark on the line of ``key``."""
         if self._is_shut:
             self.left_out += 1
+            self._room.refused |= self._is_short
             return
         line = self._lines.get(key)
         if line is None:

@@ -55,13 +55,15 @@ def test_a_part_makes_no_rows_for_which_there_is_no_room(case: str, room: int) -
     for part in (free, bound):
         part.feed_all(events[half:])
     packed = pickle.dumps(before)
-    results = []
+    results, refused = [], list[set[str]]()
     for part in (free, bound):
         whole: Together = pickle.loads(packed)
         whole.merge(pickle.loads(pickle.dumps(part)))
         results.append([each.result() for each in whole.statistics])
+        refused.append({text for text, each in zip(SPEC, whole.statistics, strict=True) if each.room.refused})
     for text, one, other in zip(SPEC, *results, strict=True):
         assert one == other, text
+    assert refused[0] == refused[1]
     assert sum(_kept(bound)) < sum(_kept(free))
 
 
