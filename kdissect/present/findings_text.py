@@ -159,11 +159,9 @@ def closing_lines(judged: Judged, shown: Sequence[Finding], left_out: int) -> It
 
 def captured_text(context: JudgingContext) -> str:
     """What was captured, in one line."""
-    parts = [
-        duration(context.span_ns) + _paused(context),
-        _selected(context),
-        plural(context.kafka, "connection with Kafka", "connections with Kafka"),
-    ]
+    parts = [duration(context.span_ns) + _paused(context), _selected(context)]
+    if context.kafka or not context.exchanges:  # connections are counted when they are over
+        parts.append(plural(context.kafka, "connection with Kafka", "connections with Kafka"))
     if context.gap_bytes:
         parts.append(f"{size(context.gap_bytes)} missing")
     if context.one_sided:

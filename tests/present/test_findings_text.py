@@ -155,6 +155,11 @@ def test_pauses_were_not_captured() -> None:
     assert captured_text(context._replace(silences=(short,))).startswith("720 s, 71 exchanges")
 
 
+def test_no_connection_is_told_of_exchanges_while_all_are_open() -> None:
+    assert captured_text(JudgingContext(0, 1_000_000_000, exchanges=4)) == "1.00 s, 4 exchanges"
+    assert captured_text(JudgingContext(0, 1_000_000_000)).endswith("0 exchanges, 0 connections with Kafka")
+
+
 def test_what_is_not_asked_for_was_found_all_the_same() -> None:
     judged = Judged(
         [finding("a"), finding("b")], [], 118, JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
