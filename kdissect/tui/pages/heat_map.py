@@ -196,6 +196,8 @@ class Heat:
         span = None if column is None else self.span(column, columns)
         if span is not None:
             some &= (self._times >= span[0]) & (self._times < span[1])
+            # Columns begin at round times. The first one may begin before the capture does.
+            span = max(span[0], self._span[0]), span[1]
         found = np.flatnonzero(some)
         at = int(found[self._latencies[found].argmax()]) if len(found) else None
         slowest = (None, None) if at is None else (int(self._latencies[at]), self._numbers(at))

@@ -102,6 +102,17 @@ def test_what_began_before_the_first_packet_or_after_the_last_has_a_cell() -> No
     assert sum(cell.exchanges for cell in cells) == 5
 
 
+def test_no_cell_begins_before_the_capture() -> None:
+    index = index_with(ROWS, ["Fetch", "Produce"])
+    index.first_ns, index.last_ns = 3 * SECOND + 1, 10 * SECOND
+    heat = Heat(str)
+    heat.show(index, index.order()[1:5], "all")
+    assert heat.span(0, 59)[0] < index.first_ns
+    cell = heat.cell(0, 0, 59)
+    assert cell.span is not None
+    assert cell.span[0] == index.first_ns
+
+
 def test_columns_follow_one_another_and_each_time_is_in_its_column() -> None:
     heat = heat_of()
     spans = [heat.span(at, 59) for at in range(59)]
