@@ -156,7 +156,7 @@ class Clusters:
         )
         for mine, theirs in pairs:
             for key, values in theirs.items():
-                for value in values:
+                for value in sorted(values, key=str):  # where memory ends, each run keeps the same
                     self._add(mine, key, value)
 
     def of(self, broker: str) -> str | None:

@@ -157,7 +157,8 @@ class Fold(ABC):
         """How often something was not counted because its row would have been one too many."""
 
     def tables(self) -> Sequence[KeepsTo]:
-        """What it keeps by key, and merges under the same key. What a new one has comes first."""
+        """What it keeps by key, and merges under the same key, in the order in which it made them: those of
+        its beginning come first."""
         return [each for each in vars(self).values() if isinstance(each, _KEPT)]
 
 
@@ -330,6 +331,7 @@ class Rows(dict[K, R]):
 
 
 _KEPT = (Rows, Timelines, Ledgers, Statements)
+"""What can keep to the room that a whole has left."""
 
 
 def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:

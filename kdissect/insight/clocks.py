@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kdissect.analysis.fold import Row
 from kdissect.insight.grouping import together
 
-_AHEAD_MS = 5_000
+AHEAD_MS = 5_000
 """As of which records are dated in the future."""
 _AGREE_MS = 1_000
 """How far clocks that somebody sets may be from each other."""
@@ -25,7 +25,7 @@ def behind_ms(producers: Iterable[Row]) -> float | None:
     """
     dated = together((row for row in producers if row["skew_max_ms"] is not None), "client", "client_id")
     ahead = [max(row["skew_max_ms"] for row in rows) for rows in dated.values()]
-    if len({client for client, _ in dated}) < 2 or min(ahead) <= _AHEAD_MS:
+    if len({client for client, _ in dated}) < 2 or min(ahead) <= AHEAD_MS:
         return None
     if max(ahead) - min(ahead) > _AGREE_MS or _is_of_a_zone(min(ahead)):
         return None

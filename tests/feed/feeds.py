@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.feed.batches import FeedBatch
 from kdissect.feed.counting import Begin, CountedRows, Counting, Grown, Order
 from kdissect.feed.decoder import Decoded
@@ -117,3 +118,17 @@ def index_with(rows: Iterable[dict[str, int]], texts: Iterable[str] = ()) -> Ind
     ]
     index.add(FeedBatch(b"".join(packed), list(texts)))
     return index
+
+
+def index_of_times() -> Index:
+    """Six exchanges of two APIs: of 10 ns, 2 ms and 10 s, and one without an answer."""
+    fetch, produce = 1, 2
+    rows = [
+        {"api": fetch, "api_version": 4, "time_ns": 0, "latency_ns": 10},
+        {"api": fetch, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
+        {"api": fetch, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
+        {"api": fetch, "api_version": 5, "time_ns": 5 * SECOND, "latency_ns": 10 * SECOND},
+        {"api": produce, "api_version": 4, "time_ns": 5 * SECOND, "latency_ns": 10},
+        {"api": fetch, "api_version": 4, "time_ns": 5 * SECOND},
+    ]
+    return index_with(rows, ["Fetch", "Produce"])

@@ -19,18 +19,8 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.heat_map import BEFORE, CROSS, EDGES_BY_ROOM, SHADES, Heat, HeatCell, HeatTable
 from kdissect.tui.pages.latency import LatencyPage
 from tests.cli.run import CAPTURES
-from tests.feed.feeds import index_with
+from tests.feed.feeds import index_of_times, index_with
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
-
-FETCH, PRODUCE = 1, 2
-ROWS = [
-    {"api": FETCH, "api_version": 4, "time_ns": 0, "latency_ns": 10},
-    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
-    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
-    {"api": FETCH, "api_version": 5, "time_ns": 5 * SECOND, "latency_ns": 10 * SECOND},
-    {"api": PRODUCE, "api_version": 4, "time_ns": 5 * SECOND, "latency_ns": 10},
-    {"api": FETCH, "api_version": 4, "time_ns": 5 * SECOND},
-]
 
 
 def heat_of(count: int = 5, packets_ns: tuple[int, int] = (0, 10 * SECOND)) -> Heat:
@@ -38,7 +28,7 @@ def heat_of(count: int = 5, packets_ns: tuple[int, int] = (0, 10 * SECOND)) -> H
 
     :param packets_ns: the times of the first packet and of the last.
     """
-    index = index_with(ROWS, ["Fetch", "Produce"])
+    index = index_of_times()
     index.first_ns, index.last_ns = packets_ns
     heat = Heat(str)
     heat.show(index, index.order()[:count], "all")
@@ -103,7 +93,7 @@ def test_what_began_before_the_first_packet_or_after_the_last_has_a_cell() -> No
 
 
 def test_no_cell_begins_before_the_capture() -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
+    index = index_of_times()
     index.first_ns, index.last_ns = 3 * SECOND + 1, 10 * SECOND
     heat = Heat(str)
     heat.show(index, index.order()[1:5], "all")

@@ -7,26 +7,15 @@ import re
 
 import pytest
 
-from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.present.lanes import PARTS
 from kdissect.tui.pages.latency import places_of
 from tests.cli.run import CAPTURES
-from tests.feed.feeds import index_with
+from tests.feed.feeds import index_of_times
 from tests.tui.snapshots import app_of, press, running, shown_after
-
-FETCH, PRODUCE = 1, 2
-ROWS = [
-    {"api": FETCH, "api_version": 4, "time_ns": 0, "latency_ns": 10},
-    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
-    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
-    {"api": FETCH, "api_version": 5, "time_ns": 5 * SECOND, "latency_ns": 10 * SECOND},
-    {"api": PRODUCE, "api_version": 4, "time_ns": 5 * SECOND, "latency_ns": 10},
-    {"api": FETCH, "api_version": 4, "time_ns": 5 * SECOND},
-]
 
 
 def test_only_what_is_asked_for_and_has_a_response_time() -> None:
-    index = index_with(ROWS, ["Fetch", "Produce"])
+    index = index_of_times()
     assert places_of(index, index.order(), "Fetch", 4, []).tolist() == [0, 1, 2]
     assert places_of(index, index.order(), "Fetch", None, []).tolist() == [0, 1, 2, 3]
     assert places_of(index, index.order(), "Fetch", None, [("client_id", "nobody")]).tolist() == []

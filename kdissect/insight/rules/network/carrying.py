@@ -11,7 +11,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.clocks import behind_ms
+from kdissect.insight.clocks import AHEAD_MS, behind_ms
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
@@ -273,12 +273,12 @@ def _behind(facts: Facts) -> Iterator[Finding]:
     yield facts.finding(
         FindingSubject(),
         f"The records of all producers, on {len(hosts)} hosts, are dated {span(behind * MILLISECOND)} after "
-        "they were captured. So the clock of the capturing machine is behind theirs.",
+        "they were captured. So the clock of the capturing machine seems to be behind theirs.",
         confidence=LIKELY,
         count=len(hosts),
         measure=float(behind),
         unit="ms",
-        threshold=5_000.0,
+        threshold=float(AHEAD_MS),
         first_ns=min(row["first_ns"] for row in rows),
         last_ns=max(row["last_ns"] for row in rows),
         exchanges=[number for row in rows for number in row["exchanges"][:1]],

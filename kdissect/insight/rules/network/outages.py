@@ -62,7 +62,7 @@ _LESS = (
     "Kafka can fix it."
 )
 _MANY = 2
-"""So many connections that come about and stand still while others do are no chance."""
+"""So many connections must begin during the outage and then stand still. A single one could be chance."""
 
 
 def _lets_small_ones_through(rows: list[Row]) -> bool:
