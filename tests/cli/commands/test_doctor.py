@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pytest
 
+import kdissect
 from kdissect.cli import main
 from kdissect.cli.config import SECRET_VARIABLES
 
 
-def java(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def told(what: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     main(["doctor", "-T", "ndjson"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert any(row["what"] == "pyspark" for row in rows)
-    (row,) = (row for row in rows if row["what"] == "java")
+    (row,) = (row for row in rows if row["what"] == what)
     return dict(row)
+
+
+def test_the_folder_of_the_package_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(kdissect.__file__).parent
+    assert told("kdissect", capsys)["details"] == f"{kdissect.__version__}, {folder}"
 
 
 def test_a_java_is_told(
@@ -27,7 +33,7 @@ def test_a_java_is_told(
     program.write_text("")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    row = java(capsys)
+    row = told("java", capsys)
     assert row["state"] == "ok"
     assert str(program) in row["details"]
 
@@ -37,7 +43,7 @@ def test_without_java_it_is_told_what_to_install(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr("kdissect.spark.launch.bundled_java", lambda: None)
-    row = java(capsys)
+    row = told("java", capsys)
     assert row["state"] == "absent"
     assert all(words in row["details"] for words in (str(tmp_path), "openjdk-17", "extra spark-local"))
 

@@ -114,7 +114,7 @@ def command(
 
 
 def _rows() -> Iterator[Row]:
-    yield "kdissect", "ok", f"{__version__}, {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}"
+    yield "kdissect", "ok", f"{__version__}, {os.path.dirname(os.path.abspath(leaves.__file__))}"
     yield (
         "python",
         "ok",
