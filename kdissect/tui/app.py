@@ -38,7 +38,6 @@ from kdissect.system.terminal import end_with_signals, end_with_terminal, suspen
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.leaving import arrange, as_left
-from kdissect.tui.pages.arranging import USUAL
 from kdissect.tui.pages.capture import CapturePage
 from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
@@ -304,7 +303,7 @@ class Kdissect(Host):
         page.seek(near)
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
-            page.order_by(*USUAL)
+            page.order_as_usual()
 
     def _filter_changed(self) -> None:
         for page in self._pages_shown():

@@ -40,7 +40,7 @@ def as_left(app: Host) -> LastSession:
     shown = [name for each in app.screen_stack for name, page in pages.items() if page is each]
     here = shown[-1] if shown else None
     chosen = app.shown.chosen if app.shown.span is None else None
-    order = exchanges.order_of_list if exchanges.is_mounted else USUAL
+    order = exchanges.order.own if exchanges.is_mounted else USUAL
     return LastSession(
         here if here in PAGES else None,
         chosen.text if chosen is not None and app.remembered.may_keep(chosen) else "",

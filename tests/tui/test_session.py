@@ -45,6 +45,15 @@ def test_page_order_room_and_a_filter_that_was_written_are_kept() -> None:
     assert left == LastSession("topics", "api == Metadata", (), ("latency_ns", True), 6)
 
 
+def test_the_order_is_kept_where_another_screen_led_to_a_list_in_order_of_time() -> None:
+    by_latency = ("latency_ns", True)
+    assert left_after("s", "s", "9", "enter").sort == by_latency
+    assert left_after("s", "s", "9", "enter", "9").sort == by_latency
+    assert left_after("s", "s", "9", "enter", "6", "enter").sort == by_latency
+    assert left_after("s", "s", "9", "enter", "6", "enter", "escape").sort == by_latency
+    assert left_after("s", "s", "9", "enter", "s", "s", "S").sort == ("latency_ns", False)
+
+
 def test_a_filter_that_follows_from_the_capture_is_not() -> None:
     assert left_after("f").filter == ""  # of this connection
     assert left_after(typed='saslauthenticate.request.authBytes == "x"').filter == ""  # may tell a secret

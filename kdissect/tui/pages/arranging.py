@@ -53,6 +53,8 @@ class Ordering:
     def __init__(self, index: Index, shown: Shown, rows: Exchanges) -> None:
         self._index, self._shown, self._rows = index, shown, rows
         self.sort, self.descending = USUAL
+        self._before: tuple[str, bool] | None = None
+        """The order that the user chose, while the list has its usual one because another screen led here."""
         self.is_paused = False
         """Whether the list is left as it is, whatever comes, until there is another filter."""
         self._arranged = (-1, -1)
@@ -90,8 +92,25 @@ class Ordering:
         self._rows.view = self._index.view(self.sort, self.descending, self._shown.places)
         self._work.done(began)
 
+    @property
+    def own(self) -> tuple[str, bool]:
+        """The order that the user chose last."""
+        return self._before or (self.sort, self.descending)
+
+    def set(self, sort: str, descending: bool, *, is_own: bool = True) -> bool:
+        """Take an order; gives whether it is another.
+
+        :param is_own: whether the user chose it, now or before.
+        """
+        if (sort, descending) == (self.sort, self.descending):
+            return False
+        self._before = None if is_own else self.own
+        self.sort, self.descending = sort, descending
+        return True
+
     def by(self, column: str) -> None:
         """Order by a column of the index; by the one it is ordered by already, the other way round."""
+        self._before = None
         if column == self.sort:
             self.descending = not self.descending
         else:
@@ -105,6 +124,7 @@ class Ordering:
 
     def turn(self) -> None:
         """The other way round."""
+        self._before = None
         self.descending = not self.descending
 
     def text(self) -> str:

@@ -64,7 +64,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.order = Ordering(app.index, app.shown, self.rows)
         before = app.settings.before.sort
         if before is not None and before[0] in SORT_TITLES:
-            self.order.sort, self.order.descending = before
+            self.order.set(*before)
         self.summary = ListSummary(self, self.rows, self._figures_came)
         self.jumps = Jumps(self, self.rows, self.uncover)
         self.under_cursor = UnderCursor(self, self.rows)
@@ -213,8 +213,12 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     def order_by(self, sort: str, descending: bool) -> None:
         """Order the list as it was, or as it usually is."""
-        if (sort, descending) != self.order_of_list:
-            self.order.sort, self.order.descending = sort, descending
+        if self.order.set(sort, descending):
+            self.reorder()
+
+    def order_as_usual(self) -> None:
+        """Give the list its usual order, because another screen leads to it."""
+        if self.order.set(*USUAL, is_own=False):
             self.reorder()
 
     def chosen_place(self) -> int | None:
