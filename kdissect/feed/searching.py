@@ -244,11 +244,37 @@ def _compiled(text: str) -> _Compiled:
         raise ValueError("there is nothing to search for")
     if len(text) > LONGEST:
         raise ValueError(f"this is longer than {LONGEST} characters")
-    if len(text) > 2 and text[0] == text[-1] == "/":
+    if _is_regex(text):
         return _regex(text[1:-1])
     if _HEX.fullmatch(text):
         return re.compile(re.escape(bytes.fromhex(text.removeprefix("0x"))), re.DOTALL)
     return re.compile(re.escape(as_bytes(text)), re.IGNORECASE | re.DOTALL)
+
+
+def in_texts(text: str) -> Callable[[str], bool]:
+    """What tells whether a text has what is searched for: a part of it, or a match of a ``/regex/``.
+    Capitals do not matter.
+
+    :raises ValueError: it is no regular expression.
+    """
+    if _is_regex(text):
+        compiled = _regex(text[1:-1])
+        return lambda found: compiled.search(as_bytes(found)) is not None
+    wanted = text.casefold()
+    return lambda found: wanted in found.casefold()
+
+
+def why_not_in_texts(text: str) -> str:
+    """What is wrong with a text for :func:`in_texts`; nothing if it can be searched for."""
+    try:
+        in_texts(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _is_regex(text: str) -> bool:
+    return len(text) > 2 and text[0] == text[-1] == "/"
 
 
 def _regex(pattern: str) -> _Compiled:

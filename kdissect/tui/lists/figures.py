@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import Row
+from kdissect.feed.searching import in_texts
 from kdissect.present.form import duration, size
 from kdissect.present.sanitise import sanitise, width
 from kdissect.tui.lists.layout import Turned, Want, evenly, granted, turned
@@ -113,8 +114,8 @@ class Figures:
     def _arrange(self) -> None:
         rows = self._as_they_came
         if self.only_text:
-            wanted = self.only_text.casefold()
-            rows = [row for row in rows if self._has(row, wanted)]
+            is_in = in_texts(self.only_text)
+            rows = [row for row in rows if self._has(row, is_in)]
         if self.only_trouble:
             rows = [row for row in rows if self._tone is not None and self._tone(row) in WRONG_TONES]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
@@ -173,8 +174,8 @@ class Figures:
 
     def narrow(self, text: str, only_trouble: bool = False) -> None:
         """Show only rows with a text in some column, whether it has room or not; all for an empty text.
-        Capitals do not matter.
 
+        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it.
         :param only_trouble: whether to show only rows with errors, or with what else has a colour.
         """
         self.only_text, self.only_trouble = text, only_trouble
@@ -218,16 +219,17 @@ class Figures:
 
     def find(self, text: str, start: int, step: int) -> int | None:
         """The next row (1) with a text in some column, or the one before (-1), whether the column has room or
-        not. After the last row comes the first. Capitals do not matter.
+        not. After the last row comes the first.
 
+        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it.
         :param start: from this row, which is the last one to be looked at.
         """
-        wanted, count = text.casefold(), len(self._rows)
+        is_in, count = in_texts(text), len(self._rows)
         every = ((start + step * away) % count for away in range(1, count + 1))
-        return next((at for at in every if self._has(self._rows[at], wanted)), None)
+        return next((at for at in every if self._has(self._rows[at], is_in)), None)
 
-    def _has(self, row: Row, wanted: str) -> bool:
-        return any(wanted in column.text(row).casefold() for column in self.columns)
+    def _has(self, row: Row, is_in: Callable[[str], bool]) -> bool:
+        return any(is_in(column.text(row)) for column in self.columns)
 
     def as_text(self, row: Row | None = None) -> str:
         """One row or all of them, with tabs between the columns that have something, and their heads."""

@@ -11,6 +11,7 @@ from textual import on, work
 
 from kdissect.analysis.fold import Row
 from kdissect.feed.saving import TABLE_FORMS, save_table, why_no_name
+from kdissect.feed.searching import why_not_in_texts
 from kdissect.present.columns import Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
@@ -23,6 +24,8 @@ from kdissect.tui.widgets.table import VirtualTable
 
 Copies = Mapping[str, Callable[[], str]]
 """What can be copied, by the word for it."""
+_ASKED = "a part of any column, or a regex as /or.ers/"
+"""What may be typed."""
 COPIED_CELLS = 80
 """Cells of a line of a text that is copied, as on the command line."""
 
@@ -177,7 +180,8 @@ class OrderedScreen(PanesScreen):
                 self.sought = text
                 self.action_match(1)
 
-        self.app.push_screen(Ask("Search in this list", "a part of any column", self.sought), given)
+        ask = Ask("Search in this list", _ASKED, self.sought, why_not=why_not_in_texts)
+        self.app.push_screen(ask, given)
 
     def action_match(self, step: int) -> None:
         """Go to the next row (1) with the text that was asked for, or to the one before (-1)."""
@@ -204,10 +208,9 @@ class OrderedScreen(PanesScreen):
                 self._narrow(text.strip(), self.rows.only_trouble)
 
         note = "" if self.rows.only_trouble else "nothing: all rows again"
-        self.app.push_screen(
-            Ask("Only rows with", "a part of any column", self.rows.only_text, may_be_empty=True, note=note),
-            given,
-        )
+        before = self.rows.only_text
+        ask = Ask("Only rows with", _ASKED, before, may_be_empty=True, note=note, why_not=why_not_in_texts)
+        self.app.push_screen(ask, given)
 
     def action_trouble(self) -> None:
         """Show only rows in which something is wrong, or all again."""

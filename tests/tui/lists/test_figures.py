@@ -177,6 +177,15 @@ def test_a_text_is_found_in_any_column_and_the_search_begins_anew_after_the_last
     assert figures().find("orders", 0, 1) is None
 
 
+def test_a_regular_expression_is_found_too() -> None:
+    made = figures(row("Orders", 1), row("clicks", 2), row("orders-2", 3))
+    assert made.find("/^or.ers-[0-9]/", 0, 1) == 2
+    assert made.find("/^ders/", 0, 1) is None
+    assert made.find("/", 0, 1) is None  # a part of a text, as it is
+    made.narrow("/^(clicks|ORDERS)$/")
+    assert names(made) == ["Orders", "clicks"]
+
+
 def test_rows_are_copied_with_tabs_between_the_columns_that_have_something() -> None:
     made = figures(row("a\tb\x1b", 1_000), row("c", 2))
     assert made.as_text() == "Name\tCount\na\\tb\\x1b\t1,000\nc\t2"

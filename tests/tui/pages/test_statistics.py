@@ -407,6 +407,21 @@ def test_a_row_is_searched_for_by_a_part_of_any_column() -> None:
     with_app(step)
 
 
+@pytest.mark.parametrize("key", ["ctrl+f", "F"])
+@pytest.mark.parametrize("screen", ["5", "9"])
+def test_a_broken_regular_expression_is_told_and_can_be_mended(screen: str, key: str) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, screen, key)
+        for text in ("/(/", "/[/"):
+            pilot.app.screen.query_one(Input).value = text
+            assert "this is not a regular expression (RE2): missing" in await shown_after(pilot, "enter")
+        pilot.app.screen.query_one(Input).value = "/^[a-z]/"
+        await press(pilot, "enter")
+        assert pilot.app.screen is app_in(pilot).pages["findings" if screen == "9" else "latency"]
+
+    with_app(step)
+
+
 def test_a_row_the_list_its_filter_and_a_command_are_copied() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app = app_in(pilot)
