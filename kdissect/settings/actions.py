@@ -412,6 +412,14 @@ ACTIONS: tuple[Action, ...] = (
     _A("last", "time", "G end", "End", "the end of the capture", "to(-1)"),
     # -- findings
     _A(
+        "bars",
+        "findings",
+        "B",
+        "Bytes",
+        "on a low screen: bytes a second in the time line instead of requests; again: requests",
+        "bars",
+    ),
+    _A(
         "explain",
         "findings diff",
         "x",

@@ -101,6 +101,7 @@ WORDS: Mapping[str, str] = {
     "color": "colorize coloring rules highlight paint",
     "comment": "note annotate",
     "bytes": "hex dump raw",
+    "bars": "throughput bandwidth rate traffic volume",
     "other-bytes": "decompressed unpacked raw",
     "other-side": "jump answer request response",
     "tab-after": "records timing tcp request response",

@@ -441,6 +441,10 @@ class FindingsPage(StatisticsPage):
             app.action_page(app.home)
         return True
 
+    def action_bars(self) -> None:
+        if not self.time_line.swap_bars():
+            self.say("the time line has room for requests and bytes")
+
     def action_explain(self) -> None:
         self.toggle_class("-whole")
         (self.text_pane if self.has_class("-whole") else self.list_pane).focus()

@@ -110,6 +110,8 @@ class TimeLine(Legible, can_focus=True):
         self.over_time: OverTime | None = None
         self.shown: OverTime | None = None
         """The same of the exchanges that a filter shows; None without a filter."""
+        self.prefers_bytes = False
+        """Whether bars of bytes stand in the place of those of requests, if there is no room for both."""
         self.without_any = "reading …"
         """Stands there as long as there is nothing."""
         self.marks: Sequence[Row] = ()
@@ -162,11 +164,12 @@ class TimeLine(Legible, can_focus=True):
         some = slice(first, last + 1)
         seconds = (end - start) / 1e9
         requests, errors = int(over.requests[some].sum()), int(over.errors[some].sum())
-        of_requests, of_errors, p99_ns = "", "", over.p99_ns[some]
+        of_requests, of_errors, p99_ns, amount = "", "", over.p99_ns[some], int(over.bytes[some].sum())
         if self.shown is not None:
             count, bad = int(self.shown.requests[some].sum()), int(self.shown.errors[some].sum())
             of_requests = f"{_rate(count / seconds) if seconds >= 1 else f'{count:,}'} of "
             of_errors, p99_ns = f"{bad:,} of ", self.shown.p99_ns[some]
+            amount = int(self.shown.bytes[some].sum())
         parts = [
             f"{_seconds(max(0, start - over.zero_ns))} to {_seconds(end - over.zero_ns)}",
             of_requests
@@ -176,6 +179,7 @@ class TimeLine(Legible, can_focus=True):
         known = p99_ns[p99_ns != NONE]
         if len(known):
             parts.append(f"p99 {'up to ' if len(known) > 1 else ''}{duration(int(known.max()))}")
+        parts.append(f"{size(round(amount / seconds))}/s" if seconds >= 1 else size(amount))
         told = [mark for mark in self.marks if start <= mark["ns"] < end]
         for mark in told[:2]:
             parts.append(mark["text"] + (f" and {mark['count'] - 1:,} more" if mark["count"] > 1 else ""))
@@ -226,13 +230,14 @@ class TimeLine(Legible, can_focus=True):
         """What makes each line, from above."""
         height = self.size.height
         with_bytes = (height >= _WITH_BYTES) + (height >= _MORE_BYTES)
+        first = "requests" if with_bytes or not self.prefers_bytes else "bytes"
         rest = max(2, height - 3 - with_bytes)
         work = (3 * rest + 2) // 5
         out: list[Callable[[], tuple[str, list[Cell]]]] = []
         out += [lambda row=row: self._work(row, work) for row in range(work)]  # type: ignore[misc]
         with_all = int(self.shown is not None and rest - work > 1)
         bars = rest - work - with_all
-        out += [lambda row=row: self._bars(row, bars, "requests") for row in range(bars)]  # type: ignore[misc]
+        out += [lambda row=row: self._bars(row, bars, first) for row in range(bars)]  # type: ignore[misc]
         out += [self._all_requests] * with_all
         out += [lambda row=row: self._bars(row, with_bytes, "bytes") for row in range(with_bytes)]  # type: ignore[misc]
         out.append(lambda: self._bars(0, 1, "error"))
@@ -315,7 +320,23 @@ class TimeLine(Legible, can_focus=True):
             for step, character in enumerate(text):
                 if 0 <= at + step < len(over):
                     cells[at + step] = character, cells[at + step][1]
-        return ("since the start" if self.shown is None else f"{_OTHERS} not shown"), cells
+        return self._told_below(), cells
+
+    def _told_below(self) -> str:
+        """What stands before the axis: what a dot means, and which key shows what there is no room for."""
+        if self.size.height >= _WITH_BYTES:
+            return "since the start" if self.shown is None else f"{_OTHERS} not shown"
+        if self.shown is None:
+            return f"B shows {'requests' if self.prefers_bytes else 'bytes'}"
+        return f"{_OTHERS} hidden B {'rate' if self.prefers_bytes else 'bytes'}"
+
+    def swap_bars(self) -> bool:
+        """Show bytes in the place of requests, or requests again; gives False where both have room anyway."""
+        if self.size.height >= _WITH_BYTES:
+            return False
+        self.prefers_bytes = not self.prefers_bytes
+        self.refresh()
+        return True
 
     # -- keys and mouse -------------------------------------------------------------------------------
 

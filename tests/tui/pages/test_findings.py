@@ -140,8 +140,15 @@ def test_the_time_line_shows_bytes_where_there_is_room(height: int, wanted: bool
         async with running(app_of(KILLED, home=None), 100, height) as pilot:
             text = await shown_after(pilot)
             assert re.search(r"^ ≤ .*B/s", text, re.M) is not None if wanted else "B/s" not in text
-            for each in ("broker ≤", "requests ≤", "no errors", "▲", "since the start"):
+            for each in ("broker ≤", "requests ≤", "no errors", "▲", "since" if wanted else "B shows bytes"):
                 assert f" {each}" in text
+            text = await shown_after(pilot, "B")
+            assert ("has room for requests and bytes" in text) == wanted
+            if not wanted:
+                assert re.search(r"^ ≤ .*B/s", text, re.M)
+                assert "requests ≤" not in text
+                assert " B shows requests" in text
+                assert "requests ≤" in await shown_after(pilot, "B")
 
     asyncio.run(run())
 
@@ -273,7 +280,7 @@ def test_the_time_line_draws_what_the_filter_shows(text: str, width: int, height
         assert drawn(app) == (len(places), int(app.index.has_errors()[places].sum()), everything)
         said = screen_text(app)
         assert "filtered time line, all findings" in said
-        assert "· not shown" in said
+        assert ("· not shown" if height >= 36 else "· hidden B bytes") in said
         assert ("all ≤" in said) is (height > 24)
         app.shown.toggle()  # the filter is off
         await filtered(pilot)
