@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, plural, size
+from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
@@ -95,6 +96,7 @@ def groups(sheet: Sheet) -> str:
             "groups",
             (
                 ("group", "group"),
+                ("cluster_id", "cluster"),
                 ("types", "type"),
                 ("members", "members"),
                 ("rebalances", "rebalances"),
@@ -105,6 +107,7 @@ def groups(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Groups",
+            told_apart(sheet.rows("groups")),
             sort=lambda row: (-(row["rebalances"] or 0), row["group"] or ""),
         ),
         _lag_lines(sheet),
@@ -112,6 +115,7 @@ def groups(sheet: Sheet) -> str:
             "lag",
             (
                 ("group", "group"),
+                ("cluster_id", "cluster"),
                 ("topic", "topic"),
                 ("partition", "partition"),
                 ("committed", "committed"),
@@ -122,6 +126,7 @@ def groups(sheet: Sheet) -> str:
                 ("committed_per_s", "committed/s"),
             ),
             "Lag at the end",
+            told_apart(sheet.rows("lag")),
             sort=lambda row: -(row["lag"] or 0),
         ),
         *_gantts(sheet),
@@ -129,6 +134,7 @@ def groups(sheet: Sheet) -> str:
             "rebalances",
             (
                 ("group", "group"),
+                ("cluster_id", "cluster"),
                 ("generation", "generation"),
                 ("begin_ns", "at, s"),
                 ("trigger", "why"),
@@ -172,12 +178,13 @@ def groups(sheet: Sheet) -> str:
 
 def _lag_lines(sheet: Sheet) -> str:
     """The lag of each group over time, of all its partitions together."""
+    names = GroupNames(sheet.rows("lag,1s"))
     last: dict[str, dict[tuple[str, int], int]] = {}
     points: dict[str, list[tuple[float, float | None]]] = {}
     for row in sorted(sheet.rows("lag,1s"), key=lambda row: row["ns"] or 0):
         if row["ns"] is None or row["lag"] is None:
             continue
-        group = row["group"] or ""
+        group = names.text(row)
         known = last.setdefault(group, {})
         known[row["topic"] or "", row["partition"] or 0] = row["lag"]
         series = points.setdefault(group, [])
@@ -191,18 +198,25 @@ def _lag_lines(sheet: Sheet) -> str:
         f"{line.name} at most {max(value or 0 for _, value in line.points):,.0f}" for line in drawn
     )
     content = lines(drawn, sheet.axis, lambda value: f"{value:,.0f}", about)
-    names = [line.name for line in drawn]
-    return figure("Lag of groups", content, "records, all partitions together", names, True)
+    drawn_names = [line.name for line in drawn]
+    return figure("Lag of groups", content, "records, all partitions together", drawn_names, True)
+
+
+_DRAWN = ("stays", "rebalances", "members")
+
+
+def _by_group(rows: Iterable[Row], names: GroupNames) -> dict[str, list[Row]]:
+    """Rows by what their groups are called."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(names.text(row), []).append(row)
+    return found
 
 
 def _gantts(sheet: Sheet) -> Iterator[str]:
     """A group a figure, a member a lane: what it owned, and when it stood still."""
-    stays: dict[str, list[Row]] = {}
-    for row in sheet.rows("stays"):
-        stays.setdefault(row["group"] or "", []).append(row)
-    rebalances: dict[str, list[Row]] = {}
-    for row in sheet.rows("rebalances"):
-        rebalances.setdefault(row["group"] or "", []).append(row)
+    names = GroupNames(sheet.rows("stays"))
+    stays, rebalances, members_of = (_by_group(sheet.rows(name), names) for name in _DRAWN)
     order = sorted(stays, key=lambda group: (-len(rebalances.get(group, ())), group))
     for group in order[:_MOST_DRAWN]:
         bands = [
@@ -211,7 +225,7 @@ def _gantts(sheet: Sheet) -> Iterator[str]:
             if (band := sheet.band(row["begin_ns"], row["synced_ns"], _told(row))) is not None
         ]
         begins = sorted(row["begin_ns"] for row in rebalances.get(group, ()) if row["begin_ns"] is not None)
-        members = _members(sheet, group, stays[group], begins)
+        members = _members(sheet, members_of.get(group, ()), stays[group], begins)
         drawn = lanes(members, sheet.axis, f"Members of {group} over time", bands)
         lead = (
             "each bar is a generation of a member, with its partitions; thin: it joins; shaded: a rebalance"
@@ -230,7 +244,7 @@ def _named_rebalances(sheet: Sheet) -> list[Row]:
                 for name in ("waited_for", "missing")
             },
         }
-        for row in sheet.rows("rebalances")
+        for row in told_apart(sheet.rows("rebalances"))
     ]
 
 
@@ -240,17 +254,14 @@ def _told(row: Row) -> str:
     return f"generation {row['generation']}: {row['trigger'] or 'unknown'}{who}{stopped}"
 
 
-def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> list[TimeLane]:
+def _members(sheet: Sheet, own: Iterable[Row], stays: list[Row], begins: list[int]) -> list[TimeLane]:
     """Lanes of a group's members.
 
+    :param own: its rows of ``members``.
     :param begins: when its rebalances began, ns since the epoch: a member keeps its partitions until then,
         unless it leaves.
     """
-    ends = {
-        row["member_id"]: row["left_ns"] or row["last_ns"]
-        for row in sheet.rows("members")
-        if (row["group"] or "") == group
-    }
+    ends = {row["member_id"]: row["left_ns"] or row["last_ns"] for row in own}
     members: dict[str, list[Row]] = {}
     for row in sorted(stays, key=lambda row: row["first_ns"] or 0):
         members.setdefault(row["member_id"] or "", []).append(row)
@@ -293,6 +304,7 @@ def _assigned(sheet: Sheet) -> Iterator[str]:
         "assignments",
         (
             ("group", "group"),
+            ("cluster_id", "cluster"),
             ("generation", "generation"),
             ("member_id", "member"),
             ("topic", "topic"),
@@ -301,6 +313,7 @@ def _assigned(sheet: Sheet) -> Iterator[str]:
             ("change", "change"),
         ),
         "Partitions kept, gained and lost",
+        told_apart(sheet.rows("assignments")),
     )
     if table:
         yield f"<details><summary>Assignments, rebalance by rebalance</summary>{table}</details>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.rule import CAPTURE
 from kdissect.present.form import duration, size
+from kdissect.present.group_names import GroupNames
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
@@ -108,9 +109,11 @@ def timeline(sheet: Sheet) -> str:
 
 def _bands(sheet: Sheet) -> list[Band]:
     """What happened, where it takes time or a moment."""
+    names = GroupNames(sheet.rows("rebalances"))
     found = [
         sheet.band(
-            row["begin_ns"], row["synced_ns"], f"rebalance of {row['group']}: {row['trigger'] or 'unknown'}"
+            *(row["begin_ns"], row["synced_ns"]),
+            f"rebalance of {names.text(row)}: {row['trigger'] or 'unknown'}",
         )
         for row in sheet.rows("rebalances")
     ]

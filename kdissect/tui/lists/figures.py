@@ -424,6 +424,10 @@ def named(
     return words(title, name, rank, most, least)._replace(is_name=True)
 
 
+CLUSTER = named("Cluster", "cluster_id", 1, 24)
+"""The cluster of a row, where others look the same without it."""
+
+
 def address(title: str, name: str, rank: int = 0) -> FigureColumn:
     """An address, perhaps with a port."""
     return named(title, name, rank, ADDRESS, ADDRESS)

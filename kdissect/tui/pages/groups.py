@@ -17,12 +17,14 @@ from kdissect.feed.filtering import quoted, span_text
 from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import GROUP, Subject, subject
 from kdissect.present.form import Clock, duration, plural
+from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.lanes import USUAL_LAG_STEP, lag_step
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import (
+    CLUSTER,
     MOST_TEXT,
     FigureColumn,
     Figures,
@@ -78,6 +80,7 @@ def _last(row: Row) -> str:
 
 COLUMNS = (
     named("Group", "group", least=MOST_TEXT),
+    CLUSTER,
     listed("Type", "types", 3, most=20),
     listed("Protocol", "protocols", 4, most=28),
     FigureColumn("State", state, state, 1, False, is_most_first=False),
@@ -97,7 +100,7 @@ COLUMNS = (
 
 def figures() -> Figures:
     """The rows, empty."""
-    return Figures(COLUMNS, lambda row: row["group"], grave_tone)
+    return Figures(COLUMNS, lambda row: (row["group"], row["cluster_id"]), grave_tone)
 
 
 def text_of(
@@ -207,7 +210,9 @@ class GroupsPage(StatisticsPage):
     def __init__(self) -> None:
         self._step = USUAL_LAG_STEP
         """Seconds between the points of a line of lag."""
-        self._group: str | None = None
+        self._names = GroupNames(())
+        self._whose: object = None
+        """What tells the group under the cursor from others."""
         self.rebalances: Sequence[Row] = ()
         """Of the group under the cursor."""
         self.chosen: int | None = None
@@ -239,7 +244,8 @@ class GroupsPage(StatisticsPage):
         return ("groups", "members", "stays", *facts, f"lag,{self._step}s")
 
     def fill(self, counted: CountedTables) -> None:
-        rows = counted.tables["groups"]
+        rows = told_apart(counted.tables["groups"])
+        self._names = GroupNames(rows)
         self.rows.show(rows)
         self.set_class(not rows, "-none")
         self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")
@@ -259,15 +265,18 @@ class GroupsPage(StatisticsPage):
 
     def cursor_moved(self) -> None:
         row = self.chosen_row()
-        group = None if row is None else row["group"]
+        whose = None if row is None else self._names.whose(row)
         tables = self.counted.tables if self.counted is not None else {}
-        told = MemberTold(*(tables.get(name, ()) for name in self.asked()[3:]))
-        found = [each for each in told.rebalances if each["group"] == group]
-        self.rebalances = sorted(found, key=began_ns)
-        if group != self._group or (self.chosen or 0) >= len(self.rebalances):
-            self._group, self.chosen = group, None
+        _, members, stays, *others = (
+            [each for each in tables.get(name, ()) if self._names.whose(each) == whose]
+            for name in self.asked()
+        )
+        told = MemberTold(*others)
+        self.rebalances = sorted(told.rebalances, key=began_ns)
+        if whose != self._whose or (self.chosen or 0) >= len(self.rebalances):
+            self._whose, self.chosen = whose, None
         chosen = None if self.chosen is None else self.rebalances[self.chosen]
-        members, stays = tables.get("members", ()), tables.get("stays", ())
+        group = None if row is None else row["group"]
         self.timeline.show(group, members, stays, told, chosen, self.kdissect.index.first_ns)
         self.members_pane.rows_changed(0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,8 +17,10 @@ from kdissect.feed.stories import GROUP as OF_GROUP
 from kdissect.feed.stories import TOPIC as OF_TOPIC
 from kdissect.feed.stories import Subject, subject
 from kdissect.present.form import bars, duration, plural, size
+from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
 from kdissect.tui.lists.figures import (
+    CLUSTER,
     FigureColumn,
     Figures,
     address,
@@ -101,6 +103,7 @@ PARTITION_COLUMNS = (
 LAG = number("Lag", "lag")
 GROUP_COLUMNS = (
     named("Group", "group", least=16),
+    CLUSTER,
     named("Topic", "topic", least=16),
     number("Part", "partition"),
     number("Committed", "committed", 1),
@@ -139,18 +142,19 @@ CLIENT_COLUMNS = (
 
 def figures() -> Figures:
     """The rows, empty."""
-    names = ("topic", "partition", "direction", "group", "client_id", "client", "broker")
+    names = ("topic", "partition", "direction", "group", "cluster_id", "client_id", "client", "broker")
     return Figures(TOPIC_COLUMNS, lambda row: tuple(row.get(name) for name in names), grave_tone)
 
 
-def lag_rows(lag: Iterable[Row], over_time: Iterable[Row]) -> list[Row]:
+def lag_rows(lag: Sequence[Row], over_time: Iterable[Row]) -> list[Row]:
     """A row a group and partition, the largest lag first, with its lag over time as a ``line``."""
-    lines: dict[tuple[object, ...], list[int]] = {}
+    rows, lines, names = told_apart(lag), dict[object, list[int]](), GroupNames(lag)
     for row in over_time:
         if row["ns"] is not None and row["lag"] is not None:
-            lines.setdefault((row["group"], row["topic"], row["partition"]), []).append(row["lag"])
+            lines.setdefault((names.whose(row), row["topic"], row["partition"]), []).append(row["lag"])
     rows = [
-        {**row, "line": thinned(lines.get((row["group"], row["topic"], row["partition"]), ()))} for row in lag
+        {**row, "line": thinned(lines.get((names.whose(row), row["topic"], row["partition"]), ()))}
+        for row in rows
     ]
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from kdissect.tui.pages.groups import GroupsPage, figures, state, text_of
 from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.two_clusters import EAST, WEST, two_clusters
+from tests.two_clusters import GROUP as GROUP_OF_BOTH
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 
@@ -299,3 +302,38 @@ def test_the_number_of_the_last_generation_stands_before_the_sign_of_leaving() -
     stays = [stay("a", 4, join_ns=0, sync_ns=1), stay("a", 5, join_ns=97, sync_ns=98)]
     (line,) = lines(members, stays)
     assert line.endswith("5╳")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_groups_of_one_name_in_two_clusters_are_told_apart(width: int, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(app_of(*two_clusters(tmp_path)), width, 24) as pilot:
+            for keys in (("4",), ("3", "g", "g")):
+                text = await shown_after(pilot, *keys)
+                assert "Cluster" in text.splitlines()[2]
+                lines = [line for line in text.splitlines() if line.startswith(GROUP_OF_BOTH)]
+                assert len(lines) == len(set(lines))
+                assert {line.split()[1][:4] for line in lines} == {EAST[:4], WEST[:4]}
+            await press(pilot, "4")
+            page = pilot.app.screen
+            assert isinstance(page, GroupsPage)
+            found = []
+            for key in ("home", "down"):
+                text = await shown_after(pilot, key)
+                assert "1 rebalance" in text
+                assert [len(page.rebalances), len(page.timeline)] == [1, 1]
+                found.append((page.rebalances[0]["cluster_id"], page.timeline.member(0)["cluster_id"]))
+            assert found == [(EAST, EAST), (WEST, WEST)]
+            await press(pilot, "left_square_bracket", "up")
+            assert page.chosen is None  # a rebalance of the other group
+
+    asyncio.run(run())
+
+
+def test_a_cluster_is_not_named_without_need() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents/lag-grows.pcapng.gz"), 120, 24) as pilot:
+            for keys in (("4",), ("3", "g", "g")):
+                assert "Cluster" not in (await shown_after(pilot, *keys)).splitlines()[2]
+
+    asyncio.run(run())
