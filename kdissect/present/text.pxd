@@ -7,17 +7,26 @@ from kdissect.present.form cimport Clock, write_duration, write_size
 from kdissect.present.sanitise cimport sanitise, width
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.protocol.survey cimport Survey
-from kdissect.session.briefs cimport Brief
+from kdissect.session.briefs cimport Brief, PairLayout
 
 cdef int NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES
 cdef tuple _RIGHT, _COLOURS
 cdef bytes _RESET, _ARROW
+cdef Py_ssize_t _RECENT
 
 @cython.final
 cdef class _SharedText:
     cdef bytes text
     cdef Py_ssize_t columns
     cdef tuple ends
+
+@cython.final
+cdef class _SharedColumns:
+    cdef bytes text
+    cdef int64_t number
+    cdef int64_t widening
+    cdef tuple ends
+    cdef str client
 
 cdef _SharedText _told(str text)
 @cython.locals(out=JsonText, end=bytes, raw="const unsigned char*", at=cython.int, part=cython.int, text=bytes)
@@ -29,6 +38,9 @@ cdef class Lines:
     cdef public bint _colour
     cdef public object _options
     cdef int64_t[9] _widest
+    cdef int64_t _widening
+    cdef list _of_connections
+    cdef list _of_apis
     cdef public dict _ends
     cdef public dict _clients
     cdef public dict _apis
@@ -39,6 +51,13 @@ cdef class Lines:
     cpdef write(self, JsonText out, Exchange exchange)
     @cython.locals(start=Py_ssize_t, took=Py_ssize_t, answered=Survey, error=str)
     cpdef write_brief(self, JsonText out, Brief brief)
+    @cython.locals(
+        number=int64_t, ends=tuple, client=str, place=Py_ssize_t, told=_SharedColumns, out=JsonText,
+        start=Py_ssize_t, is_same=bint,
+    )
+    cdef bytes _connection_in(self, Brief brief)
+    @cython.locals(place=Py_ssize_t, told=_SharedColumns, out=JsonText)
+    cdef bytes _api_column(self, PairLayout form)
     @cython.locals(rows=Py_ssize_t, size=Py_ssize_t)
     cpdef Py_ssize_t write_all(self, JsonText out, events) except -1
     cdef Py_ssize_t _begin(self, JsonText out, int at) except -1

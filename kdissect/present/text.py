@@ -18,7 +18,7 @@ from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, class_in, error_name, graded, gravest
 from kdissect.protocol.json_text import JsonText
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, PairLayout
 from kdissect.wording import plural
 
 MOST_TOPICS = 3
@@ -39,6 +39,8 @@ _ARROW = " → ".encode()
 
 _MOST_TOLD = 4_096
 """Texts of a kind that are kept for the lines to come."""
+_RECENT = 256
+"""So many connections, and APIs, have the text of columns that they share at hand."""
 _LONGEST_KEPT = 64
 _MOST_CODES = 16
 _IPV4_ENDPOINT = 6
@@ -58,6 +60,28 @@ class _SharedText:
         """Cells that it takes."""
         self.ends = ends
         """Both ends of the connection, of which it is the text."""
+
+
+class _SharedColumns:
+    """Columns that lines have together, with the spaces that fill them."""
+
+    __slots__ = ("client", "ends", "number", "text", "widening")
+
+    def __init__(
+        self,
+        text: bytes,
+        number: int,
+        widening: int,
+        ends: tuple[Endpoint, Endpoint] | None = None,
+        client: str | None = None,
+    ) -> None:
+        self.text = text
+        self.number = number
+        """Of the connection, or the version of the API."""
+        self.widening = widening
+        """How often columns had become wider by then: once more, and the text is another."""
+        self.ends, self.client = ends, client
+        """Of a connection."""
 
 
 def _told(text: str) -> _SharedText:
@@ -92,6 +116,12 @@ class Lines:
         self._options = options
         self._widest = [0] * 9
         """Cells of each column; compiled, numbers of C."""
+        self._widening = 0
+        """How often one of them became wider, or was set."""
+        self._of_connections: list[_SharedColumns | None] = [None] * _RECENT
+        """Connection, ends and client of the exchanges of connections, by the low bits of their numbers."""
+        self._of_apis: list[_SharedColumns | None] = [None] * _RECENT
+        """The API of exchanges, by its key."""
         self.widths = list(_WIDTHS)
         self._ends: dict[int, _SharedText] = {}
         """The two ends of connections, by number, as they stand on the line: connections have many
@@ -113,6 +143,7 @@ class Lines:
     def widths(self, widths: list[int]) -> None:
         for at in range(len(_WIDTHS)):
             self._widest[at] = widths[at]
+        self._widening += 1
 
     def expected(
         self, widths: Sequence[int], exchanges: int, connections: int, latest_ns: int | None
@@ -171,12 +202,8 @@ class Lines:
         start = self._begin(out, TIME)
         self._clock.write(out, brief.asked_ns)
         self._end(out, TIME, start, out.size() - start)
-        start = self._begin(out, CONNECTION)
-        out.number(brief.connection)
-        self._end(out, CONNECTION, start, out.size() - start)
-        self._put(out, ENDS, self._ends_between(brief.connection, brief.ends))
-        self._put(out, CLIENT, self._client_named(brief.client_id))
-        self._put(out, API, self._api_in(brief.form.api, brief.form.name))
+        out.put(self._connection_in(brief))
+        out.put(self._api_column(brief.form))
         start = self._begin(out, CORRELATION)
         out.put(b"#")
         out.number(brief.correlation_id)
@@ -200,6 +227,35 @@ class Lines:
         if brief.missing is not None:
             self._note_missing(out, "response", brief.missing)
         out.trim()
+
+    def _connection_in(self, brief: Brief) -> bytes:
+        """The columns that exchanges of a connection have together."""
+        number, ends, client = brief.connection, brief.ends, brief.client_id
+        place = number & (_RECENT - 1)
+        told = self._of_connections[place]
+        if told is not None and told.number == number and told.widening == self._widening:
+            is_same = told.ends is ends and told.client is client
+            if is_same or (told.ends == ends and told.client == client):
+                return told.text
+        out = JsonText()
+        start = self._begin(out, CONNECTION)
+        out.number(number)
+        self._end(out, CONNECTION, start, out.size() - start)
+        self._put(out, ENDS, self._ends_between(number, ends))
+        self._put(out, CLIENT, self._client_named(client))
+        told = _SharedColumns(out.take(), number, self._widening, ends, client)
+        self._of_connections[place] = told
+        return told.text
+
+    def _api_column(self, form: PairLayout) -> bytes:
+        """The column that exchanges of an API in a version have together."""
+        place = form.key & (_RECENT - 1)
+        told = self._of_apis[place]
+        if told is None or told.number != form.version or told.widening != self._widening:
+            out = JsonText()
+            self._put(out, API, self._api_in(form.api, form.name))
+            told = self._of_apis[place] = _SharedColumns(out.take(), form.version, self._widening)
+        return told.text
 
     def write_all(self, out: JsonText, events: Sequence[object]) -> int:
         """Add the line of each exchange among events, with its end, and gives how many there are. A line that
@@ -238,6 +294,7 @@ class Lines:
             out.fill(start, most - columns, _RIGHT[at])
         elif columns > most:
             self._widest[at] = columns
+            self._widening += 1
         if self._colour and _COLOURS[at] is not None:
             out.put(_RESET)
 
