@@ -127,6 +127,8 @@ LEAVES = (
 
 LOOPS = frozenset(
     {
+        "kdissect.tcp.duplex",
+        "kdissect.tcp.reassembly",
         "kdissect.protocol.cursor",
         "kdissect.protocol.decode",
         "kdissect.protocol.survey",
@@ -137,6 +139,8 @@ LOOPS = frozenset(
         "kdissect.record.records",
         "kdissect.record.scan",
         "kdissect.record.sound",
+        "kdissect.session.conversation",
+        "kdissect.session.quick",
         "kdissect.present.brief_text",
         "kdissect.present.exchange_text",
         "kdissect.present.gathered_records",
@@ -145,8 +149,9 @@ LOOPS = frozenset(
         "kdissect.present.text",
     }
 )
-"""Those of them whose C goes through bytes and text. Only these gain from a compiler's second level of
-optimisation; the others call Python most of the time, and the level takes the compiler twice as long."""
+"""Those of them whose C goes through bytes and text, or works on numbers of every packet. Only these gain
+from a compiler's second level of optimisation; the others call Python most of the time, and the level takes
+the compiler twice as long."""
 
 BUSY = frozenset(
     {
@@ -155,17 +160,13 @@ BUSY = frozenset(
         "kdissect.capture.runs",
         "kdissect.capture.segments",
         "kdissect.tcp.copies",
-        "kdissect.tcp.duplex",
-        "kdissect.tcp.reassembly",
         "kdissect.protocol.framing",
         "kdissect.record.batch",
         "kdissect.record.sets",
         "kdissect.session.briefs",
-        "kdissect.session.conversation",
         "kdissect.session.evidence",
         "kdissect.session.expected",
         "kdissect.session.lanes",
-        "kdissect.session.quick",
         "kdissect.present.form",
         "kdissect.present.record_lines",
         "kdissect.telling",
