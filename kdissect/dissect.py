@@ -373,7 +373,8 @@ class Dissector:
         while size <= _PART_BYTES and run.next():
             place = segments.look(data, run.data_start, run.data_end, link_type)
             if place < 0:
-                size = self._take(run.packet(), size, out)
+                self.packets += 1
+                size = self._feed_packet(run.packet(), None, size, out)
                 continue
             lane = self._lanes.find(data, place, segments.ends_size)
             if lane is None:
@@ -548,7 +549,8 @@ class Dissector:
                 reason = f"more than {plural(len(crowd), 'connection')} in tunnels between the same endpoints"
                 self._evict("too-many-connections", reason, segment.packet, step, crowd)
             number = self._telling.numbering.connection(segment.packet)
-            conversation = Conversation(
+            conversation = Conversation.__new__(Conversation)
+            conversation.begin(
                 number, segment, self._limits, self._ports, self.secrets, self._listener, self._forms
             )
             self._remembered += 1

@@ -5,6 +5,8 @@ from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
 from kdissect.record.sound cimport is_sound, may_have_value
 
+cdef bytes _topic_record_start
+
 @cython.final
 @cython.freelist(64)
 @cython.no_gc

@@ -680,6 +680,11 @@ def _may_name_topics(message: Message) -> bool:
     return seen is None or may_name_topics(message.frame.payload, seen, message.limits)
 
 
+_topic_record_start: bytes | None = None
+"""What values begin with that name a topic, once it is needed: to ask a module that is loaded late takes as
+long as to look through a record set."""
+
+
 def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
     """Whether there may be a record in a message that names a topic. There may, where the bytes with which
     such a record begins stand in a record set, and where records are compressed.
@@ -696,7 +701,12 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
 
 def names_topics(data: bytes, start: int, end: int, limits: Limits) -> bool:
     """The same of the record set from ``start`` to ``end``."""
-    return start < end and may_have_value(data, start, end, internal.topic_record_start(), limits)
+    global _topic_record_start  # noqa: PLW0603 - found once
+    if start >= end:
+        return False
+    if _topic_record_start is None:
+        _topic_record_start = internal.topic_record_start()
+    return may_have_value(data, start, end, _topic_record_start, limits)
 
 
 def _places(message: Message) -> list[Place] | None:

@@ -103,6 +103,7 @@ cdef class Brief:
     cpdef Exchange exchange(self)
     @cython.locals(found=list, asked=Survey, answered=Survey)
     cpdef list topics(self)
+    @cython.locals(topic=str, topic_id=str, name=str)
     cdef _add_topics(self, list mentions, list found)
     @cython.locals(asked=Survey, answered=Survey, found=list)
     cpdef list named(self, str entity)

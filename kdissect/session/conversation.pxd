@@ -43,6 +43,7 @@ cdef class Conversation:
     cdef public object number
     cdef object __weakref__
 
+    cpdef begin(self, number, Segment first, limits, broker_ports, secrets, listener, PairLayouts forms)
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
     @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame)

@@ -159,6 +159,19 @@ class Conversation:
         :param listener: hears what comes before exchanges. Who wants one must not :meth:`take`.
         :param forms: where ordinary exchanges may be told in brief, what is known of their forms.
         """
+        self.begin(number, first, limits, broker_ports, secrets, listener, forms)
+
+    def begin(
+        self,
+        number: int,
+        first: Segment,
+        limits: Limits,
+        broker_ports: frozenset[int],
+        secrets: TlsSecrets | None,
+        listener: Listener | None,
+        forms: PairLayouts | None,
+    ) -> None:
+        """What ``__init__`` does, in the short way of compiled callers."""
         self.number = number
         self._listener = listener
         self._limits = limits

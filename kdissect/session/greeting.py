@@ -12,7 +12,7 @@ from kdissect.message import Message, Request
 from kdissect.session.throttling import offers_answers_first
 
 _MOST = 256
-_LONGEST = 4_096
+LONGEST = 4_096
 """So many messages are kept, up to so many bytes each."""
 
 Said = tuple[int | None, bytes]
@@ -38,7 +38,7 @@ def software_in(said: Said, request: Callable[[], Request]) -> str | None:
     body = request().body()
     name = body.get("clientSoftwareName")
     told = f"{name} {body.get('clientSoftwareVersion')}" if name else None
-    if len(said[1]) <= _LONGEST:
+    if len(said[1]) <= LONGEST:
         _make_room(_software)
         _software[said] = told
     return told
@@ -60,7 +60,7 @@ def shows_answers_first_in(said: Said, answer: Callable[[], Message]) -> bool:
     if said in _answers_first:
         return _answers_first[said]
     shown = offers_answers_first(answer().body())
-    if len(said[1]) <= _LONGEST:
+    if len(said[1]) <= LONGEST:
         _make_room(_answers_first)
         _answers_first[said] = shown
     return shown

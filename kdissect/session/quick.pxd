@@ -14,18 +14,28 @@ from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int API_VERSIONS, PRODUCE, _FEW, _UNSUPPORTED_VERSION
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
-cdef Py_ssize_t _HEADER_BYTES, _KEYS, _LONGEST_TEXT, _MOST_FORMS
+cdef Py_ssize_t _HEADER_BYTES, _KEYS, _LONGEST_KEPT, _LONGEST_TEXT, _MOST_FORMS
 
 @cython.final
 cdef class PairLayouts:
     cdef dict _known
+    cdef bytes _offer
+    cdef PairLayout _offer_form
     cdef list _recent
+    cdef bytes _request
+    cdef PairLayout _request_form
+    cdef bint _shows
+    cdef object _software
     cdef public bint checks_bodies
     cdef public bint checks_records
     cdef public bint judges
 
     @cython.locals(found=PairLayout, recent=PairLayout)
     cpdef PairLayout find(self, int key, int version)
+    @cython.locals(form=PairLayout, data=bytes, start=Py_ssize_t, size=Py_ssize_t, known=bytes, body=bytes)
+    cdef software_of(self, Brief brief)
+    @cython.locals(form=PairLayout, data=bytes, start=Py_ssize_t, size=Py_ssize_t, known=bytes, body=bytes)
+    cdef bint shows_answers_first(self, Brief brief) except -1
     @cython.locals(found=PairLayout)
     cdef PairLayout _find(self, int key, int version)
 

@@ -22,7 +22,7 @@ from kdissect.protocol.survey import Survey, survey_at
 from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected
-from kdissect.session.greeting import shows_answers_first, shows_answers_first_in, software_in
+from kdissect.session.greeting import LONGEST, shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.session.sasl import Login
@@ -44,6 +44,7 @@ _ON_ITS_WAY_NS = ON_ITS_WAY_NS
 _FEW = FEW
 _UNSUPPORTED_VERSION = UNSUPPORTED_VERSION
 _REQUEST_BYTES = REQUEST_BYTES
+_LONGEST_KEPT = LONGEST
 _NOT_KNOWN = NOT_KNOWN
 
 
@@ -53,7 +54,10 @@ class PairLayouts:
     :param interest: what is asked of its exchanges in brief.
     """
 
-    __slots__ = ("_known", "_recent", "checks_bodies", "checks_records", "judges")
+    __slots__ = (
+        *("_known", "_offer", "_offer_form", "_recent", "_request", "_request_form", "_shows", "_software"),
+        *("checks_bodies", "checks_records", "judges"),
+    )
 
     def __init__(self, interest: Interest) -> None:
         self.judges, self.checks_records = interest.errors, interest.records
@@ -62,6 +66,15 @@ class PairLayouts:
         """By API and version."""
         self._recent: list[PairLayout | None] = [None] * _KEYS
         """The one that was asked for last of each API."""
+        self._request = self._offer = b""
+        """The bodies of the latest request for a broker's versions and of the latest answer to one: the next
+        connection begins with the same nearly always."""
+        self._request_form: PairLayout | None = None
+        self._software: str | None = None
+        """What the request says."""
+        self._offer_form: PairLayout | None = None
+        self._shows = False
+        """What the answer says."""
 
     def __reduce__(self) -> tuple[type[PairLayouts], tuple[Interest]]:
         return PairLayouts, (Interest(self.judges, self.checks_records, bodies=self.checks_bodies),)
@@ -73,6 +86,31 @@ class PairLayouts:
             return recent
         found = self._recent[key] = self._find(key, version)
         return found
+
+    def software_of(self, brief: Brief) -> str | None:
+        """Name and version of the client, as its request for the broker's versions has them."""
+        form, data, start = brief.form, brief.asked, brief.asked_body
+        size, known = brief.asked_end - start, self._request
+        if self._request_form is form and len(known) == size and data.startswith(known, start):
+            return self._software
+        body = data[start : start + size]
+        told = software_in((form.version, body), brief.request)
+        if size <= _LONGEST_KEPT:
+            self._request_form, self._request, self._software = form, body, told
+        return told
+
+    def shows_answers_first(self, brief: Brief) -> bool:
+        """Whether the versions in its answer show that the broker answers before it throttles."""
+        form, data, start = brief.form, brief.answer, brief.answer_body
+        size, known = brief.answer_end - start, self._offer
+        assert data is not None
+        if self._offer_form is form and len(known) == size and data.startswith(known, start):
+            return self._shows
+        body = data[start : start + size]
+        shows = shows_answers_first_in((form.version, body), brief.response)
+        if size <= _LONGEST_KEPT:
+            self._offer_form, self._offer, self._shows = form, body, shows
+        return shows
 
     def _find(self, key: int, version: int) -> PairLayout:
         found = self._known.get(key << 16 | version)
@@ -239,7 +277,7 @@ class QuickSession:
         self.exchanges += 1
         self._tell_thinking(brief)
         if key == API_VERSIONS:
-            told = software_in((form.version, data[body:end]), brief.request)
+            told = self._forms.software_of(brief)
             if told is not None:
                 self.software = told
                 self._count_told()
@@ -329,8 +367,7 @@ class QuickSession:
             brief.is_over = True
             return brief
         if key == API_VERSIONS and not seen.error and not self._answers_first:
-            said = form.version, data[body:end]
-            self._answers_first = form.answers_first or shows_answers_first_in(said, brief.response)
+            self._answers_first = form.answers_first or self._forms.shows_answers_first(brief)
         if self._forms.judges and (seen.error or not self._expected.serves(key)):
             brief.routine = self._expected.judge_brief(brief)
         if not self._forms.checks_records or self._is_sound(brief):

@@ -45,7 +45,7 @@ def test_what_a_broker_offers_shows_whether_it_answers_first(newest: int, expect
 def test_what_is_remembered_is_bounded() -> None:
     for number in range(greeting._MOST + 10):
         software(asked(clientSoftwareName="client", clientSoftwareVersion=str(number)))
-    long = "v" * (greeting._LONGEST + 1)
+    long = "v" * (greeting.LONGEST + 1)
     before = len(greeting._software)
     assert software(asked(clientSoftwareName="client", clientSoftwareVersion=long)) == f"client {long}"
     assert len(greeting._software) == before <= greeting._MOST
