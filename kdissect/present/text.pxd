@@ -75,7 +75,6 @@ cdef class Lines:
     cdef _SharedText _api_of(self, Exchange exchange)
     @cython.locals(told=_SharedText)
     cdef _SharedText _api_in(self, tuple key, str name)
-    @cython.locals(key=tuple)
     cdef str _error_in(self, list codes, tuple routine)
     cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
     @cython.locals(told=bytes)

@@ -131,8 +131,9 @@ class Lines:
         """By key and version."""
         self._topics: dict[str, bytes] = {}
         """Names of topics as lines have them."""
-        self._errors: dict[tuple[int, ...], str] = {}
-        """By the codes of a response, those of them that are routine, and the count of the former."""
+        self._errors: dict[tuple[int, ...] | int, str] = {}
+        """By the codes of a response, those of them that are routine, and the count of the former; by the
+        code where there is only one, which is not routine."""
 
     @property
     def widths(self) -> list[int]:
@@ -223,7 +224,7 @@ class Lines:
         answered = brief.answer_seen
         if answered is not None and answered.error:
             error = self._error_in(answered.errors, brief.routine)
-            self._note(out, error, _COLOUR_OF.get(error[0], RED))
+            self._note(out, error, _colour_of(error) if self._colour else RED)
         if brief.missing is not None:
             self._note_missing(out, "response", brief.missing)
         out.trim()
@@ -350,7 +351,8 @@ class Lines:
         assert codes is not None
         if len(codes) > _MOST_CODES:
             return _error_told(codes, routine)
-        key = (*codes, *routine, len(codes))
+        key: tuple[int, ...] | int
+        key = codes[0] if len(codes) == 1 and not routine else (*codes, *routine, len(codes))
         told = self._errors.get(key)
         if told is None:
             if len(self._errors) >= _MOST_TOLD:
@@ -375,7 +377,7 @@ class Lines:
         self._note_topics(out, exchange.topics)
         error = error_text(exchange)
         if error:
-            self._note(out, error, _COLOUR_OF.get(error[0], RED))
+            self._note(out, error, _colour_of(error))
         if exchange.missing and (exchange.request is None or exchange.response is None):
             side = "request" if exchange.request is None else "response"
             self._note_missing(out, side, exchange.missing)
@@ -427,6 +429,11 @@ def error_text(exchange: Exchange) -> str:
     one."""
     error = exchange.error
     return "" if error is None else _with_sign(error, exchange.error_classes())
+
+
+def _colour_of(error: str) -> str:
+    """That of an error, by its sign."""
+    return _COLOUR_OF.get(error[0], RED)
 
 
 def _error_told(codes: Sequence[int], routine: tuple[int, ...]) -> str:

@@ -9,7 +9,8 @@ cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
 cdef int _PREFIXED
 cdef dict _OF_RESOURCE
 cdef int64_t _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS, _IDS, _LONGEST_NAME
-cdef list _NO_MENTIONS, _NO_RECORDS, _id_bytes, _id_texts, _names
+cdef tuple _NO_NAME
+cdef list _NO_MENTIONS, _NO_RECORDS, _id_bytes, _ids, _names
 cdef bytes _ZERO
 
 @cython.freelist(64)
@@ -56,7 +57,7 @@ cdef bint _run(bytes code, bytes data, int64_t start, int64_t end, Survey found)
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
     least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, resource=cython.int, resource_type=cython.int, pending=str, is_there=cython.bint, is_plain=cython.bint,
-    name=str, topic_id=str, text=str, topic=str, known_id=str,
+    name=str, topic_id=str, text=str, topic=str, known_id=str, known=tuple, mention=tuple,
 )
 cdef int64_t _walk(
     bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found
@@ -75,9 +76,9 @@ cdef int _int16(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(high=int64_t)
 cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
-@cython.locals(raw="const unsigned char*", place=cython.int, known=bytes, topic_id=bytes, text=str)
-cdef str _id_text(bytes data, int64_t at)
+@cython.locals(raw="const unsigned char*", place=cython.int, known=bytes, topic_id=bytes, mention=tuple)
+cdef tuple _id_at(bytes data, int64_t at)
 @cython.locals(raw="const unsigned char*", place=cython.int, known=tuple, name=bytes, text=str)
-cdef str _name_text(bytes data, int64_t at, int64_t size)
-cdef _note(Survey found, str text, int what)
+cdef tuple _name_at(bytes data, int64_t at, int64_t size)
+cdef _note(Survey found, str text, tuple mention, int what)
 cdef list _with(list names, str name)

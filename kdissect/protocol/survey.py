@@ -88,10 +88,13 @@ _NO_RECORDS: list[int] = []
 
 _IDS = 64
 _id_bytes = [b""] * _IDS
-_id_texts = [""] * _IDS
-"""Some topic ids that were met last, and their texts: most messages name the ones before."""
-_names = [(b"", "")] * _IDS
-"""The same of names, each with its bytes. One text for many messages is found faster in tables, too."""
+_ids: list[tuple[None, str]] = [(None, "")] * _IDS
+"""Some topic ids that were met last, and how each is mentioned: most messages name the ones before."""
+_Name = tuple[bytes, str, tuple[str, None]]
+_NO_NAME: _Name = (b"", "", ("", None))
+_names: list[_Name] = [_NO_NAME] * _IDS
+"""The same of names, each with its bytes and its text. One text for many messages is found faster in tables,
+too."""
 _LONGEST_NAME = 256
 """Bytes of a name that may be kept there."""
 
@@ -269,15 +272,16 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                 return _UNUSUAL
             if step == TEXT:
                 if what & A_RESOURCE:
-                    text = _name_text(data, position, size)
+                    text = _name_at(data, position, size)[1]
                     resource = 0 if text == ANY else _OF_RESOURCE.get(resource_type, 0)
                     if what & LATER:
                         pending = text
                     elif resource:
-                        _note(found, text, resource)
+                        _note(found, text, None, resource)
                 elif what:
-                    text = _name_text(data, position, size)
-                    _note(found, text, what)
+                    known = _name_at(data, position, size)
+                    text = known[1]
+                    _note(found, text, known[2], what)
                     if what & TELLS and found.places is not None:
                         found.topic = text
                     if what & BESIDE_ID and size:
@@ -364,7 +368,8 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
             at += 2
             if end - position < 16:
                 return _UNUSUAL
-            topic_id = _id_text(data, position)
+            mention = _id_at(data, position)
+            topic_id = mention[1]
             position += 16
             if topic_id and form & TELLS and found.places is not None:
                 found.topic_id = topic_id
@@ -372,7 +377,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                 if found.mentions is _NO_MENTIONS:
                     found.mentions = []
                 id_at = len(found.mentions)
-                found.mentions.append((None, topic_id))
+                found.mentions.append(mention)
         elif step in (STRUCT, MAYBE):
             is_there = True
             if step == MAYBE:
@@ -421,7 +426,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
             if end - position < 1:
                 return _UNUSUAL
             if pending is not None and resource and raw[position] != _PREFIXED:
-                _note(found, pending, resource)
+                _note(found, pending, None, resource)
             pending = None
             position += 1
         elif step == SESSION:
@@ -541,40 +546,45 @@ def _is_ascii(raw: bytes, at: int, size: int) -> bool:
     return True
 
 
-def _id_text(data: bytes, at: int) -> str:
-    """A topic id, whose 16 bytes begin there, in Kafka's form; empty for that of none."""
+def _id_at(data: bytes, at: int) -> tuple[None, str]:
+    """How the topic id is mentioned whose 16 bytes begin there, in Kafka's form; empty for that of none."""
     raw = data
     place = (raw[at + 7] + raw[at + 15]) & (_IDS - 1)
     known: bytes = _id_bytes[place]
     if known and data.startswith(known, at):
-        return _id_texts[place]
+        return _ids[place]
     topic_id = raw[at : at + 16]
-    text = "" if topic_id == _ZERO else uuid_text(topic_id)
-    _id_bytes[place], _id_texts[place] = topic_id, text
-    return text
+    mention = (None, "" if topic_id == _ZERO else uuid_text(topic_id))
+    _id_bytes[place], _ids[place] = topic_id, mention
+    return mention
 
 
-def _name_text(data: bytes, at: int, size: int) -> str:
-    """The text of a name, whose bytes begin there.
+def _name_at(data: bytes, at: int, size: int) -> _Name:
+    """A name, whose bytes begin there: these, its text, and how it is mentioned as a topic.
 
     :raises UnicodeDecodeError: it is none.
     """
     raw = data
-    if size <= 0 or size > _LONGEST_NAME:
-        return raw[at : at + size].decode("utf-8")
+    if size <= 0:
+        return _NO_NAME
     place = (raw[at] + 7 * raw[at + size - 1] + 31 * size) & (_IDS - 1)
     known = _names[place]
     name: bytes = known[0]
     if len(name) == size and data.startswith(name, at):
-        return known[1]
+        return known
     name = raw[at : at + size]
     text = name.decode("utf-8")
-    _names[place] = (name, text)
-    return text
+    known = (name, text, (text, None))
+    if size <= _LONGEST_NAME:
+        _names[place] = known
+    return known
 
 
-def _note(found: Survey, text: str, what: int) -> None:
-    """Note a string that names something."""
+def _note(found: Survey, text: str, mention: tuple[str, None] | None, what: int) -> None:
+    """Note a string that names something.
+
+    :param mention: how it is mentioned as a topic, where that was made before.
+    """
     if what == A_KEY:
         if text != ANY:
             found.keys = _with(found.keys, text)
@@ -583,7 +593,7 @@ def _note(found: Survey, text: str, what: int) -> None:
     if what == A_TOPIC:
         if found.mentions is _NO_MENTIONS:
             found.mentions = []
-        found.mentions.append((text, None))
+        found.mentions.append((text, None) if mention is None else mention)
     elif what == A_GROUP:
         found.groups = _with(found.groups, text)
     elif what == A_TRANSACTIONAL_ID:
