@@ -44,6 +44,7 @@ cdef class Dissector:
     cdef public bint _uses_lanes
     cdef public object _lingering
     cdef public int64_t _lingers_since
+    cdef int64_t _latest_lingers_since
     cdef public int64_t _waits
     cdef public int64_t _held_bytes
     cdef public int64_t _most_held

@@ -162,6 +162,8 @@ class Dissector:
         """The same, by the time since when each is waited for; some may be forgotten by now."""
         self._lingers_since = _NEVER
         """The earliest of these times."""
+        self._latest_lingers_since = BEFORE_ALL
+        """No earlier than the latest of them."""
         self._waits = 0
         """How often something began to wait in a connection: where two hold as much, it tells which one has
         waited longer."""
@@ -702,14 +704,16 @@ class Dissector:
             conversation.let_go()
         self._closed[conversation.number] = conversation
         entry = (since_ns, conversation.number)
-        if not self._lingering or entry > self._lingering[-1]:  # as nearly always
+        if since_ns > self._latest_lingers_since:  # as nearly always
+            self._latest_lingers_since = since_ns
             self._lingering.append(entry)
         else:
             insort(self._lingering, entry)
+        self._lingers_since = min(self._lingers_since, since_ns)
         if len(self._lingering) > LINGERING + 2 * len(self._closed):
             # Most were evicted, or their endpoints were used again.
             self._lingering = deque([each for each in self._lingering if each[1] in self._closed])
-        self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
+            self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
 
     def _has_lingered(self, now_ns: int) -> bool:
         """Whether the connection that lingers longest is to be forgotten."""

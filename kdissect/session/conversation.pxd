@@ -68,7 +68,7 @@ cdef class Conversation:
     @cython.locals(payload=bytes, end=Py_ssize_t, place=int64_t, first_ns=int64_t, packet=int64_t, last_ns=int64_t)
     cdef _pair_quickly(self, QuickSession quick, bint is_request, Frame frame, int64_t now, list out)
     cdef bint _begins_plainly(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
-    @cython.locals(streams=tuple, ends=tuple, client=cython.int)
+    @cython.locals(streams=tuple, ends=tuple, client=cython.int, quick=QuickSession)
     cdef _begin_quickly(self, verdict)
     cdef bint _is_opened(self, int side) except -1
     cdef _return_to_quick(self, Session session)
@@ -81,6 +81,7 @@ cdef class Conversation:
     @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _weigh(self)
     cdef _count(self, int side, int64_t length)
+    cpdef list close(self, packet, bint cut, bint evicted=*)
     cdef list _flush(self, int64_t packet, str reason)
     @cython.locals(first=Framer, second=Framer)
     cdef bint _holds_frames(self) except -1

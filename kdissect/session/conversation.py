@@ -735,7 +735,8 @@ class Conversation:
         assert self._forms is not None
         client = verdict.client
         streams, ends = self._duplex.streams, self._duplex.endpoints
-        self._quick = QuickSession(
+        quick = QuickSession.__new__(QuickSession)
+        quick.begin(
             self.number,
             client,
             (ends[client], ends[1 - client]),
@@ -745,6 +746,7 @@ class Conversation:
             streams[1 - client],
             self._forms,
         )
+        self._quick = quick
 
     def _return_to_quick(self, session: Session) -> None:
         """After a login, a connection of which all bytes were captured is as ordinary as others."""
@@ -907,10 +909,12 @@ class Conversation:
                 self.leave_quick()
             else:
                 self._quick.ending = reason
-        self._take(pieces, packet, out)
+        if pieces:
+            self._take(pieces, packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.close(), packet)
-        self._end_preambles(packet, out)
+        if self._preambles is not None:
+            self._end_preambles(packet, out)
         if self._recogniser is not None:
             out += self._settle(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:

@@ -69,6 +69,10 @@ cdef class QuickSession:
     cdef public object principal
     cdef public object software
 
+    cpdef begin(
+        self, int64_t connection, int client, tuple ends, limits, bint from_start, Reassembler requests,
+        Reassembler responses, PairLayouts forms,
+    )
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(
         raw="const unsigned char*", length=Py_ssize_t, body=Py_ssize_t, key=cython.int, form=PairLayout, client=bytes,

@@ -158,6 +158,20 @@ class QuickSession:
         responses: Reassembler,
         forms: PairLayouts,
     ) -> None:
+        self.begin(connection, client, ends, limits, from_start, requests, responses, forms)
+
+    def begin(
+        self,
+        connection: int,
+        client: int,
+        ends: tuple[Endpoint, Endpoint],
+        limits: Limits,
+        from_start: bool,
+        requests: Reassembler,
+        responses: Reassembler,
+        forms: PairLayouts,
+    ) -> None:
+        """What ``__init__`` does, in the short way of compiled callers."""
         self._connection = connection
         self.client = client
         self._ends = ends

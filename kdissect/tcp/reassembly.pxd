@@ -62,6 +62,7 @@ cdef class Reassembler:
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
+    @cython.locals(seq=int64_t, is_syn=bint, best=object, wanted=int64_t)
     cdef _begin(self, Segment segment)
     cpdef bint is_even(self) except -1
     cdef bint has_all(self) except -1

@@ -299,7 +299,7 @@ class Reassembler:
             if known is not None:
                 return known
             if flags & SYN:
-                seq = (seq + 1) & 0xFFFFFFFF
+                seq = (seq + 1) & _LAST_NUMBER
         if self._base < 0:
             if segment.flags & RST and not segment.length:
                 return ()  # the numbers of a reset are often made up
@@ -430,9 +430,9 @@ class Reassembler:
     def _begin(self, segment: Segment) -> Sequence[Chunk | Gap | Fault] | None:
         """Take a SYN, or a segment while it is in doubt where the stream begins (rule 7). None where the
         segment is one of the stream as it is known now."""
-        seq, is_syn = segment.seq, bool(segment.flags & SYN)
+        seq, is_syn = segment.seq, segment.flags & SYN != 0
         if is_syn:
-            seq = (seq + 1) & 0xFFFFFFFF
+            seq = (seq + 1) & _LAST_NUMBER
             if self._base < 0 or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
                 self._base, self._base_is_sure, self.acknowledged = seq, True, _NOWHERE
                 self._initial, self.opened = seq, True
