@@ -77,7 +77,7 @@ def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
     if exchange.api in ("Produce", "Fetch", "ShareFetch"):
         return _of_records(exchange, limits)
     did = _did(exchange)
-    if exchange.error is not None:
+    if exchange.error is not None or exchange.response is None:
         done, _, rest = did.partition(" ")
         did = f"tried to {_TRIED[done]} {rest}" if done in _TRIED else did
     text = f"{did}{_ending(exchange)}"
@@ -86,7 +86,9 @@ def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
 
 _TRIED = {
     "aborted": "abort",
+    "acknowledged": "acknowledge",
     "added": "add",
+    "changed": "change",
     "committed": "commit",
     "gave": "give",
     "joined": "join",
@@ -94,7 +96,7 @@ _TRIED = {
     "removed": "remove",
     "wrote": "write",
 }
-"""What was done, and what was only tried where it was refused."""
+"""What was done; and what was only tried if it was refused, or if no response shows that it was done."""
 
 
 def _did(exchange: Exchange) -> str:

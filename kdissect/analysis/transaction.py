@@ -57,6 +57,10 @@ class Transaction:
     """Whether a request of it may not have been captured."""
     is_told: bool = False
     """Whether only the coordinator tells of it: not how much was written."""
+    is_accepted: bool = False
+    """Whether a response shows that a broker accepted something of it."""
+    to_commit: bool | None = None
+    """What the last EndTxn of it asks for while it is open: to commit it, or to abort it."""
     state: str | None = None
     asked: Mark | None = None
     """An EndTxn whose answer was not captured."""
@@ -97,6 +101,7 @@ class Transaction:
             self.client, self.client_id = mark.client, mark.client_id
         if self.version is None or mark.kind == END:
             self.version = mark.version or self.version
+        self.is_accepted = self.is_accepted or (mark.kind != INIT and mark.is_accepted)
         if mark.error is not None:
             self.errors[mark.error] = None
             self.telling.append(mark.number)

@@ -2,7 +2,9 @@
 
 How an end is told, by what is on the wire:
 
-* EndTxn that is answered without an error; also one without an answer, where its producer goes on.
+* EndTxn that is answered without an error. One whose answer was not captured counts if a broker is seen to
+  accept what its producer does next: that can only be another transaction. Else the outcome is unknown: what
+  it asks for may have been refused.
 * InitProducerId of a producer that begins: it takes the transactional id over and ends what is open (fenced).
   If the transaction was older than its timeout and the answer is good at once, no transaction was open any
   more.
@@ -77,6 +79,9 @@ class Machine:
         if self._open is not None:
             self.done.append(self._open)
             self._open = None
+        for each in self.done:
+            if is_unanswered(each):
+                each.begin_ns, each.is_incomplete = None, True
         return [each for each in self.done if each.is_begun]
 
     def _close(self, outcome: str, ns: int | None, by: str | None) -> None:
@@ -85,14 +90,15 @@ class Machine:
         self.done.append(self._open)
         self._open = None
 
-    def _settle(self) -> None:
-        """Close what is open where its producer has gone on: by the EndTxn without an answer, if there was
-        one; else what ended it was not captured."""
+    def _settle(self, mark: Mark) -> None:
+        """Close what is open where its producer goes on: by the EndTxn whose answer was not captured, if that
+        must have been accepted; else what ended it was not captured."""
         found = self._open
         if found is None:
             return
-        if found.asked is not None and found.asked.committed is not None:
-            self._close(COMMITTED if found.asked.committed else ABORTED, found.asked.ns, "EndTxn")
+        asked = found.asked
+        if asked is not None and asked.committed is not None and _is_next(found, mark):
+            self._close(COMMITTED if asked.committed else ABORTED, None, "EndTxn")
         else:
             self._close(UNKNOWN, None, None)
 
@@ -103,11 +109,10 @@ class Machine:
             own = not mark.is_new or mark.connection in found.connections
             found.take(mark)
             who = f"InitProducerId of {mark.client_id or mark.client}"
-            if mark.done_ns is None:
-                if found.asked is None and not good:
-                    found.taker_client_id, found.taker_client = mark.client_id, mark.client
-            elif found.asked is not None:
-                self._close(UNKNOWN, None, who)
+            if found.asked is not None:
+                self._close(UNKNOWN, None, who if mark.done_ns is not None else None)
+            elif mark.done_ns is None:
+                found.taker_client_id, found.taker_client = mark.client_id, mark.client
             elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
                 self._close(TIMED_OUT, None, _after(found))
             else:
@@ -124,7 +129,7 @@ class Machine:
         found = self._open
         refused = mark.error in REFUSALS
         if found is not None and self._begins_anew(found, mark) and not refused:
-            self._settle()
+            self._settle(mark)
             found = None
         if found is not None and refused and found.is_of(mark):
             found.take(mark)
@@ -196,7 +201,7 @@ class Machine:
         found = self._open
         if found is None or not found.is_of(mark):
             if found is not None and _follows(found, mark) and mark.error is None:
-                self._settle()
+                self._settle(mark)
                 found = None
             if found is None and mark.error is None and not self._is_repeated(mark):
                 self._unseen(mark)
@@ -204,6 +209,8 @@ class Machine:
                 self._refused(mark)
             return
         found.take(mark)
+        if mark.committed is not None:
+            found.to_commit = mark.committed
         if mark.done_ns is None:
             if mark.missing in _LOST or found.asked is None:
                 found.asked = mark
@@ -252,7 +259,9 @@ class Machine:
         """Its producer learns that it is over."""
         taker = found.taker_client_id or found.taker_client
         late = found.is_late(mark.ns)
-        if taker is not None:
+        if found.asked is not None:
+            self._close(UNKNOWN, None, None)  # its EndTxn may have been accepted before
+        elif taker is not None:
             self._close(FENCED, None, f"InitProducerId of {taker}")
         elif mark.error == "TRANSACTION_TIMED_OUT" or late:
             self._close(TIMED_OUT, None, _after(found))
@@ -294,15 +303,17 @@ class Machine:
         if found is not None and found.is_of(mark):
             found.state = mark.state
             found.timeout_ms = found.timeout_ms if mark.timeout_ms is None else mark.timeout_ms
-            if mark.state == "Ongoing" and found.begin_ns is None:
-                found.begin_ns = mark.start_ns
-                found.parts.update(mark.parts)
+            if mark.state == "Ongoing":
+                found.is_accepted = True
+                if found.begin_ns is None:
+                    found.begin_ns = mark.start_ns
+                    found.parts.update(mark.parts)
             found.coordinator = mark.coordinator or found.coordinator
         if by_clients and (found is not None or self.done or mark.state != "Ongoing"):
             return
         if mark.state == "Ongoing":
             if found is not None and found.begin_ns != mark.start_ns and mark.start_ns is not None:
-                self._settle()
+                self._settle(mark)
                 found = None
             if found is None:
                 found = self._open = Transaction(mark, mark.start_ns, mark.producer_id, mark.epoch)
@@ -347,6 +358,21 @@ class Machine:
 def retriable() -> frozenset[str]:
     """Names of errors after which a client asks again."""
     return frozenset(each.name for each in errors().values() if each.error_class == RETRIABLE)
+
+
+def is_unanswered(found: Transaction) -> bool:
+    """Whether no broker is seen to accept anything of it, because the answers were not captured."""
+    return not found.is_accepted and found.began_by is not None and found.began_by.missing in _LOST
+
+
+def _is_next(found: Transaction, mark: Mark) -> bool:
+    """Whether a broker accepts something of the same producer that it refuses before a transaction is over.
+    In version 1 of the protocol the producer keeps its epoch, in version 2 its end gives the next one."""
+    if not mark.is_accepted or found.producer_id is None or found.producer_id != mark.producer_id:
+        return False
+    if found.epoch is None or mark.epoch is None:
+        return False
+    return mark.epoch == found.epoch + (found.version == "TV2")
 
 
 def _follows(found: Transaction, mark: Mark) -> bool:

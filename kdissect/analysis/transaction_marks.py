@@ -68,6 +68,13 @@ class Mark(NamedTuple):
     is_new: bool = False
     """Whether an InitProducerId comes from a producer that begins, which has no id yet."""
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a response shows that the broker did something of what was asked."""
+        if self.done_ns is None:
+            return False
+        return self.error is None or any(each.error is None for each in self.written)
+
 
 class Marker(NamedTuple):
     """The end of a transaction as a partition has it, or as the coordinator orders it."""

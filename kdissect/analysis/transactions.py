@@ -13,7 +13,7 @@ from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, EXCHANGE
 from kdissect.analysis.fold import SECOND, Row, View
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import ABORTED, COMMITTED, OPEN, TIMED_OUT, UNKNOWN, Transaction, doubt
-from kdissect.analysis.transaction_course import REFUSALS, Machine
+from kdissect.analysis.transaction_course import REFUSALS, Machine, is_unanswered
 from kdissect.analysis.transaction_marks import Active, Mark, Marker, Orphan, Place, ReadableTo
 from kdissect.analysis.transactional import Transactional
 
@@ -60,6 +60,11 @@ class Transactions(View[Transactional]):
             "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), "
             "open, or unknown (the capture does not show what ended it)",
             kept=True,
+        ),
+        column(
+            "asked",
+            "text",
+            "what the last EndTxn asks for: commit or abort. The outcome differs if the broker refused it",
         ),
         column("ended_by", "text", "EndTxn, InitProducerId of which client, or the coordinator"),
         column(
@@ -186,7 +191,9 @@ class _TransactionsLook:
             elif REFUSALS.isdisjoint(each.errors) and each.ended_by in (None, "EndTxn"):
                 each.outcome = ABORTED
             return
-        if each.outcome == OPEN and each.asked is not None and each.asked.missing != "capture ended":
+        if each.outcome == OPEN and (
+            is_unanswered(each) or (each.asked is not None and each.asked.missing != "capture ended")
+        ):
             each.outcome = UNKNOWN
         if each.outcome == OPEN and each.asked is None:
             passed_ns = self._passed_ns(each)
@@ -293,6 +300,7 @@ class _TransactionsLook:
             "end_ns": each.end_ns,
             "duration_ns": None if None in (each.begin_ns, each.end_ns) else each.end_ns - each.begin_ns,  # type: ignore[operator]
             "outcome": each.outcome,
+            "asked": None if each.to_commit is None else "commit" if each.to_commit else "abort",
             "ended_by": each.ended_by,
             "taken_by_client_id": each.taker_client_id,
             "taken_by_client": each.taker_client,

@@ -198,6 +198,39 @@ def test_an_end_without_an_answer_counts_where_the_producer_goes_on() -> None:
     assert [row["outcome"] for row in found] == ["committed", "unknown"]
 
 
+@pytest.mark.parametrize("error", [0, 90])
+def test_an_end_without_an_answer_says_what_was_asked(error: int) -> None:
+    (row,) = rows(init(0), add(10), end(20, committed=False, answered=False), add(40, error=error))[:1]
+    assert (row["outcome"], row["asked"]) == ("unknown" if error else "aborted", "abort")
+    assert row["end_ns"] is None
+
+
+def test_only_the_next_epoch_shows_that_an_end_of_version_2_was_accepted() -> None:
+    def outcome(epoch: int) -> str:
+        began = write(10, "a", version=12)
+        ended = end(20, answered=False, version=5)
+        return str(rows(init(0), began, ended, write(30, "b", epoch=epoch, version=12))[0]["outcome"])
+
+    assert [outcome(epoch) for epoch in range(3)] == ["unknown", "committed", "unknown"]
+
+
+def test_a_producer_that_begins_anew_after_an_end_without_an_answer_may_have_aborted() -> None:
+    lost = init(30, epoch=1, own=True)
+    lost.response, lost.missing = None, "not captured"
+    found = rows(init(0), add(10), end(20, answered=False), lost, add(40, epoch=1))
+    assert [row["outcome"] for row in found] == ["unknown", "open"]
+
+
+def test_with_requests_only_nothing_is_known_to_have_happened() -> None:
+    found = [init(0), add(10), write(12, "a"), end(20), add(30), write(32, "b"), end(40, committed=False)]
+    for each in found:
+        each.response, each.missing = None, "not captured"
+    told = rows(*found)
+    assert [(row["outcome"], row["asked"]) for row in told] == [("unknown", "commit"), ("unknown", "abort")]
+    for name in ("begin_ns", "end_ns", "ended_by", "partitions", "records"):
+        assert [row[name] for row in told] == [None, None], name
+
+
 def test_a_partition_that_is_added_anew_is_of_the_next_transaction() -> None:
     found = rows(init(0), add(10), write(12, "a"), add(40), end(50))
     assert [row["outcome"] for row in found] == ["unknown", "committed"]

@@ -10,6 +10,7 @@ import pytest
 from kdissect.analysis.fold import MILLISECOND, Row
 from tests.analysis.folds import fold
 from tests.analysis.lossy import WAYS, captures, taken_away
+from tests.lab import Case
 from tests.shared import requires_shared
 
 CASES = (
@@ -51,6 +52,15 @@ def test_what_is_told_is_what_the_coordinator_did(way: str) -> None:
         assert told >= 0.9 * total
     elif way in ("whole", "no first third"):
         assert told == total
+
+
+@pytest.mark.parametrize("case", ["sweep-39", "sweep-44"])
+def test_requests_that_brokers_refused_ended_nothing(case: str) -> None:
+    """Nonsense, by a client that goes on with it."""
+    path = Case(case).capture
+    rows = fold("transactions", taken_away(path, "requests only")).result()
+    assert {row["outcome"] for row in rows} == {"unknown"}
+    assert {row["asked"] for row in rows} >= {None, "abort"}
 
 
 def truth_of(row: Row, known: list[dict[str, Any]]) -> dict[str, Any] | None:

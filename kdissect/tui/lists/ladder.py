@@ -174,7 +174,7 @@ _GENERATIONS = ("generationId", "generationIdOrMemberEpoch", "memberEpoch")
 
 
 def notes_of(exchange: Exchange) -> Notes:
-    """Group or transactional id, generation or epoch, and how a transaction ended."""
+    """Group or transactional id, generation or epoch, and what EndTxn asks for."""
     request = exchange.request.body() if exchange.request is not None else {}
     response = exchange.response.body() if exchange.response is not None else {}
     words = [sanitise(each) for each in (*exchange.transactional_ids, *exchange.groups)]
