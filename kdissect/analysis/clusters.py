@@ -18,7 +18,7 @@ address of the broker. So parts of a capture merge without seams.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -118,13 +118,17 @@ class Clusters:
 
     def name_at(self, exchange: Exchange, name: str) -> NameAt:
         """A name that an exchange asks its broker for."""
+        return NameAt(name, self.at(exchange))
+
+    def at(self, exchange: Exchange) -> str:
+        """The broker of an exchange, for names that it asks for or is told. Once per exchange is enough."""
         client = exchange.connection, exchange.client_id
         if exchange.request is not None and client not in self._heard:
             if len(self._heard) >= _MOST_PAIRS:
                 self._heard.clear()
             self._heard.add(client)
             self._add(self._asked, exchange.broker, speaker(exchange))
-        return NameAt(name, exchange.broker)
+        return exchange.broker
 
     def _answer(self, exchange: Exchange) -> _ClusterAnswer:
         response = exchange.response
@@ -202,6 +206,10 @@ class OfClusters(Generic[T]):
     def add(self, cluster: str, things: Iterable[T]) -> None:
         """Add some of a cluster; its id is empty if it is unknown."""
         self._things.setdefault(cluster, []).extend(things)
+
+    def __iter__(self) -> Iterator[tuple[str, list[T]]]:
+        """Each cluster with its things; the id of an unknown one is empty."""
+        return iter(self._things.items())
 
     def of(self, cluster: str) -> list[T]:
         """The things of a cluster, or else those of an unknown one. All of them if it is unknown itself."""

@@ -121,6 +121,13 @@ GROUP_CLUSTER_COLUMN = column(
     "of the same name in several clusters have rows of their own",
     apart=True,
 )
+TOPIC_CLUSTER_COLUMN = column(
+    "cluster_id",
+    "text",
+    "id of the topic's cluster, or of the only cluster that the capture shows; null if it is unknown. Topics "
+    "of the same name in several clusters have rows of their own",
+    apart=True,
+)
 TOPIC_COLUMN = column("topic", "text", "name of the topic, or its id if the capture does not show the name")
 PARTITION_COLUMN = column("partition", "int32", "the partition")
 CLIENT_ID_COLUMN = column("client_id", "text", "the name the client gives itself")

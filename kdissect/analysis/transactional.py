@@ -2,8 +2,9 @@
 
 Nothing is decided here. Marks of a transactional id are kept on its line. Marks that name only a producer id
 (markers, answers of DescribeProducers) stand on the line of that id. What a partition shows readers stands on
-the line of the partition. Answers to requests that were not captured stand on the line of their connection.
-The marks are those of :mod:`kdissect.analysis.transaction_marks`.
+the line of the partition. Each broker has lines of its own, as names and ids are those of a cluster.
+Answers to requests that were not captured stand on the line of their connection. The marks are those of
+:mod:`kdissect.analysis.transaction_marks`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any, Self
 
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import headers
 from kdissect.analysis.labels import Labels, Topic
@@ -52,16 +54,23 @@ _OFFSETS_OF_V2 = 5
 """The same of TxnOffsetCommit."""
 
 
+ProducerAt = tuple[int, str]
+"""Producer id, and the broker that told it."""
+PlaceAt = tuple[Place, str]
+"""Partition, and the broker that told it."""
+
+
 class Transactional(Fold):
     """What all exchanges say of transactions."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self.labels = Labels(self.latest, limits)
-        self.lines: Timelines[str] = Timelines(self.room)
-        self.markers: Timelines[int] = Timelines(self.room)
-        self.active: Timelines[int] = Timelines(self.room)
-        self.stable: Timelines[Place] = Timelines(self.room)
+        self.lines: Timelines[NameAt] = Timelines(self.room)
+        self.markers: Timelines[ProducerAt] = Timelines(self.room)
+        self.active: Timelines[ProducerAt] = Timelines(self.room)
+        self.stable: Timelines[PlaceAt] = Timelines(self.room)
         self.orphans: Timelines[int] = Timelines(self.room)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -106,7 +115,7 @@ class Transactional(Fold):
             missing=exchange.missing if exchange.response is None else None,
             **told,
         )
-        self.lines.add(key, mark)
+        self.lines.add(self.latest.clusters.name_at(exchange, key), mark)
 
     def _produced(self, exchange: Exchange, counts: bool) -> None:
         named = exchange.transactional_ids
@@ -269,10 +278,11 @@ class Transactional(Fold):
             if producer_id is not None and epoch is not None:
                 committed = bool(each.get("transactionResult"))
                 found = Marker(ns, exchange.number, epoch, committed, None, None)
-                self.markers.add(producer_id, found)
+                self.markers.add((producer_id, exchange.broker), found)
 
     def _producers(self, exchange: Exchange, counts: bool) -> None:
         _, told = _bodies(exchange)
+        broker = self.latest.clusters.at(exchange)
         for topic in _list(told.get("topics")):
             for part in _list(topic.get("partitions")):
                 place = (self._topic(topic), _number(part.get("partitionIndex")))
@@ -284,7 +294,7 @@ class Transactional(Fold):
                     epoch = epoch if 0 <= epoch < 1 << 15 else None  # it has 32 bits here
                     found = (epoch, place, start, each.get("lastTimestamp", -1))
                     mark = Active(exchange.begun_ns, exchange.number, *found, counts)
-                    self.active.add(each["producerId"], mark)
+                    self.active.add((each["producerId"], broker), mark)
 
     def _fetched(self, exchange: Exchange, counts: bool) -> None:
         """What readers see of transactions: their batches, their ends, and how far partitions are stable."""
@@ -301,7 +311,7 @@ class Transactional(Fold):
                 if batch.is_transactional:
                     told_of.add(place)
                 if batch.is_control and batch.producer_id != NO_PRODUCER:
-                    self._ended(exchange.number, ns, each.data, batch.position, batch.size, place)
+                    self._ended(exchange, ns, each.data, batch.position, batch.size, place)
         if replica_id(exchange) >= 0:
             return
         for topic in _list(response.body().get("responses")):
@@ -313,16 +323,18 @@ class Transactional(Fold):
                 named = named or self._topic(topic)
                 place = (named, _number(part.get("partitionIndex")))
                 if stable < high or place in told_of:
-                    self.stable.add(place, ReadableTo(ns, exchange.number, stable, high))
+                    broker = self.latest.clusters.at(exchange)
+                    self.stable.add((place, broker), ReadableTo(ns, exchange.number, stable, high))
 
-    def _ended(self, number: int, ns: int, data: bytes, start: int, size: int, place: Place) -> None:
+    def _ended(self, exchange: Exchange, ns: int, data: bytes, start: int, size: int, place: Place) -> None:
         """Take in the control batch at ``start``."""
         for record in read_record_set(data[start : start + size], self.limits).records():
             kind = int.from_bytes(record.key[2:4], "big") if record.key and len(record.key) >= 4 else -1
             if kind in (0, 1):
                 header = headers(data[start : start + size], self.limits)[0]
-                found = Marker(ns, number, header.producer_epoch, kind == 1, place, header.base_offset)
-                self.markers.add(header.producer_id, found)
+                told = ns, exchange.number, header.producer_epoch, kind == 1, place, header.base_offset
+                broker = self.latest.clusters.at(exchange)
+                self.markers.add((header.producer_id, broker), Marker(*told))
 
     def _states(self, exchange: Exchange, counts: bool, data: bytes) -> None:
         """Take in records of the coordinator's own topic."""

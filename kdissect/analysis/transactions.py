@@ -6,16 +6,20 @@ See :mod:`kdissect.analysis.transaction_course` for how an end is told.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
+from kdissect.analysis.clusters import NameAt, OfClusters
 from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, EXCHANGE, column, time_column
 from kdissect.analysis.fold import SECOND, Row, View
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import ABORTED, COMMITTED, OPEN, TIMED_OUT, UNKNOWN, Transaction, doubt
 from kdissect.analysis.transaction_course import REFUSALS, Machine, is_unanswered
 from kdissect.analysis.transaction_marks import Active, Mark, Marker, Orphan, Place, ReadableTo
-from kdissect.analysis.transactional import Transactional
+from kdissect.analysis.transactional import PlaceAt, Transactional
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T", Mark, Marker, ReadableTo)
 
 MOST_EXCHANGES = 8
 _NOBODY: tuple[int | None, Active | None] = (None, None)
@@ -34,6 +38,12 @@ class Transactions(View[Transactional]):
             "text",
             "the transactional id; null if only Fetches or DescribeProducers show the transaction",
             kept=True,
+        ),
+        column(
+            "cluster_id",
+            "text",
+            "id of its cluster, or of the only cluster that the capture shows; null if it is unknown",
+            apart=True,
         ),
         column("producer_id", "int64", "the producer id"),
         column("producer_epoch", "int16", "its epoch while the transaction was open"),
@@ -130,28 +140,55 @@ class _TransactionsLook:
 
     def __init__(self, taken: Transactional) -> None:
         self._taken = taken
-        self._markers = {
-            producer: [_named_marker(self._named, each) for each in taken.markers.line(producer)]
-            for producer in taken.markers
-        }
+        self._all_markers: dict[int, OfClusters[Marker]] = {}
+        producers = self._in_clusters(taken.markers, lambda each: NameAt(str(each[0]), each[1]))
+        for key, cluster in producers.items():
+            of_producer = self._all_markers.setdefault(key[0], OfClusters())
+            of_producer.add(cluster, (_named_marker(self._named, each) for each in taken.markers.line(key)))
+        self._all_stable: dict[Place, OfClusters[ReadableTo]] = {}
+        for at, cluster in self._in_clusters(taken.stable, self._topic_at).items():
+            of_place = self._all_stable.setdefault(self._named(at[0]), OfClusters())
+            of_place.add(cluster, (ReadableTo(*each) for each in taken.stable.line(at)))
+        self._explained: dict[tuple[Place, int], set[str]] = {}
+        """First offsets of transactions, and the clusters in which they are."""
+        self._cluster = ""
+        """The one that is looked at. What is known there:"""
+        self._markers: dict[int, list[Marker]] = {}
         self._stable: dict[Place, list[ReadableTo]] = {}
-        for place in taken.stable:
-            self._stable.setdefault(self._named(place), []).extend(
-                ReadableTo(*each) for each in taken.stable.line(place)
-            )
-        for line in self._stable.values():
-            line.sort(key=lambda each: (each.ns, each.number))
-        self._explained: set[tuple[Place, int]] = set()
+
+    def _enter(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._markers = {each: _by_time(found.of(cluster)) for each, found in self._all_markers.items()}
+        self._stable = {each: _by_time(found.of(cluster)) for each, found in self._all_stable.items()}
+
+    def _in_clusters(self, keys: Iterable[K], name_at: Callable[[K], NameAt]) -> dict[K, str]:
+        """The cluster of each key; empty if it is unknown."""
+        names = {key: name_at(key) for key in keys}
+        places = self._taken.latest.clusters.apart(names.values())
+        return {key: places[name].at for key, name in names.items()}
+
+    def _topic_at(self, at: PlaceAt) -> NameAt:
+        return NameAt(self._named(at[0])[0].name, at[1])
 
     def _named(self, place: Place) -> Place:
         topic, number = place
         return Topic(self._taken.labels.name(topic) or "", ""), number
 
     def rows(self) -> list[Row]:
+        lines: dict[str, dict[str, list[Mark]]] = {}
+        for key, cluster in self._in_clusters(self._taken.lines, lambda each: each).items():
+            line = lines.setdefault(cluster, {}).setdefault(key.name, [])
+            line += (self._named_mark(each) for each in self._taken.lines.line(key))
+        rows: list[Row] = []
+        for cluster, names in lines.items():
+            self._enter(cluster)
+            rows += self._rows_here(names)
+        return sorted([*rows, *self._held_by_nobody()], key=_order)
+
+    def _rows_here(self, lines: dict[str, list[Mark]]) -> list[Row]:
         found: list[tuple[str | None, Transaction]] = []
-        for key in self._taken.lines:
-            machine = Machine(self._markers)
-            marks: list[Mark] = [self._named_mark(each) for each in self._taken.lines.line(key)]
+        for key, line in lines.items():
+            machine, marks = Machine(self._markers), _by_time(line)
             done = machine.run(marks)
             connections = sorted({each.connection for each in marks if each.client is not None})
             doubt(
@@ -163,9 +200,7 @@ class _TransactionsLook:
                 self._resolve(machine, each)
                 found.append((key, each))
         rows = [self._row(key, each) for key, each in found]
-        rows = [row for row, (_, each) in zip(rows, found, strict=True) if each.counts]
-        rows += self._held_by_nobody()
-        return sorted(rows, key=_order)
+        return [row for row, (_, each) in zip(rows, found, strict=True) if each.counts]
 
     def _named_mark(self, values: tuple[Any, ...]) -> Mark:
         mark = Mark(*values)
@@ -220,7 +255,7 @@ class _TransactionsLook:
         """How long readers stood at its first record in a partition, how many offsets were behind it."""
         best: tuple[int, int, Place] | None = None
         for place, offset in _first_offsets(each).items():
-            self._explained.add((place, offset))
+            self._explained.setdefault((place, offset), set()).add(self._cluster)
             found = _standing(self._stable.get(place, ()), offset)
             if found is not None and (best is None or found[0] > best[0]):
                 best = (*found, place)
@@ -229,27 +264,38 @@ class _TransactionsLook:
     def _held_by_nobody(self) -> list[Row]:
         """Readers that are held back by a transaction of which no producer was captured."""
         rows = []
-        active: dict[tuple[Place, int], tuple[int | None, Active | None]] = {
-            (self._named(each.place), each.start_offset): (producer, each)
-            for producer in self._taken.active
-            for each in (Active(*mark) for mark in self._taken.active.line(producer))
+        told_by = [
+            (key, Active(*mark)) for key in self._taken.active for mark in self._taken.active.line(key)
+        ]
+        clusters = self._in_clusters({(each.place, broker) for (_, broker), each in told_by}, self._topic_at)
+        active: dict[tuple[str, Place, int], tuple[int | None, Active | None]] = {
+            (clusters[each.place, broker], self._named(each.place), each.start_offset): (producer, each)
+            for (producer, broker), each in told_by
         }
-        for place, line in self._stable.items():
-            for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
-                found = _standing(line, offset)
-                if (place, offset) in self._explained or found is None or found[0] < HELD_NS:
-                    continue
-                producer, told = active.pop((place, offset), _NOBODY)
-                at = [one for one in line if one.stable == offset]
-                is_over = any(one.stable > offset for one in line)
-                rows.append(self._bare(place, producer, told, OPEN if not is_over else UNKNOWN, at, found))
-        for (place, offset), (producer, told) in active.items():
-            if (place, offset) not in self._explained and told is not None and told.counts:
-                rows.append(self._bare(place, producer, told, OPEN, [], None))
+        for place, found_lines in self._all_stable.items():
+            for cluster, unsorted in found_lines:
+                line = _by_time(unsorted)
+                for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
+                    found = _standing(line, offset)
+                    if self._is_explained(cluster, place, offset) or found is None or found[0] < HELD_NS:
+                        continue
+                    producer, told = active.pop((cluster, place, offset), _NOBODY)
+                    at = [one for one in line if one.stable == offset]
+                    outcome = UNKNOWN if any(one.stable > offset for one in line) else OPEN
+                    rows.append(self._bare(cluster, place, producer, told, outcome, at, found))
+        for (cluster, place, offset), (producer, told) in active.items():
+            if not self._is_explained(cluster, place, offset) and told is not None and told.counts:
+                rows.append(self._bare(cluster, place, producer, told, OPEN, [], None))
         return rows
+
+    def _is_explained(self, cluster: str, place: Place, offset: int) -> bool:
+        """Whether a transaction of a producer that was captured begins there."""
+        found = self._explained.get((place, offset), set())
+        return cluster in found or "" in found or (not cluster and bool(found))
 
     def _bare(
         self,
+        cluster: str,
         place: Place,
         producer: int | None,
         told: Active | None,
@@ -261,6 +307,7 @@ class _TransactionsLook:
         numbers = [told.number] if told is not None else []
         numbers += [one.number for one in seen]
         row |= {
+            "cluster_id": cluster or None,
             "producer_id": producer,
             "producer_epoch": told.epoch if told is not None else None,
             "outcome": outcome,
@@ -290,6 +337,7 @@ class _TransactionsLook:
         ]
         return {
             "transactional_id": key,
+            "cluster_id": self._cluster or None,
             "producer_id": each.producer_id,
             "producer_epoch": each.epoch,
             "version": each.version,
@@ -328,6 +376,11 @@ class _TransactionsLook:
 def _named_marker(named: Callable[[Place], Place], mark: tuple[Any, ...]) -> Marker:
     marker = Marker(*mark)
     return marker if marker.place is None else marker._replace(place=named(marker.place))
+
+
+def _by_time(marks: Iterable[T]) -> list[T]:
+    """Marks of several brokers by time, then by number of the exchange."""
+    return sorted(marks, key=lambda each: (each.ns, each.number))
 
 
 def _first_offsets(each: Transaction) -> dict[Place, int]:
@@ -373,4 +426,5 @@ def _few(numbers: list[int], telling: list[int]) -> list[int]:
 def _order(row: Row) -> tuple[Any, ...]:
     first = row["exchanges"][0] if row["exchanges"] else 0
     begin = row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"]
-    return begin, first, row["transactional_id"] or "", row["held_topic"] or "", row["held_partition"] or 0
+    name, held = row["transactional_id"] or "", (row["held_topic"] or "", row["held_partition"] or 0)
+    return begin, first, name, *held, row["cluster_id"] or ""

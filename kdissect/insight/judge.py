@@ -21,6 +21,7 @@ from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.together import Together
+from kdissect.analysis.transactions import Transactions
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
@@ -139,7 +140,9 @@ def judge(
     if Stalls in rows and Stays in rows:
         context = context.with_halts(rows[Stalls], rows[Stays])
     twins: frozenset[str] = frozenset()
-    if ClusterBrokers in rows and Positions in rows and are_several_clusters(rows[ClusterBrokers]):
+    are_several = ClusterBrokers in rows and are_several_clusters(rows[ClusterBrokers])
+    names: dict[type[Statistic], frozenset[str]] = {}
+    if are_several and Positions in rows:
         nodes = nodes_by_address(rows[ClusterBrokers])
         # Who copies the offsets of a group to another cluster asks both for them, and reads nothing.
         asked = [
@@ -157,6 +160,14 @@ def judge(
         of_one = [one for one in told if not is_joined or one.subject.group not in twins]
         if len(of_one) < len(told):
             facts.cannot_judge(TWINS)
+        for need in each.needs if are_several else ():
+            if need in _NAMED_BY and need in rows:
+                if need not in names:
+                    names[need] = _of_several_clusters(rows[need], _NAMED_BY[need])
+                one_name = [one for one in of_one if getattr(one.subject, _NAMED_BY[need]) not in names[need]]
+                if len(one_name) < len(of_one):
+                    facts.cannot_judge(TWIN_NAMES)
+                of_one = one_name
         known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
         if len(known) < len(of_one):
             facts.cannot_judge(SLEPT)
@@ -172,11 +183,15 @@ def judge(
 def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset[str]:
     """Groups that have rows of their own in several clusters. Rules join rows by the name of the group. Facts
     that do not tell the cluster of a group do not tell of a second one."""
+    return _of_several_clusters([row for facts in (Lag, Members) for row in rows.get(facts, ())], "group")
+
+
+def _of_several_clusters(rows: Iterable[Row], name: str) -> frozenset[str]:
+    """The names in a column that have rows of their own in several clusters."""
     clusters: dict[str, set[str | None]] = {}
-    for facts in (Lag, Members):
-        for row in rows.get(facts, ()):
-            clusters.setdefault(row["group"], set()).add(row.get("cluster_id"))
-    return frozenset(group for group, found in clusters.items() if len(found - {None}) > 1)
+    for row in rows:
+        clusters.setdefault(row[name], set()).add(row.get("cluster_id"))
+    return frozenset(each for each, found in clusters.items() if len(found - {None}) > 1)
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:
@@ -238,6 +253,9 @@ BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
 below does so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
+_NAMED_BY: Mapping[type[Statistic], str] = {Transactions: "transactional_id"}
+"""Facts with a row for each cluster, and the names that rules join their rows by."""
+TWIN_NAMES = "two clusters have topics or transactional ids of the same name, which rules do not tell apart"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

@@ -15,6 +15,7 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
+from kdissect.analysis.transactions import Transactions
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -24,6 +25,7 @@ from kdissect.insight.judge import (
     CLEAR_NS,
     CLOCK,
     IN_ORDER,
+    TWIN_NAMES,
     TWINS,
     Judge,
     RowsInTurn,
@@ -335,3 +337,23 @@ def test_rows_are_let_go_after_the_last_rule_that_needs_them() -> None:
 def test_the_categories_of_what_happens_in_order_are_categories() -> None:
     assert {each.category for each in RULES.values()} > IN_ORDER
     assert CLOCK in RULES
+
+
+@pytest.mark.parametrize("other", ["a", "b", None])
+def test_transactions_of_one_name_in_two_clusters_are_not_judged_as_one(other: str | None) -> None:
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: [
+            row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
+            for cluster, host in (("a", "10.0.0.1"), ("b", "10.9.0.1"))
+        ],
+        Transactions: [
+            row(Transactions, transactional_id="pay", cluster_id=cluster) for cluster in ("a", other)
+        ],
+    }
+    for name in ("pay", "sell"):
+        found = finding("a").changed(subject=FindingSubject(transactional_id=name))
+        by = {"a": rules(found)["a"]._replace(needs=(Transactions,))}
+        told = judge(by, rows, JudgingContext())
+        is_twin = other == "b" and name == "pay"
+        assert bool(told.findings) != is_twin
+        assert [each.why for each in told.not_judged] == ([TWIN_NAMES] if is_twin else [])
