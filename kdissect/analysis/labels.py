@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import Mergeable, as_one
 from kdissect.analysis.latest import Latest
 from kdissect.limits import DEFAULTS, Limits
@@ -74,6 +75,21 @@ class Labels:
         are one. Do not change them: most are the rows themselves."""
         self.settle()
         return as_one(rows, new, lambda key: (self.name(key[0]), *key[1:]))
+
+    def by_cluster(
+        self, rows: Mapping[K, R], new: Callable[[], R], *others: Mapping[K, Any]
+    ) -> dict[tuple[Any, ...], R]:
+        """The same, where a broker stands behind the Topic in the keys. Its cluster stands there then; it is
+        empty if it is unknown.
+
+        :param others: what is known by the same names, so that all are told apart alike.
+        """
+        self.settle()
+        places = {
+            key[:2]: NameAt(self.name(key[0]) or "", key[1]) for each in (rows, *others) for key in each
+        }
+        apart = self._latest.clusters.apart(places.values())
+        return as_one(rows, new, lambda key: (self.name(key[0]), apart[places[key[:2]]].at, *key[2:]))
 
     def settle(self) -> None:
         """Give the names that are known by now to the ids that had none."""

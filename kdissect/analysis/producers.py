@@ -7,10 +7,12 @@ sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from functools import lru_cache
 from typing import Any, Self
 from zlib import crc32
 
+from kdissect.analysis.clusters import Clusters
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BYTES,
@@ -19,6 +21,7 @@ from kdissect.analysis.declared import (
     DURATION,
     EXCHANGE,
     PARTITION_COLUMN,
+    TOPIC_CLUSTER_COLUMN,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -50,8 +53,8 @@ from kdissect.session.conversation import Connection
 
 _RUNS_BYTES = 500
 """About what is kept of the codecs by which a partition was fetched."""
-_Key = tuple[Topic, int, int, str | None, str]
-"""Topic, partition, producer id, client id, address."""
+_Key = tuple[Topic, str, int, int, str | None, str]
+"""Topic, broker, partition, producer id, client id, address."""
 
 
 class Producers(OneTable[_Key, Production]):
@@ -67,6 +70,7 @@ class Producers(OneTable[_Key, Production]):
         CLIENT_ID_COLUMN,
         CLIENT_ADDRESS_COLUMN,
         TOPIC_COLUMN,
+        TOPIC_CLUSTER_COLUMN,
         PARTITION_COLUMN,
         column("requests", "int64", "Produce requests"),
         column("batches", "int64", "batches in these requests, including those sent again"),
@@ -178,8 +182,9 @@ class Producers(OneTable[_Key, Production]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(Production, limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
-        self._fetched: dict[tuple[Topic, int], FetchedCodecs] = {}
+        self._fetched: dict[tuple[Topic, str, int], FetchedCodecs] = {}
         self._kept = 0
         """Batches and runs that are kept."""
         self._not_kept = 0
@@ -206,8 +211,9 @@ class Producers(OneTable[_Key, Production]):
         elif exchange.api == "Produce":
             self._produced(exchange, counts)
         if exchange.api == "Fetch" and exchange.response is not None and not follows_log(exchange):
+            broker = self.latest.clusters.at(exchange)
             for found in record_sets(exchange, self.limits):
-                self._read(found)
+                self._read(found, broker)
 
     def _produced(self, exchange: Exchange, counts: bool) -> None:
         request = exchange.request
@@ -215,6 +221,7 @@ class Producers(OneTable[_Key, Production]):
         acks = request.body().get("acks")
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), exchange.begun_ns
+        broker = self.latest.clusters.at(exchange)
         rows: dict[int, Production] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
@@ -228,7 +235,9 @@ class Producers(OneTable[_Key, Production]):
                     (place.topic_id, place.partition), 0
                 )
             for batch in found.headers:
-                row = self._rows.row((topic, partition, batch.producer_id, exchange.client_id, client))
+                row = self._rows.row(
+                    (topic, broker, partition, batch.producer_id, exchange.client_id, client)
+                )
                 if row is None:
                     continue
                 self._keep(row, exchange, place, batch, code, ns, acks)
@@ -293,11 +302,12 @@ class Producers(OneTable[_Key, Production]):
             row.sent.extend(map(fit, kept))
         self._kept += 1
 
-    def _read(self, fetched: SharedSet) -> None:
+    def _read(self, fetched: SharedSet, broker: str) -> None:
         """Take in what was fetched."""
         place = fetched.place
         key = (
             self._labels.topic(place.topic, place.topic_id),
+            broker,
             -1 if place.partition is None else place.partition,
         )
         found = self._fetched.get(key)
@@ -333,21 +343,20 @@ class Producers(OneTable[_Key, Production]):
         return self._rows.left_out + self._not_kept
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, Production)
-        fetched: dict[tuple[Any, ...], FetchedCodecs] = self._labels.by_name(self._fetched, FetchedCodecs)
-        writers: dict[tuple[Any, Any], int] = {}
-        for topic, partition, *_ in rows:
-            writers[topic, partition] = writers.get((topic, partition), 0) + 1
+        kept: tuple[dict[Any, Any], ...] = self._rows.rows, self._fetched
+        rows = self._labels.by_cluster(self._rows.rows, Production, *kept)
+        fetched = self._labels.by_cluster(self._fetched, FetchedCodecs, *kept)
+        writers = Counter(key[:3] for key in rows)
         covered = {place: each.covered() for place, each in fetched.items()}
         found = (
-            self._result(key, row, writers[key[:2]] == 1, covered.get(key[:2], {}))
+            self._result(key, row, writers[key[:3]] == 1, covered.get(key[:3], {}))
             for key, row in rows.items()
             if row.counted
         )
         return sorted(found, key=_order)
 
     def _result(self, key: tuple[Any, ...], row: Production, is_sole: bool, fetched: Covered) -> Row:
-        topic, partition, producer_id, client_id, client = key
+        topic, cluster, partition, producer_id, client_id, client = key
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
         found = account_of(batches, has_id, is_sole)
@@ -362,6 +371,7 @@ class Producers(OneTable[_Key, Production]):
             "client_id": client_id,
             "client": client,
             "topic": topic,
+            "cluster_id": cluster or None,
             "partition": partition if partition >= 0 else None,
             "requests": row.requests,
             "batches": row.batches,
@@ -468,4 +478,5 @@ def _order(row: Row) -> tuple[Any, ...]:
         row["client_id"] or "",
         row["client"],
         -1 if row["producer_id"] is None else row["producer_id"],
+        row["cluster_id"] or "",
     )

@@ -12,11 +12,13 @@ from __future__ import annotations
 from typing import Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.clusters import Clusters
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     BYTES,
     EXCHANGE,
     PARTITION_COLUMN,
+    TOPIC_CLUSTER_COLUMN,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -62,7 +64,7 @@ class _PartitionTraffic:
         self.span.merge(later.span)
 
 
-class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
+class Topics(OneTable[tuple[Topic, str, int | None, str], _PartitionTraffic]):
     """The statistic ``topics``."""
 
     apis = frozenset(DIRECTIONS)
@@ -70,6 +72,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
     about = "per partition and direction: batches, records, bytes, rates, codecs, errors"
     columns = (
         TOPIC_COLUMN,
+        TOPIC_CLUSTER_COLUMN,
         PARTITION_COLUMN,
         column(
             "direction",
@@ -120,6 +123,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_PartitionTraffic, limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -128,29 +132,26 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             return
         if direction == "fetch" and replica_id(exchange) >= 0:
             direction = "replicate"
+        broker = self.latest.clusters.at(exchange)
         here: dict[int, _PartitionTraffic] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
-            row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
+            topic = self._labels.topic(place.topic, place.topic_id)
+            row = self._row(exchange, (topic, broker, place.partition, direction), here)
             if row is not None and place.data:
                 row.add(exchange, found)
         for error in errors_of(exchange) if exchange.error is not None else ():
             if error.partition is not None:
-                row = self._row(exchange, error.topic, error.topic_id, error.partition, direction, here)
+                topic = self._labels.topic(error.topic, error.topic_id)
+                row = self._row(exchange, (topic, broker, error.partition, direction), here)
                 if row is not None:
                     row.errors.add(error.grave)
 
     def _row(
-        self,
-        exchange: Exchange,
-        name: str | None,
-        topic_id: str | None,
-        partition: int | None,
-        direction: str,
-        here: dict[int, _PartitionTraffic],
+        self, exchange: Exchange, key: tuple[Topic, str, int | None, str], here: dict[int, _PartitionTraffic]
     ) -> _PartitionTraffic | None:
         """The row, in which the exchange is counted once; ``here`` are those in which it was."""
-        row = self._rows.row((self._labels.topic(name, topic_id), partition, direction))
+        row = self._rows.row(key)
         if row is not None and id(row) not in here:
             here[id(row)] = row
             row.exchanges += 1
@@ -162,7 +163,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _PartitionTraffic)
+        rows = self._labels.by_cluster(self._rows.rows, _PartitionTraffic)
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
@@ -190,16 +191,17 @@ def replica_id(exchange: Exchange) -> int:
     return found
 
 
-def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str]:
-    topic, partition, direction = key
-    return str(topic or ""), partition if isinstance(partition, int) else -1, str(direction)
+def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str, str]:
+    topic, cluster, partition, direction = key
+    return str(topic or ""), partition if isinstance(partition, int) else -1, str(direction), str(cluster)
 
 
 def _result(key: tuple[int | str | None, ...], row: _PartitionTraffic) -> Row:
-    topic, partition, direction = key
+    topic, cluster, partition, direction = key
     found, span = row.batches, row.span
     return {
         "topic": topic,
+        "cluster_id": cluster or None,
         "partition": partition,
         "direction": direction,
         "exchanges": row.exchanges,

@@ -19,8 +19,10 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.together import Together
+from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -253,7 +255,10 @@ BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
 below does so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
-_NAMED_BY: Mapping[type[Statistic], str] = {Transactions: "transactional_id"}
+_NAMED_BY: Mapping[type[Statistic], str] = {
+    Transactions: "transactional_id",
+    **dict.fromkeys((Producers, Topics), "topic"),
+}
 """Facts with a row for each cluster, and the names that rules join their rows by."""
 TWIN_NAMES = "two clusters have topics or transactional ids of the same name, which rules do not tell apart"
 CLOCK = "capture-clock"

@@ -17,7 +17,7 @@ from tests.analysis.produced import MS, START_MS, exchange
 from tests.analysis.test_clusters import EAST, WEST, metadata, place
 from tests.analysis.test_transactions import add, end, init, write
 
-TABLES = ("transactions",)
+TABLES = ("transactions", "topics", "producers")
 HOSTS = {EAST: "10.0.0.1", WEST: "10.9.0.1"}
 SECOND_HOSTS = {EAST: "10.0.0.2", WEST: "10.9.0.2"}
 BASES = {EAST: 100, WEST: 5_000}

@@ -15,6 +15,7 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.stalls import Stalls
+from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
@@ -340,19 +341,21 @@ def test_the_categories_of_what_happens_in_order_are_categories() -> None:
 
 
 @pytest.mark.parametrize("other", ["a", "b", None])
-def test_transactions_of_one_name_in_two_clusters_are_not_judged_as_one(other: str | None) -> None:
+@pytest.mark.parametrize(("facts", "column"), [(Transactions, "transactional_id"), (Topics, "topic")])
+def test_names_of_two_clusters_are_not_judged_as_one(
+    facts: type[Statistic], column: str, other: str | None
+) -> None:
     rows: dict[type[Statistic], list[Row]] = {
         ClusterBrokers: [
             row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
             for cluster, host in (("a", "10.0.0.1"), ("b", "10.9.0.1"))
         ],
-        Transactions: [
-            row(Transactions, transactional_id="pay", cluster_id=cluster) for cluster in ("a", other)
-        ],
+        facts: [row(facts, cluster_id=cluster, **{column: "pay"}) for cluster in ("a", other)],
     }
     for name in ("pay", "sell"):
-        found = finding("a").changed(subject=FindingSubject(transactional_id=name))
-        by = {"a": rules(found)["a"]._replace(needs=(Transactions,))}
+        subject = FindingSubject()._replace(**{column: name})  # type: ignore[arg-type]
+        found = finding("a").changed(subject=subject)
+        by = {"a": rules(found)["a"]._replace(needs=(facts,))}
         told = judge(by, rows, JudgingContext())
         is_twin = other == "b" and name == "pay"
         assert bool(told.findings) != is_twin
