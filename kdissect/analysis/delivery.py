@@ -21,16 +21,19 @@ comes from headers; no record is unpacked.
 
 from __future__ import annotations
 
+from typing import Any
+
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     GROUP_COLUMN,
     PARTITION_COLUMN,
+    TOPIC_CLUSTER_COLUMN,
     TOPIC_COLUMN,
     column,
 )
 from kdissect.analysis.deliveries import ConsumerOutcome
 from kdissect.analysis.fold import Row, View
-from kdissect.analysis.transit import Consumer, Place, Transit
+from kdissect.analysis.transit import Consumer, PlaceIn, Transit
 from kdissect.limits import DEFAULTS, Limits
 
 
@@ -42,6 +45,7 @@ class Delivery(View[Transit]):
     about = "per partition and consumer: how long records took from producer to consumer, step by step"
     columns = (
         TOPIC_COLUMN,
+        TOPIC_CLUSTER_COLUMN,
         PARTITION_COLUMN,
         column("consumer", "text", 'client id of the consumer; "broker N" for a follower'),
         CLIENT_ADDRESS_COLUMN,
@@ -116,17 +120,19 @@ class Delivery(View[Transit]):
         return sorted(out[: self.limits.rows], key=_order)
 
 
-def _order(row: Row) -> tuple[str, int, str, str]:
-    return row["topic"] or "", row["partition"], row["consumer"] or "", row["client"] or ""
+def _order(row: Row) -> tuple[Any, ...]:
+    who = row["consumer"] or "", row["client"] or ""
+    return row["topic"] or "", row["partition"], *who, row["cluster_id"] or ""
 
 
-def _result(place: Place, consumer: Consumer, group: str | None, outcome: ConsumerOutcome) -> Row:
+def _result(place: PlaceIn, consumer: Consumer, group: str | None, outcome: ConsumerOutcome) -> Row:
     send_50, send_99 = outcome.send.percentiles(50, 99)
     ack_50, ack_99 = outcome.ack.percentiles(50, 99)
     create_50, create_99 = outcome.create.percentiles(50, 99)
     follows = consumer.replica_id >= 0
     return {
         "topic": place[0],
+        "cluster_id": place[2] or None,
         "partition": place[1],
         "consumer": f"broker {consumer.replica_id}" if follows else consumer.who.client_id,
         "client": consumer.who.client or None,

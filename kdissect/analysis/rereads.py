@@ -3,7 +3,16 @@
 
 from __future__ import annotations
 
-from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
+from typing import Any
+
+from kdissect.analysis.declared import (
+    GROUP_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_CLUSTER_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    time_column,
+)
 from kdissect.analysis.fold import Row, View
 from kdissect.analysis.transit import Transit
 
@@ -17,6 +26,7 @@ class Rereads(View[Transit]):
     columns = (
         GROUP_COLUMN,
         TOPIC_COLUMN,
+        TOPIC_CLUSTER_COLUMN,
         PARTITION_COLUMN,
         column("records", "int64", "different offsets that its members fetched"),
         column("again", "int64", "repeated fetches of these offsets"),
@@ -30,6 +40,7 @@ class Rereads(View[Transit]):
             {
                 "group": group,
                 "topic": topic,
+                "cluster_id": cluster or None,
                 "partition": partition,
                 "records": found.records,
                 "again": found.again,
@@ -37,7 +48,11 @@ class Rereads(View[Transit]):
                 "first_ns": found.first_ns,
                 "last_ns": found.last_ns,
             }
-            for group, (topic, partition), found in self.basis.read_by_groups()
+            for group, (topic, partition, cluster), found in self.basis.read_by_groups()
             if found.again
         ]
-        return sorted(rows, key=lambda row: (row["group"], row["topic"] or "", row["partition"]))
+        return sorted(rows, key=_order)
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return row["group"], row["topic"] or "", row["partition"], row["cluster_id"] or ""

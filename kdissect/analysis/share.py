@@ -12,13 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.counters import Span
-from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, first_and_last
+from kdissect.analysis.declared import (
+    GROUP_CLUSTER_COLUMN,
+    GROUP_COLUMN,
+    PARTITION_COLUMN,
+    TOPIC_COLUMN,
+    column,
+    first_and_last,
+)
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.timelines import Timelines
+from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -37,7 +45,7 @@ MOST_TIMED = 1_000
 class GroupPartition(NamedTuple):
     """A partition of a group."""
 
-    group: str
+    group: NameAt
     topic: Topic
     partition: int
 
@@ -113,6 +121,7 @@ class Share(Statistic):
     about = "share groups (KIP-932): records that each member acquired, accepted, released, or got again"
     columns = (
         GROUP_COLUMN,
+        GROUP_CLUSTER_COLUMN,
         TOPIC_COLUMN,
         PARTITION_COLUMN,
         column("member_id", "text", "the member"),
@@ -145,10 +154,11 @@ class Share(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._lines: Timelines[GroupPartition] = Timelines(self.room)
-        self._closed: Timelines[str] = Timelines(self.room)
+        self._closed: Timelines[NameAt] = Timelines(self.room)
         self._labels = Labels(self.latest, limits)
-        self._fetched: dict[str, int] = {}
+        self._fetched: dict[NameAt, int] = {}
         """When a ShareFetch of a group was answered last."""
         self._clients: dict[str, str | None] = {}
 
@@ -162,13 +172,14 @@ class Share(Statistic):
         if exchange.request is None or exchange.api not in ("ShareFetch", "ShareAcknowledge"):
             return
         request = exchange.request.body()
-        group, member = request.get("groupId"), request.get("memberId")
-        if not group or not member:
+        name, member = request.get("groupId"), request.get("memberId")
+        if not name or not member:
             return
+        group = self.latest.clusters.name_at(exchange, name)
         response = exchange.response.body() if exchange.response is not None else {}
         if len(self._clients) < self.limits.rows:
             self._clients[member] = exchange.client_id
-        self._say(exchange, request, response, counts)
+        self._say(exchange, group, request, response, counts)
         if exchange.response is None or exchange.api != "ShareFetch":
             return
         told_ns, lock_ms = exchange.response.frame.last_ns, response.get("acquisitionLockTimeoutMs") or None
@@ -183,10 +194,15 @@ class Share(Statistic):
                     self._lines.add(place, Acquired(*at, deliveries, lock_ms))
 
     def _say(
-        self, exchange: Exchange, request: dict[str, Any], response: dict[str, Any], counts: bool
+        self,
+        exchange: Exchange,
+        group: NameAt,
+        request: dict[str, Any],
+        response: dict[str, Any],
+        counts: bool,
     ) -> None:
         assert exchange.request is not None
-        group, member = request["groupId"], request["memberId"]
+        member = request["memberId"]
         ns, number = exchange.request.frame.last_ns, exchange.number
         name = "acknowledgeErrorCode" if exchange.api == "ShareFetch" else "errorCode"
         refused = {
@@ -203,7 +219,7 @@ class Share(Statistic):
             self._closed.add(group, Closed(ns, number, member))
 
     def _partitions(
-        self, group: str, topics: list[dict[str, Any]] | None
+        self, group: NameAt, topics: list[dict[str, Any]] | None
     ) -> Iterator[tuple[GroupPartition, dict[str, Any]]]:
         for topic in topics or ():
             named = self._labels.topic(None, topic.get("topicId"))
@@ -228,19 +244,30 @@ class Share(Statistic):
 
     def _rows(self) -> list[Row]:
         self._labels.settle()
-        rows: list[Row] = []
+        every = {place.group for place in self._lines}.union(self._closed, self._fetched)
+        groups = self.latest.clusters.apart(every)
+        lines: dict[GroupPartition, list[Mark]] = {}
         for place in self._lines:
-            marks = [*self._lines.line(place), *self._closed.line(place.group)]
-            marks.sort(key=lambda mark: mark[:2])
-            found = _replay(marks, self._fetched.get(place.group, 0))
+            line = lines.setdefault(place._replace(group=groups[place.group]), [])
+            line += self._lines.line(place)
+        closed: dict[NameAt, list[Mark]] = {}
+        for group in self._closed:
+            closed.setdefault(groups[group], []).extend(self._closed.line(group))
+        fetched: dict[NameAt, int] = {}
+        for group, ns in self._fetched.items():
+            fetched[groups[group]] = max(ns, fetched.get(groups[group], ns))
+        rows: list[Row] = []
+        for place, line in lines.items():
+            marks = sorted([*line, *closed.get(place.group, ())], key=lambda mark: mark[:2])
+            found = _replay(marks, fetched.get(place.group, 0))
             rows += (self._row(place, member, share) for member, share in found.items() if share.counts)
-        rows.sort(key=lambda row: (row["group"], row["topic"] or "", row["partition"], row["member_id"]))
-        return rows
+        return sorted(rows, key=_order)
 
     def _row(self, place: GroupPartition, member: str, share: _MemberShare) -> Row:
         p50_ns, p99_ns = share.hold.percentiles(50, 99)
         return {
-            "group": place.group,
+            "group": place.group.name,
+            "cluster_id": place.group.cluster_id,
             "topic": self._labels.name(place.topic),
             "partition": place.partition,
             "member_id": member,
@@ -260,6 +287,10 @@ class Share(Statistic):
             "first_ns": share.span.first_ns,
             "last_ns": share.span.last_ns,
         }
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return row["group"], row["topic"] or "", row["partition"], row["member_id"], row["cluster_id"] or ""
 
 
 def _kinds(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:

@@ -7,11 +7,12 @@ more than once (:mod:`kdissect.analysis.rereads`). A third one needs no join: ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.deliveries import (
     NO_LOSS,
     Again,
@@ -47,7 +48,11 @@ a share group fetched it, to which records come again by design (KIP-932)."""
 
 Place = tuple[str | None, int]
 """Topic by name, and partition."""
+PlaceIn = tuple[str | None, int, str]
+"""The same, and the cluster; empty if it is unknown."""
 _Place = tuple[Topic, int]
+_PlaceAt = tuple[Topic, int, str]
+"""Topic, partition, and the broker that told it."""
 _Read = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
@@ -66,11 +71,13 @@ class _ConnectionReader:
 
     who: Speaker | None = None
     replica_id: int | None = None
+    broker: str | None = None
 
     def merge(self, later: _ConnectionReader) -> None:
         if later.who is not None and (later.who.client_id is not None or self.who is None):
             self.who = later.who
         self.replica_id = later.replica_id if later.replica_id is not None else self.replica_id
+        self.broker = self.broker or later.broker
 
 
 class Consumer(NamedTuple):
@@ -89,6 +96,7 @@ class Transit(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
         self._affiliations = Affiliations(self.room)
         self._lives = TopicLives(self.room)
@@ -105,7 +113,7 @@ class Transit(Fold):
         self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets, self.room)
         """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
         a base where it is only asked for."""
-        self._heights: Ledgers[_Place] = Ledgers(2, limits.delivery_sets, limits.delivery_sets, self.room)
+        self._heights: Ledgers[_PlaceAt] = Ledgers(2, limits.delivery_sets, limits.delivery_sets, self.room)
         """Time, high watermark: where it rose."""
         self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
         """By connection: when a message was not captured."""
@@ -113,7 +121,7 @@ class Transit(Fold):
         """By connection: when a request named all that it fetches, and its session epoch."""
         self._let_go: Ledgers[_Read] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
         """When a request said that it fetches a partition no longer."""
-        self._high: dict[_Place, tuple[int, int]] = {}
+        self._high: dict[_PlaceAt, tuple[int, int]] = {}
         """The highest so far, and when it was told: what comes later and is no higher tells nothing."""
         self._asked: dict[_Read, int] = {}
         """What was asked for last: what stays the same is kept once."""
@@ -145,7 +153,7 @@ class Transit(Fold):
             self._acknowledged(exchange, flags)
             return
         sent = exchange.request.frame.first_ns
-        producer = self._readers.row(exchange.connection)
+        producer = self._reader(exchange)
         if producer is not None and producer.who is None:
             producer.who = speaker(exchange)
         for found in record_sets(exchange, self.limits):
@@ -163,6 +171,7 @@ class Transit(Fold):
     def _acknowledged(self, exchange: Exchange, flags: int) -> None:
         """Of a Produce only the answer was captured."""
         assert exchange.response is not None
+        self._reader(exchange)
         for topic in exchange.response.body().get("responses") or ():
             for partition in topic.get("partitionResponses") or ():
                 number, base = partition.get("index"), partition.get("baseOffset", -1)
@@ -173,10 +182,16 @@ class Transit(Fold):
                         key, base, NONE, NONE, came, NONE, NONE, NONE, flags, exchange.connection
                     )
 
+    def _reader(self, exchange: Exchange) -> _ConnectionReader | None:
+        reader = self._readers.row(exchange.connection)
+        if reader is not None and reader.broker is None:
+            reader.broker = self.latest.clusters.at(exchange)
+        return reader
+
     # -- what was fetched -------------------------------------------------------------------------------
 
     def _fetch(self, exchange: Exchange, flags: int) -> None:
-        reader = self._readers.row(exchange.connection)
+        reader = self._reader(exchange)
         if reader is None:
             return
         asked_ns, names_all = NONE, False
@@ -218,6 +233,7 @@ class Transit(Fold):
     ) -> None:
         assert exchange.response is not None
         first_ns, last_ns = exchange.response.frame.first_ns, exchange.response.frame.last_ns
+        broker = exchange.broker
         sets: dict[tuple[str | None, int | None], SharedSet] = {}
         for each in record_sets(exchange, self.limits):
             place = each.place
@@ -231,7 +247,7 @@ class Transit(Fold):
                 number = partition.get("partitionIndex")
                 if number is None:
                     continue
-                self._rise((name, number), partition.get("highWatermark", -1), first_ns)
+                self._rise((name, number, broker), partition.get("highWatermark", -1), first_ns)
                 offset = named.get((name, number))
                 key = exchange.connection, name, number
                 records = partition.get("records")
@@ -249,7 +265,7 @@ class Transit(Fold):
         if key in self._asked or len(self._asked) < self.limits.delivery_sets:
             self._asked[key] = offset
 
-    def _rise(self, place: _Place, high: int, ns: int) -> None:
+    def _rise(self, place: _PlaceAt, high: int, ns: int) -> None:
         highest, since_ns = self._high.get(place, (-1, ns))
         if high > highest or (high >= 0 and ns < since_ns):
             if high > highest and (place in self._high or len(self._high) < self.limits.delivery_sets):
@@ -266,12 +282,9 @@ class Transit(Fold):
         self._affiliations.merge(later._affiliations)
         self._lives.merge(later._lives)
         self._readers.merge(later._readers)
-        for mine, theirs in (
-            (self._produced, later._produced),
-            (self._samples, later._samples),
-            (self._heights, later._heights),
-        ):
-            mine.merge(theirs)
+        self._produced.merge(later._produced)
+        self._samples.merge(later._samples)
+        self._heights.merge(later._heights)
         self._fetched.merge(later._fetched)
         self._lost.merge(later._lost)
         self._anew.merge(later._anew)
@@ -285,13 +298,14 @@ class Transit(Fold):
     def left_out(self) -> int:
         return sum(each.left_out for each in (*self._ledgers(), self._readers, self._lives))
 
-    def _ledgers(self) -> tuple[Ledgers[_Place] | Ledgers[_Read], ...]:
+    def _ledgers(self) -> tuple[Ledgers[_Place] | Ledgers[_PlaceAt] | Ledgers[_Read], ...]:
         return self._produced, self._samples, self._fetched, self._heights, self._let_go
 
-    def delivered(self) -> Iterator[tuple[Place, Consumer, str | None, ConsumerOutcome]]:
-        """What reached whom: topic and partition, consumer, group, and what came of it."""
+    def delivered(self) -> Iterator[tuple[PlaceIn, Consumer, str | None, ConsumerOutcome]]:
+        """What reached whom: topic, partition and cluster, consumer, group, and what came of it."""
         self._labels.settle()
-        produced: dict[Place, list[ProducedBatch]] = {}
+        cluster_of = self._clusters()
+        produced: dict[PlaceIn, list[ProducedBatch]] = {}
         ids: dict[str | None, set[str]] = {}
         for topic, partition in self._produced:
             name = self._labels.name(topic)
@@ -299,8 +313,13 @@ class Transit(Fold):
             rows = list(self._produced.rows((topic, partition)))
             clients = {each: self._consumer(each).who.client_id for each in {row[-1] for row in rows}}
             samples = {row[:2]: row[2:] for row in self._samples.rows((topic, partition))}
-            batches = (_batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]]) for row in rows)
-            produced.setdefault((name, partition), []).extend(batches)
+            clusters = {each: cluster_of(name, self._broker(each)) for each in clients}
+            for cluster in set(clusters.values()):
+                produced.setdefault((name, partition, cluster), []).extend(
+                    _batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]])
+                    for row in rows
+                    if clusters[row[-1]] == cluster
+                )
         losses = self._losses()
         let_go = {
             (connection, self._labels.name(topic), partition): [
@@ -308,17 +327,19 @@ class Transit(Fold):
             ]
             for connection, topic, partition in self._let_go
         }
-        fetched: dict[Place, dict[Consumer, list[Arrival]]] = {}
-        for place, connection, arrivals in self._arrivals():
+        fetched: dict[PlaceIn, dict[Consumer, list[Arrival]]] = {}
+        for of_topic, connection, arrivals in self._arrivals():
+            place = *of_topic, cluster_of(of_topic[0], self._broker(connection))
             if place in produced:
                 found = fetched.setdefault(place, {}).setdefault(self._consumer(connection), [])
                 lost = losses.get(connection, NO_LOSS)
-                found += after_loss(arrivals, lost, let_go.get((connection, *place), ()))
-        heights: dict[Place, list[tuple[int, int]]] = {}
-        for topic, partition in self._heights:
-            place = self._labels.name(topic), partition
+                found += after_loss(arrivals, lost, let_go.get((connection, *of_topic), ()))
+        heights: dict[PlaceIn, list[tuple[int, int]]] = {}
+        for topic, partition, broker in self._heights:
+            name = self._labels.name(topic)
+            place = name, partition, cluster_of(name, broker)
             if place in fetched:
-                rises = self._heights.rows((topic, partition))
+                rises = self._heights.rows((topic, partition, broker))
                 heights.setdefault(place, []).extend((row[0], row[1]) for row in rises)
         for place, consumers in fetched.items():
             followers = {each for each in consumers if each.replica_id >= 0}
@@ -343,11 +364,13 @@ class Transit(Fold):
                         None if largest == NONE else sent - largest * MILLISECOND,
                     )
 
-    def read_by_groups(self) -> Iterator[tuple[str, Place, Again]]:
+    def read_by_groups(self) -> Iterator[tuple[str, PlaceIn, Again]]:
         """What the members of each group fetched of a partition, and fetched again."""
         self._labels.settle()
-        groups: dict[tuple[str, Place], dict[Consumer, list[Arrival]]] = {}
-        for place, connection, arrivals in self._arrivals(shared=False):
+        cluster_of = self._clusters()
+        groups: dict[tuple[str, PlaceIn], dict[Consumer, list[Arrival]]] = {}
+        for of_topic, connection, arrivals in self._arrivals(shared=False):
+            place = *of_topic, cluster_of(of_topic[0], self._broker(connection))
             consumer = self._consumer(connection)
             group = self._group(consumer, place[0], set())
             if group is not None:
@@ -380,6 +403,21 @@ class Transit(Fold):
             )
             for connection, each in asks.items()
         }
+
+    def _clusters(self) -> Callable[[str | None, str], str]:
+        """A function that tells the cluster of a topic at a broker; empty if it is unknown."""
+        every = {(topic, self._broker(connection)) for connection, topic, _ in self._fetched}
+        every |= {(topic, broker) for topic, _, broker in self._heights}
+        for topic, partition in self._produced:
+            rows = self._produced.rows((topic, partition))
+            every |= {(topic, self._broker(connection)) for connection in {row[-1] for row in rows}}
+        names = (NameAt(self._labels.name(topic) or "", broker) for topic, broker in every)
+        places = self.latest.clusters.apart(names)
+        return lambda name, broker: places[NameAt(name or "", broker)].at
+
+    def _broker(self, connection: int) -> str:
+        reader = self._readers.rows.get(connection)
+        return (reader.broker if reader is not None else None) or ""
 
     def _consumer(self, connection: int) -> Consumer:
         reader = self._readers.rows.get(connection) or _ConnectionReader()

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.cluster import ClusterBrokers
+from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.lag import Lag
@@ -20,6 +21,8 @@ from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
+from kdissect.analysis.rereads import Rereads
+from kdissect.analysis.share import Share
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.together import Together
 from kdissect.analysis.topics import Topics
@@ -256,11 +259,12 @@ below does so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
 _NAMED_BY: Mapping[type[Statistic], str] = {
+    Share: "group",
     Transactions: "transactional_id",
-    **dict.fromkeys((Producers, Topics), "topic"),
+    **dict.fromkeys((Delivery, Producers, Rereads, Topics), "topic"),
 }
 """Facts with a row for each cluster, and the names that rules join their rows by."""
-TWIN_NAMES = "two clusters have topics or transactional ids of the same name, which rules do not tell apart"
+TWIN_NAMES = "two clusters have a topic, group or transactional id of the same name, and rules join by name"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

@@ -17,9 +17,10 @@ from tests.analysis.produced import MS, START_MS, exchange
 from tests.analysis.test_clusters import EAST, WEST, metadata, place
 from tests.analysis.test_transactions import add, end, init, write
 
-TABLES = ("transactions", "topics", "producers")
+TABLES = ("transactions", "topics", "producers", "delivery", "share")
 HOSTS = {EAST: "10.0.0.1", WEST: "10.9.0.1"}
 SECOND_HOSTS = {EAST: "10.0.0.2", WEST: "10.9.0.2"}
+TOPIC_ID = "lVhqmGaYRoKUVMnTbJRSXA"
 BASES = {EAST: 100, WEST: 5_000}
 
 
@@ -47,6 +48,23 @@ def fetched(ms: int, base: int, values: int, stable: int, high: int) -> Exchange
     return exchange("Fetch", 4, asked, answer, ms)
 
 
+def shared(ms: int, base: int | None, said: int | None = None) -> Exchange:
+    """A member of a share group is given a record, or accepts one."""
+    accepted = [] if said is None else [{"firstOffset": said, "lastOffset": said, "acknowledgeTypes": [1]}]
+    given = [] if base is None else [{"firstOffset": base, "lastOffset": base, "deliveryCount": 1}]
+    asked: dict[str, Any] = {"groupId": "jobs", "memberId": "m", "shareSessionEpoch": 1, "maxWaitMs": 5}
+    asked |= {"minBytes": 1, "maxBytes": 1, "maxRecords": 1, "batchSize": 1, "forgottenTopicsData": []}
+    partition: dict[str, Any] = {"partitionIndex": 0, "acknowledgementBatches": accepted}
+    asked |= {"topics": [{"topicId": TOPIC_ID, "partitions": [partition]}]}
+    told: dict[str, Any] = {"partitionIndex": 0, "errorCode": 0, "errorMessage": None, "records": None}
+    told |= {"acknowledgeErrorCode": 0, "acknowledgeErrorMessage": None, "acquiredRecords": given}
+    told |= {"currentLeader": {"leaderId": 1, "leaderEpoch": 0}}
+    answer: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "errorMessage": None}
+    answer |= {"acquisitionLockTimeoutMs": 1_000, "nodeEndpoints": []}
+    answer |= {"responses": [{"topicId": TOPIC_ID, "partitions": [told]}]}
+    return exchange("ShareFetch", 1, asked, answer, ms)
+
+
 def traffic(cluster: str) -> list[Exchange]:
     """A transaction, its records and who reads them; both clusters use the same names, ids and clients."""
     base, late, is_east = BASES[cluster], 1 if cluster == WEST else 0, cluster == EAST
@@ -58,6 +76,7 @@ def traffic(cluster: str) -> list[Exchange]:
         fetched(3_030, base + len(values), 0, base, base + 40),
         fetched(5_030, base + len(values), 0, base + 50, base + 50),
     ]
+    leader += [shared(40, base), shared(50, None, said=base)]
     coordinator = [init(0), add(10), end(5_000, committed=is_east)]
     for host, exchanges in ((HOSTS[cluster], leader), (SECOND_HOSTS[cluster], coordinator)):
         for each in exchanges:
