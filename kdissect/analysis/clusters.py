@@ -212,10 +212,16 @@ class OfClusters(Generic[T]):
         return iter(self._things.items())
 
     def of(self, cluster: str) -> list[T]:
-        """The things of a cluster, or else those of an unknown one. All of them if it is unknown itself."""
+        """The things of a cluster, or else those of an unknown one. If it is unknown itself, all of them, or
+        none if they are not :meth:`told` apart."""
         if cluster:
             return self._things.get(cluster) or self._things.get("", [])
-        return [each for things in self._things.values() for each in things]
+        return [each for things in self._things.values() for each in things] if self.told(cluster) else []
+
+    def told(self, cluster: str) -> bool:
+        """Whether it is known what is of a cluster. If it is unknown itself, it may be any of those that have
+        such things."""
+        return bool(cluster) or len(self._things.keys() - {""}) <= 1
 
 
 def _read(body: Mapping[str, Any]) -> _ClusterAnswer:

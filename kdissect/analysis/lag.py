@@ -299,7 +299,8 @@ class Lag(Statistic):
             course = courses[key]
             if any(each.counts for each in course.commits):
                 course.commits.sort(key=lambda each: (each.ns, each.order, each.exchange))
-                course.ends = ends.get((key.topic, key.partition), OfClusters()).of(key.group.at)
+                here = ends.get((key.topic, key.partition), OfClusters())
+                course.ends = here.of(key.group.at) if here.told(key.group.at) else None
                 course.begun = self._lives.begun(key.topic) if key.topic is not None else []
                 out += self._rows(key, course)
         self._cut = max(0, len(out) - self.limits.rows)

@@ -48,17 +48,22 @@ class LagCourse:
     """Commits and ends of a log, in the order of time."""
 
     commits: list[CommittedOffset] = field(default_factory=list)
-    ends: list[tuple[int, int]] = field(default_factory=list)
+    ends: list[tuple[int, int]] | None = field(default_factory=list)
+    """None if it is unknown which of several logs of this name it is."""
     begun: list[int] = field(default_factory=list)
     """When other topics got the name."""
 
     def lives(self) -> list[LagCourse]:
         """The courses of the topics that had the name one after the other."""
-        found: defaultdict[int, LagCourse] = defaultdict(LagCourse)
+        found: defaultdict[int, LagCourse] = defaultdict(
+            lambda: LagCourse(ends=None if self.ends is None else [])
+        )
         for commit in self.commits:
             found[bisect_right(self.begun, commit.ns)].commits.append(commit)
-        for end in self.ends:
-            found[bisect_right(self.begun, end[0])].ends.append(end)
+        for end in self.ends or ():
+            ends = found[bisect_right(self.begun, end[0])].ends
+            assert ends is not None
+            ends.append(end)
         lives = [found[number] for number in sorted(found)]
         former: int | None = None
         for life in lives:
@@ -83,7 +88,7 @@ class LagCourse:
         """Time, committed and log end from then on. What happens at one time is one step."""
         moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
         highest = -1
-        for ns, offset in sorted(self.ends):
+        for ns, offset in sorted(self.ends or ()):
             if offset > highest:  # the others were news only to a part of the capture
                 highest = offset
                 moves.append((ns, 0, offset))
@@ -93,7 +98,7 @@ class LagCourse:
         for at, (ns, is_commit, told) in enumerate(moves):
             if is_commit:
                 committed = told
-            if told is not None and (end is None or told > end):
+            if told is not None and self.ends is not None and (end is None or told > end):
                 end = told
             if at + 1 == len(moves) or moves[at + 1][0] != ns:
                 yield ns, committed, end

@@ -131,9 +131,11 @@ class Membership(Fold):
         return self.latest.clusters.apart(found)
 
     def members(self) -> dict[MemberKey, Member]:
-        """The members, each once, by their keys."""
+        """The members, each once, by their keys. If several coordinators were told something of one, the last
+        that the member asked counts."""
         places = self._places()
-        members = as_one(self._members, Member, lambda key: key._replace(group=places[key.group]))
+        in_order = dict(sorted(self._members.items(), key=lambda each: each[1].whole_span.last_ns or 0))
+        members = as_one(in_order, Member, lambda key: key._replace(group=places[key.group]))
         found: dict[MemberKey, Member] = {}
         holders: dict[tuple[NameAt, str], list[tuple[int, MemberKey]]] = {}
         for key, member in members.items():
@@ -161,7 +163,8 @@ class Membership(Fold):
         places = self._places()
         hiding = as_one(self._hidden, Stay, lambda key: (places[key[0]], *key[1:]))
         found: dict[StayKey, Stay] = {}
-        for key, stay in as_one(self._stays, Stay, lambda key: (places[key[0]], *key[1:])).items():
+        in_order = dict(sorted(self._stays.items(), key=lambda each: each[1].span.last_ns or 0))
+        for key, stay in as_one(in_order, Stay, lambda key: (places[key[0]], *key[1:])).items():
             if stay.span.first_ns is None:
                 continue  # it only asked for an assignment of a generation that it was never seen in
             hidden = hiding.get(key)

@@ -182,6 +182,30 @@ def test_transactions_and_logs_of_another_cluster_do_not_count() -> None:
     assert (row["cluster_id"], row["committed"], row["log_end"]) == (EAST, 10, 12)
 
 
+def test_of_a_group_at_an_unknown_broker_no_log_of_two_clusters_counts() -> None:
+    """It was asked for at a broker of one cluster and at one of which nothing is known."""
+    ends = [*at("10.0.0.1", produce((10, 11), 10, [1, 1])), *at("10.9.0.1", produce((10, 12), 500, [1, 1]))]
+    asked = [*at("10.0.0.1", commit((20, 21), 10)), *at("10.5.0.1", commit((22, 23), 10))]
+    east, west = at("10.0.0.1", metadata(EAST, "10.0.0.1")), at("10.9.0.1", metadata(WEST, "10.9.0.1"))
+    (row,) = rows("lag", [*east, *west, *ends, *asked])
+    assert (row["cluster_id"], row["committed"], row["log_end"], row["lag"]) == (None, 10, None, None)
+    (row,) = rows("lag", [*east, *west, ends[0], *asked])
+    assert (row["log_end"], row["lag"]) == (12, 2), "only one cluster has the topic"
+
+
+def test_a_member_is_as_the_coordinator_knows_it_that_it_asked_last() -> None:
+    """The coordinator moves to another broker, and back."""
+    events = at("10.0.0.1", metadata(EAST, "10.0.0.1", "10.0.0.2"))
+    for turn, host in enumerate(("10.0.0.1", "10.0.0.2", "10.0.0.1")):
+        joined = Client(f"app-{turn}", 7, group="readers").join(turn * 10 + 10, turn * 10 + 11, 1, "m")
+        events += at(host, joined)
+    for cut in range(len(events) + 1):
+        first = fold("members", events[:cut])
+        first.merge(fold("members", events[cut:]))
+        (row,) = first.result()
+        assert (row["client_id"], row["joins"]) == ("app-2", 3)
+
+
 def test_the_column_is_shown_to_people_where_clusters_differ() -> None:
     def heading(events: list[Exchange]) -> str:
         table = STATISTICS["lag"]
