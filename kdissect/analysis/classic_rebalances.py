@@ -32,7 +32,6 @@ from kdissect.analysis.triggers import (
     Window,
     identity,
     notified,
-    session_of,
     trigger_of,
     was_not_polled,
 )
@@ -142,7 +141,7 @@ def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> N
         if key.member in told or key.member in line.left:
             continue
         step = line.expired(key.member, run.first_ns, run.first)
-        session_ms = session_of(line, key.member, key.instance)
+        session_ms = line.session_ms(key.member, key.instance)
         if step.silent_ns and session_ms and step.silent_ns >= EARLY * session_ms * MILLISECOND:
             out.steps.append(step)
             told.add(key.member)
@@ -176,9 +175,8 @@ def _window(
     members = before.later() if before is not None else {}
     is_full = before is not None and before.roster is not None
     if before is not None and not is_full:
-        heard = (key for runs in (line.beats, line.commits) for key in runs)
-        for key in heard:
-            if key.generation == before.generation and key.member:
+        for key, _ in line.heard_in(before.generation):
+            if key.member:
                 members.setdefault(key.member, None)
     if before is not None and generation is not None and generation != before.generation + 1:
         first_ns = min((join.ns for join in joins), default=until_ns)
@@ -209,7 +207,7 @@ def _is_over(
     for member, instance in members.items():
         if member in gone:
             continue
-        last_ns, session_ms = line.last_sign(member, ns), session_of(line, member, instance)
+        last_ns, session_ms = line.last_sign(member, ns), line.session_ms(member, instance)
         if last_ns is None or session_ms is None or ns - last_ns < EARLY * session_ms * MILLISECOND:
             return False
     return is_full and before.is_seen

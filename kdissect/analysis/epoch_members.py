@@ -57,11 +57,7 @@ def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
     interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
     if fetched is not None and beat.ns - fetched >= interval_ns - LONG_POLL_NS:
         return heard > fetched + interval_ns // 2
-    joins = [
-        mark
-        for mark in line.marks
-        if isinstance(mark, Beat) and mark.member == beat.member and not mark.asked_epoch and not mark.error
-    ]
+    joins = [mark for mark in line.epoch_beats_of(beat.member) if not mark.asked_epoch and not mark.error]
     since = max((mark.told_ns or mark.ns for mark in joins if mark.ns < beat.ns), default=None)
     again = any(mark.ns > beat.ns and mark.who.connection == beat.who.connection for mark in joins)
     if since is None or not again or beat.ns - since < interval_ns:
@@ -90,17 +86,10 @@ def silent_member(
 
 def _is_out(line: GroupLine, name: str, beat: Beat) -> bool:
     """Whether a member says nothing more, or is refused when it does."""
-    later = [run for key, run in line.beats.items() if key.member == name and run.last_ns > beat.ns]
+    later = [run for run in line.beats_of(name) if run.last_ns > beat.ns]
     refused = [
-        run.first_ns
-        for key, run in line.refusals.items()
-        if key.member == name and key.error in LOST and run.first_ns > beat.ns
+        run.first_ns for key, run in line.refusals_to(name) if key.error in LOST and run.first_ns > beat.ns
     ]
     if not refused:
-        again = (
-            mark.ns
-            for mark in line.marks
-            if isinstance(mark, Beat) and mark.member == name and mark.ns > beat.ns
-        )
-        return not later and next(again, None) is None
+        return not later and not any(mark.ns > beat.ns for mark in line.epoch_beats_of(name))
     return not any(run.last_ns < min(refused) for run in later)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar, cast
 
 from kdissect.analysis.clusters import NameAt
@@ -141,20 +142,26 @@ class GroupLine:
         self._unanswered = [join for join in self.joins if join.told_ns is None]
         self.workers = {join.member: join.worker for join in self.joins if join.worker}
         """The workers of Connect, by member."""
-        self._refusals_of: dict[int, list[tuple[RefusalKey, RepeatedMark]]] = {}
+        self._sessions = _Sessions(self.joins)
+        self._joins_of: dict[str, list[Join]] = {}
+        for join in self.joins:
+            self._joins_of.setdefault(join.member, []).append(join)
+        self._refusals_of: dict[int, list[Refusal]] = {}
+        self._refusals_to: dict[str, list[Refusal]] = {}
         for refused in refusals.items():
             self._refusals_of.setdefault(refused[0].generation, []).append(refused)
+            self._refusals_to.setdefault(refused[0].member, []).append(refused)
         self._marks_of: dict[str, list[Mark]] = {}
         """By member. A group that lives long has thousands, and each member is asked for often."""
         for mark in self.marks:
             if not isinstance(mark, Leave):
                 self._marks_of.setdefault(mark.member, []).append(mark)
-        self._runs_of: dict[str, list[RepeatedMark]] = {}
+        self._beats_of = _by_member(beats)
+        self._commits_of = _by_member(commits)
+        self._heard_in: dict[int, list[tuple[BeatKey, RepeatedMark]]] = {}
         for runs in (beats, commits):
-            for key, run in runs.items():
-                self._runs_of.setdefault(key.member, []).append(run)
-        for refusal, run in refusals.items():
-            self._runs_of.setdefault(refusal.member, []).append(run)
+            for one in runs.items():
+                self._heard_in.setdefault(one[0].generation, []).append(one)
         connections = {who.connection for who in self.clients.values()}
         connections |= {mark.who.connection for mark in self.marks}
         found = (timeline.holes.get(connection) for connection in connections)
@@ -169,10 +176,9 @@ class GroupLine:
         for mark in self.marks:
             ns = mark.ns if isinstance(mark, Leave) or mark.told_ns is None else mark.told_ns
             last[mark.who.connection] = max(ns, last.get(mark.who.connection, ns))
-        for runs in self._runs_of.values():
-            for run in runs:
-                connection = run.who.connection
-                last[connection] = max(run.last_ns, last.get(connection, run.last_ns))
+        for run in chain(self.beats.values(), self.commits.values(), self.refusals.values()):
+            connection = run.who.connection
+            last[connection] = max(run.last_ns, last.get(connection, run.last_ns))
         found = Stretches(0, len(last))
         for connection, ns in last.items():
             end = self._timeline.ends.get(connection)
@@ -197,9 +203,44 @@ class GroupLine:
         """The requests to join that were never answered, the same."""
         return _between(self._unanswered, after_ns, until_ns)
 
-    def refusals_of(self, generation: int) -> list[tuple[RefusalKey, RepeatedMark]]:
+    def refusals_of(self, generation: int) -> list[Refusal]:
         """What was refused to members of a generation."""
         return self._refusals_of.get(generation, [])
+
+    def refusals_to(self, member: str) -> list[Refusal]:
+        """What was refused to a member."""
+        return self._refusals_to.get(member, [])
+
+    def heard_in(self, generation: int) -> list[tuple[BeatKey, RepeatedMark]]:
+        """Heartbeats, then commits, of members of a generation."""
+        return self._heard_in.get(generation, [])
+
+    def joins_of(self, member: str) -> list[Join]:
+        """The requests of a member to join, by time."""
+        return self._joins_of.get(member, [])
+
+    def joined_last(self, member: str, before_ns: int) -> Join | None:
+        """The last request of a member to join, before a time, that was answered well."""
+        joins = self.joins_of(member)
+        before = islice(reversed(joins), len(joins) - bisect_left(joins, before_ns, key=_ns), None)
+        return next((join for join in before if join.told_ns is not None and join.error == 0), None)
+
+    def epoch_beats_of(self, member: str) -> list[Beat]:
+        """The heartbeats of a member of a group of KIP-848 that are told one by one, by time."""
+        return [mark for mark in self._marks_of.get(member, ()) if isinstance(mark, Beat)]
+
+    def beats_of(self, member: str) -> list[RepeatedMark]:
+        """The heartbeats of a member that repeat."""
+        return self._beats_of.get(member, [])
+
+    def commits_of(self, member: str) -> list[RepeatedMark]:
+        """The commits of a member."""
+        return self._commits_of.get(member, [])
+
+    def session_ms(self, member: str, instance: str | None) -> int | None:
+        """The session timeout that a member asked for last; where that was not captured, the longest that any
+        other member of the group asks for."""
+        return self._sessions.of(member, instance)
 
     def expired(self, member: str, ns: int, exchange: int | None = None) -> MemberStep:
         """The step of a member that is not heard of any more at a time, with what is known of why."""
@@ -222,7 +263,8 @@ class GroupLine:
     def last_sign(self, member: str, until_ns: int) -> int | None:
         """The last time before another at which a member was heard of."""
         found: int | None = None
-        for run in self._runs_of.get(member, ()):
+        refused = (run for _, run in self.refusals_to(member))
+        for run in chain(self.beats_of(member), self.commits_of(member), refused):
             if run.first_ns <= until_ns:
                 found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
         for mark in self._marks_of.get(member, ()):
@@ -252,12 +294,41 @@ class GroupLine:
         return None if found is None else found.first_from(ns)
 
 
+class _Sessions:
+    """The session timeouts that the members of a group asked for."""
+
+    def __init__(self, joins: list[Join]) -> None:
+        self._of_member: dict[str, int] = {}
+        self._of_instance: dict[str | None, int] = {}
+        self._longest: int | None = None
+        for mark in joins:
+            if mark.session_ms is not None:
+                self._of_member[mark.member] = mark.session_ms
+                self._of_instance[mark.instance] = mark.session_ms
+                self._longest = most(self._longest, mark.session_ms)
+
+    def of(self, member: str, instance: str | None) -> int | None:
+        found = self._of_member.get(member)
+        if found is None and instance is not None:
+            found = self._of_instance.get(instance)
+        return self._longest if found is None else found
+
+
 _GOES_ON = ("open", "evicted")
 """Ends of a connection that its client and broker know nothing of."""
 CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
 """What is told of the connection of a member that is silent: the beginning of the text, and all of it."""
+Refusal = tuple[RefusalKey, RepeatedMark]
+"""What was refused, and when."""
 K = TypeVar("K", BeatKey, RefusalKey)
 M = TypeVar("M", Leave, Join)
+
+
+def _by_member(runs: dict[BeatKey, RepeatedMark]) -> dict[str, list[RepeatedMark]]:
+    found: dict[str, list[RepeatedMark]] = {}
+    for key, run in runs.items():
+        found.setdefault(key.member, []).append(run)
+    return found
 
 
 def _between(marks: list[M], after_ns: int, until_ns: int) -> list[M]:

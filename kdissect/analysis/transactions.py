@@ -6,6 +6,7 @@ See :mod:`kdissect.analysis.transaction_course` for how an end is told.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
@@ -135,6 +136,34 @@ class Transactions(View[Transactional]):
         return _TransactionsLook(self.basis).rows()
 
 
+class _Readers:
+    """How far readers could read a partition, by time. A partition that is read for long has thousands of
+    these, and each transaction asks for them."""
+
+    def __init__(self, line: list[ReadableTo]) -> None:
+        self.line = _by_time(line)
+        self._times = [each.ns for each in self.line]
+        self._highest = list(itertools.accumulate((each.stable for each in reversed(self.line)), max))
+        """How far they could read at most, from the last on."""
+        first: dict[int, int] = {}
+        self.standing: dict[int, tuple[int, int]] = {}
+        """By offset: how long they were seen standing there with more behind it, and how much that was."""
+        for ns, _, stable, high in self.line:
+            if high > stable:
+                since = first.setdefault(stable, ns)
+                more = self.standing[stable][1] if stable in self.standing else 0
+                self.standing[stable] = ns - since, max(more, high - stable)
+
+    def passed_ns(self, offset: int, since_ns: int) -> int | None:
+        """When they could first read past an offset, not before a time; None where they could not."""
+        at = bisect_left(self._times, since_ns)
+        if at == len(self.line) or self._highest[len(self.line) - 1 - at] <= offset:
+            return None
+        while self.line[at].stable <= offset:
+            at += 1
+        return self._times[at]
+
+
 class _TransactionsLook:
     """One look at all that was taken in."""
 
@@ -154,12 +183,14 @@ class _TransactionsLook:
         self._cluster = ""
         """The one that is looked at. What is known there:"""
         self._markers: dict[int, list[Marker]] = {}
-        self._stable: dict[Place, list[ReadableTo]] = {}
+        self._ordered: dict[tuple[int, int | None], list[int]] = {}
+        self._stable: dict[Place, _Readers] = {}
 
     def _enter(self, cluster: str) -> None:
         self._cluster = cluster
         self._markers = {each: _by_time(found.of(cluster)) for each, found in self._all_markers.items()}
-        self._stable = {each: _by_time(found.of(cluster)) for each, found in self._all_stable.items()}
+        self._ordered = _times_of_orders(self._markers)
+        self._stable = {each: _Readers(found.of(cluster)) for each, found in self._all_stable.items()}
 
     def _in_clusters(self, keys: Iterable[K], name_at: Callable[[K], NameAt]) -> dict[K, str]:
         """The cluster of each key; empty if it is unknown."""
@@ -240,12 +271,8 @@ class _TransactionsLook:
         """When readers were first shown all of its partitions stable beyond it; None where they were not."""
         latest = None
         for place, offset in _first_offsets(each).items():
-            seen = (
-                one.ns
-                for one in self._stable.get(place, ())
-                if one.ns >= each.last_ns and one.stable > offset
-            )
-            ns = next(seen, None)
+            readers = self._stable.get(place)
+            ns = None if readers is None else readers.passed_ns(offset, each.last_ns)
             if ns is None:
                 return None
             latest = ns if latest is None else max(latest, ns)
@@ -256,7 +283,8 @@ class _TransactionsLook:
         best: tuple[int, int, Place] | None = None
         for place, offset in _first_offsets(each).items():
             self._explained.setdefault((place, offset), set()).add(self._cluster)
-            found = _standing(self._stable.get(place, ()), offset)
+            readers = self._stable.get(place)
+            found = None if readers is None else readers.standing.get(offset)
             if found is not None and (best is None or found[0] > best[0]):
                 best = (*found, place)
         return best
@@ -274,14 +302,13 @@ class _TransactionsLook:
         }
         for place, found_lines in self._all_stable.items():
             for cluster, unsorted in found_lines:
-                line = _by_time(unsorted)
-                for offset in dict.fromkeys(one.stable for one in line if one.stable < one.high):
-                    found = _standing(line, offset)
-                    if self._is_explained(cluster, place, offset) or found is None or found[0] < HELD_NS:
+                readers = _Readers(unsorted)
+                for offset, found in readers.standing.items():
+                    if self._is_explained(cluster, place, offset) or found[0] < HELD_NS:
                         continue
                     producer, told = active.pop((cluster, place, offset), _NOBODY)
-                    at = [one for one in line if one.stable == offset]
-                    outcome = UNKNOWN if any(one.stable > offset for one in line) else OPEN
+                    at = [one for one in readers.line if one.stable == offset]
+                    outcome = UNKNOWN if any(one.stable > offset for one in readers.line) else OPEN
                     rows.append(self._bare(cluster, place, producer, told, outcome, at, found))
         for (cluster, place, offset), (producer, told) in active.items():
             if not self._is_explained(cluster, place, offset) and told is not None and told.counts:
@@ -322,19 +349,23 @@ class _TransactionsLook:
         }
         return row
 
+    def _ordered_ns(self, each: Transaction) -> int | None:
+        """When a broker was first ordered to write its marker, after its last request."""
+        producer = -1 if each.producer_id is None else each.producer_id
+        found = None
+        for epoch in (each.epoch, (each.epoch or 0) + 1):
+            times = self._ordered.get((producer, epoch), ())
+            at = bisect_left(times, each.last_ns)
+            if at < len(times):
+                found = times[at] if found is None else min(found, times[at])
+        return found
+
     def _row(self, key: str | None, each: Transaction) -> Row:
         held = self._held(each)
         is_whole = (each.is_whole and not each.is_incomplete) or each.is_told
         counted = is_whole and not each.is_told and not _has_gap(each)
         passed_ns = self._passed_ns(each) if each.end_ns is not None else None
-        markers = [
-            one.ns
-            for one in self._markers.get(-1 if each.producer_id is None else each.producer_id, ())
-            if one.place is None
-            and each.end_ns is not None
-            and one.ns >= each.last_ns
-            and one.epoch in (each.epoch, (each.epoch or 0) + 1)
-        ]
+        ordered_ns = None if each.end_ns is None else self._ordered_ns(each)
         return {
             "transactional_id": key,
             "cluster_id": self._cluster or None,
@@ -359,7 +390,7 @@ class _TransactionsLook:
             "offsets": len(each.offsets) if is_whole else None,
             "retries": each.retries,
             "retry_ns": each.retry_ns,
-            "markers_ns": min(markers) - each.end_ns if markers and each.end_ns is not None else None,
+            "markers_ns": None if ordered_ns is None or each.end_ns is None else ordered_ns - each.end_ns,
             "visible_ns": None if passed_ns is None or each.end_ns is None else passed_ns - each.end_ns,
             "held_ns": held[0] if held is not None else None,
             "held_offsets": held[1] if held is not None else None,
@@ -383,6 +414,18 @@ def _by_time(marks: Iterable[T]) -> list[T]:
     return sorted(marks, key=lambda each: (each.ns, each.number))
 
 
+def _times_of_orders(markers: dict[int, list[Marker]]) -> dict[tuple[int, int | None], list[int]]:
+    """By producer and epoch: when brokers were ordered to write a marker, in order."""
+    found: dict[tuple[int, int | None], list[int]] = {}
+    for producer, line in markers.items():
+        for each in line:
+            if each.place is None:
+                found.setdefault((producer, each.epoch), []).append(each.ns)
+    for times in found.values():
+        times.sort()
+    return found
+
+
 def _first_offsets(each: Transaction) -> dict[Place, int]:
     """By partition: the offset of its first record there, where it is known."""
     found: dict[Place, int] = {}
@@ -403,14 +446,6 @@ def _has_gap(each: Transaction) -> bool:
             if sequence >= 0 and sequence + records != following:
                 return True
     return False
-
-
-def _standing(line: Iterable[ReadableTo], offset: int) -> tuple[int, int] | None:
-    """How long readers were seen standing at an offset with more behind it, and how much that was."""
-    at = [one for one in line if one.stable == offset and one.high > one.stable]
-    if not at:
-        return None
-    return at[-1].ns - at[0].ns, max(one.high - one.stable for one in at)
 
 
 def _few(numbers: list[int], telling: list[int]) -> list[int]:

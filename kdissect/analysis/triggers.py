@@ -106,8 +106,8 @@ def notified(line: GroupLine, window: Window) -> RepeatedMark | None:
     since = before.told_ns if before is not None else 0
     found = [
         run
-        for key, run in line.refusals.items()
-        if key.error == REBALANCE_IN_PROGRESS and key.generation == generation and key.api != "JoinGroup"
+        for key, run in line.refusals_of(generation)
+        if key.error == REBALANCE_IN_PROGRESS and key.api != "JoinGroup"
         if since <= run.first_ns <= window.until_ns
     ]
     return min(found, key=lambda run: run.first_ns, default=None)
@@ -135,13 +135,12 @@ def _is_known(line: GroupLine, window: Window, first: Join | Leave) -> bool:
     """Whether nothing else can have begun it before: the group was heard to be stable, and nothing of its
     members' connections was lost since."""
     unseen = set(window.roster or ()) - {join.member for join in window.joins}
-    told = {
-        key.member
-        for key, run in line.refusals.items()
-        if key.error == REBALANCE_IN_PROGRESS and first.ns <= run.first_ns <= window.until_ns
-    }
-    if unseen - told:
-        return False
+    for member in unseen:
+        if not any(
+            key.error == REBALANCE_IN_PROGRESS and first.ns <= run.first_ns <= window.until_ns
+            for key, run in line.refusals_to(member)
+        ):
+            return False
     since = _stable_until(line, window, first.ns)
     if since is None:
         emptied = window.before is None and window.generation is not None
@@ -159,10 +158,9 @@ def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
     before = window.before
     generation = before.generation if before is not None else (window.generation or 0) - 1
     found: int | None = None
-    for runs in (line.beats, line.commits):
-        for key, run in runs.items():
-            if key.generation == generation and key.member and run.first_ns <= ns:
-                found = most(found, run.last_ns if run.last_ns <= ns else run.first_ns)
+    for key, run in line.heard_in(generation):
+        if key.member and run.first_ns <= ns:
+            found = most(found, run.last_ns if run.last_ns <= ns else run.first_ns)
     if before is not None:
         told: list[Join | Sync] = [*before.joins, *before.again, *before.syncs]
         for each in told:
@@ -179,7 +177,7 @@ def _expired(line: GroupLine, window: Window, told: RepeatedMark) -> Trigger | N
         if member in came:
             continue
         last_ns = line.last_sign(member, told.first_ns)
-        session_ms = session_of(line, member, window.members[member])
+        session_ms = line.session_ms(member, window.members[member])
         if last_ns is None or session_ms is None:
             continue
         if told.first_ns - last_ns >= EARLY * session_ms * MILLISECOND:
@@ -190,18 +188,6 @@ def _expired(line: GroupLine, window: Window, told: RepeatedMark) -> Trigger | N
     return Trigger(
         "session-timeout", LIKELY, member, line.clients.get(member), None, told.first, told.first_ns
     )
-
-
-def session_of(line: GroupLine, member: str, instance: str | None) -> int | None:
-    """The session timeout that a member asked for, ms; where that was not captured, the longest that any
-    other member of the group asks for."""
-    joins = [mark for mark in line.joins if mark.session_ms is not None]
-    own = [mark.session_ms for mark in joins if mark.member == member]
-    if not own and instance is not None:
-        own = [mark.session_ms for mark in joins if mark.instance == instance]
-    if own:
-        return own[-1]
-    return max((mark.session_ms for mark in joins if mark.session_ms is not None), default=None)
 
 
 def _left(line: GroupLine, window: Window, leave: Leave) -> Trigger:
@@ -223,21 +209,18 @@ def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
     member. With aiokafka, the rebalance timeout is another one. There its application does not know that it
     left: it goes on to commit, and is refused.
     """
-    joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.member == member]
-    joined = [join for join in joins if join.told_ns is not None and join.error == 0 and join.ns < leave.ns]
-    if not joined or not joined[-1].rebalance_ms or leave.who.connection != joined[-1].who.connection:
+    joined = line.joined_last(member, leave.ns)
+    if joined is None or not joined.rebalance_ms or leave.who.connection != joined.who.connection:
         return None
-    since = joined[-1].told_ns or 0
-    session_ns = (joined[-1].session_ms or 0) * MILLISECOND
-    last_beat = max(
-        (run.last_ns for key, run in line.beats.items() if key.member == member and run.last_ns <= leave.ns),
-        default=None,
-    )
+    since = joined.told_ns or 0
+    session_ns = (joined.session_ms or 0) * MILLISECOND
+    beats = (run.last_ns for run in line.beats_of(member) if run.last_ns <= leave.ns)
+    last_beat = max(beats, default=None)
     if last_beat is None or leave.ns - last_beat > session_ns:
         return None
     fetched = line.fetched_until(member, {member}, leave.ns)
     quiet_ns = leave.ns - fetched if fetched is not None else 0
-    interval_ns = int(EARLY * joined[-1].rebalance_ms * MILLISECOND)
+    interval_ns = int(EARLY * joined.rebalance_ms * MILLISECOND)
     if leave.ns - since >= interval_ns and (
         quiet_ns >= interval_ns - LONG_POLL_NS or _began_again(line, leave, member, since, interval_ns)
     ):
@@ -248,8 +231,8 @@ def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
 def _began_again(line: GroupLine, leave: Leave, member: str, since: int, interval_ns: int) -> bool:
     """Whether a client had committed nothing for long when it left, and joined again as a new member."""
     again = any(
-        isinstance(mark, Join) and mark.who.connection == leave.who.connection and not mark.asked
-        for mark in line.marks
+        mark.who.connection == leave.who.connection and not mark.asked
+        for mark in line.joins
         if mark.ns > leave.ns
     )
     return again and leave.ns - committed_until(line, member, since, leave.ns) >= without_commits(interval_ns)
@@ -257,10 +240,7 @@ def _began_again(line: GroupLine, leave: Leave, member: str, since: int, interva
 
 def committed_until(line: GroupLine, member: str, since: int, until: int) -> int:
     """When a member last committed between two times; the first of these if it did not."""
-    return max(
-        (run.last_ns for key, run in line.commits.items() if key.member == member and run.last_ns <= until),
-        default=since,
-    )
+    return max((run.last_ns for run in line.commits_of(member) if run.last_ns <= until), default=since)
 
 
 def without_commits(interval_ns: int) -> int:
@@ -273,11 +253,11 @@ def _goes_on(line: GroupLine, leave: Leave, member: str) -> bool:
     itself any more."""
     return any(
         (key.error, key.api) == (UNKNOWN_MEMBER_ID, "OffsetCommit")
-        and key.member in (member, "")
         and run.who.connection == leave.who.connection
         and run.first_ns <= leave.ns + SECOND
         and run.last_ns >= leave.ns
-        for key, run in line.refusals.items()
+        for named in {member, ""}
+        for key, run in line.refusals_to(named)
     )
 
 
@@ -291,10 +271,7 @@ def _is_surely_new(line: GroupLine, join: Join, window: Window) -> bool:
         return False
     if not join.asked or GIVEN_ID in (join.reason or "") or window.is_full:
         return True
-    return any(
-        isinstance(mark, Join) and mark.member == join.member and mark.error and mark.ns < join.ns
-        for mark in line.marks
-    )
+    return any(mark.error and mark.ns < join.ns for mark in line.joins_of(join.member))
 
 
 def _joined(line: GroupLine, window: Window, join: Join) -> Trigger | None:
@@ -328,8 +305,8 @@ def _rejoined(line: GroupLine, window: Window, join: Join, member: str) -> tuple
     if was is not None and join.topics is not None and set(was) != set(join.topics):
         return "subscription-changed", LIKELY
     if any(
-        key.member == member and key.error in NOT_COORDINATOR and before.told_ns <= run.first_ns <= join.ns
-        for key, run in line.refusals.items()
+        key.error in NOT_COORDINATOR and before.told_ns <= run.first_ns <= join.ns
+        for key, run in line.refusals_to(member)
     ):
         return "coordinator-moved", LIKELY
     given = (before.assigned or {}).get(member)
