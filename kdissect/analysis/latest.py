@@ -62,6 +62,23 @@ class Latest:
         if seen.clusters is not None and exchange.api_key in TELLING_CLUSTERS:
             seen.clusters.see(exchange)
 
+    def see_all(self, exchanges: list[Exchange]) -> None:
+        """The same with many, one after the other."""
+        seen = self._seen
+        latest, ns, clusters = seen.packet, seen.ns, seen.clusters
+        of: Exchange | None = None
+        for exchange in exchanges:
+            packet, told_ns = exchange.last_packet, exchange.told_ns
+            if packet >= latest:
+                latest, of = packet, exchange
+            if ns is None or told_ns > ns:
+                ns = told_ns
+            if clusters is not None and exchange.api_key in TELLING_CLUSTERS:
+                clusters.see(exchange)
+        if of is not None:
+            seen.packet, seen.names = latest, of.topic_names
+        seen.ns = ns
+
     @property
     def names(self) -> Names:
         """The names of topic ids that the last packet knows."""

@@ -6,11 +6,8 @@ sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from functools import lru_cache
 from typing import Any, Self
-from zlib import crc32
 
 from kdissect.analysis.clusters import Clusters
 from kdissect.analysis.counters import Span
@@ -29,15 +26,10 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
 from kdissect.analysis.fold import OneTable, Row
-from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.production import Production, fit, sample
+from kdissect.analysis.production import Production, fit, keep, sample
 from kdissect.analysis.resends import (
     ACKS_0,
-    GOOD,
-    REFUSED,
-    UNANSWERED,
-    UNKNOWN,
     WIDTH,
     SentBatch,
     account_of,
@@ -45,7 +37,7 @@ from kdissect.analysis.resends import (
 )
 from kdissect.analysis.sets import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import address
-from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID
 from kdissect.record.compression import CODECS
@@ -185,6 +177,8 @@ class Producers(OneTable[_Key, Production]):
         self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
         self._fetched: dict[tuple[Topic, str, int], FetchedCodecs] = {}
+        self._most_sent = limits.timeline_key_events * WIDTH
+        self._most_kept = limits.timeline_events
         self._kept = 0
         """Batches and runs that are kept."""
         self._not_kept = 0
@@ -218,7 +212,8 @@ class Producers(OneTable[_Key, Production]):
     def _produced(self, exchange: Exchange, counts: bool) -> None:
         request = exchange.request
         assert request is not None
-        acks = request.body().get("acks")
+        seen = request.survey()
+        acks = request.body().get("acks") if seen is None else seen.acks
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), exchange.begun_ns
         broker = self.latest.clusters.at(exchange)
@@ -240,7 +235,8 @@ class Producers(OneTable[_Key, Production]):
                 )
                 if row is None:
                     continue
-                self._keep(row, exchange, place, batch, code, ns, acks)
+                if self._has_room(row):
+                    keep(row, exchange, place, batch, code, ns, acks)
                 if counts:
                     is_first = id(row) not in rows
                     rows[id(row)] = row
@@ -249,58 +245,17 @@ class Producers(OneTable[_Key, Production]):
                     if isinstance(acks, int):
                         row.acks.add(acks)
 
-    def _keep(
-        self,
-        row: Production,
-        exchange: Exchange,
-        place: RecordSetPlace,
-        batch: Header,
-        code: int,
-        ns: int,
-        acks: Any,
-    ) -> None:
-        """Keep what tells whether it was sent before."""
+    def _has_room(self, row: Production) -> bool:
+        """Take room for what tells whether a batch was sent before; False where there is none."""
         if (
-            len(row.sent) >= self.limits.timeline_key_events * WIDTH
-            or self._kept >= self.limits.timeline_events
+            len(row.sent) >= self._most_sent
+            or self._kept >= self._most_kept
             or not self.room.takes(WIDTH * 9)
         ):
             self._not_kept += 1
-            return
-        if exchange.response is not None:
-            state = REFUSED if code else GOOD
-        elif acks == 0:
-            state = ACKS_0
-        else:
-            state = UNANSWERED if exchange.missing in ("connection closed", "capture ended") else UNKNOWN
-        offset = exchange.assigned_base_offset(place) if not code else None
-        if offset is not None and batch.position:
-            offset = None  # of several batches, the answer tells the first
-        done_ns = exchange.response_time_ns or 0
-        kept = (  # the values of a SentBatch
-            ns,
-            exchange.number,
-            exchange.connection,
-            batch.producer_epoch,
-            batch.base_sequence,
-            batch.records or 0,
-            batch.size,
-            batch.crc,
-            way_of(batch),
-            batch.base_timestamp,
-            batch.max_timestamp,
-            _first_record(place.data, batch),
-            state,
-            code,
-            -1 if offset is None else offset,
-            done_ns,
-            _checksum(exchange.broker),
-        )
-        try:
-            row.sent.extend(array("q", kept))
-        except OverflowError:
-            row.sent.extend(map(fit, kept))
+            return False
         self._kept += 1
+        return True
 
     def _read(self, fetched: SharedSet, broker: str) -> None:
         """Take in what was fetched."""
@@ -320,7 +275,7 @@ class Producers(OneTable[_Key, Production]):
                     return
                 found = self._fetched[key] = FetchedCodecs()
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
-            if self._kept >= self.limits.timeline_events:
+            if self._kept >= self._most_kept:
                 self._not_kept += 1
             elif found.add(fit(first), fit(batch.last_offset), way_of(batch)):
                 self._kept += 1
@@ -445,26 +400,6 @@ def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
             code = part.get("errorCode") or 0
             found[topic.get("name") or topic_id, part.get("index")] = code
     return found
-
-
-@lru_cache(maxsize=4_096)
-def _checksum(broker: str) -> int:
-    return crc32(broker.encode())
-
-
-def _first_record(data: bytes, batch: Header) -> int:
-    """The checksum of the bytes of the first record; -1 where they cannot be told."""
-    if batch.magic < 2 or batch.is_compressed or batch.producer_id >= 0 or not batch.records:
-        return -1
-    start, shift, size = batch.position + HEADER_BYTES, 0, 0
-    end = batch.position + batch.size
-    for at in range(start, min(start + 5, end)):
-        size |= (data[at] & 0x7F) << shift
-        shift += 7
-        if data[at] < 0x80:
-            body = (size >> 1) ^ -(size & 1)
-            return crc32(data[start : at + 1 + body]) if 0 <= body <= end - at - 1 else -1
-    return -1
 
 
 def _ends(span: Span) -> list[int]:

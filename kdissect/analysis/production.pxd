@@ -4,6 +4,7 @@ from kdissect.analysis.counters cimport Grades, Span
 from kdissect.analysis.headers cimport Header
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.exchange cimport Exchange
+from kdissect.message cimport Message
 
 cdef int64_t _SAMPLED_BYTES
 
@@ -40,6 +41,10 @@ cdef class Production:
     cpdef merge(self, Production later)
     cpdef count(self, Exchange exchange, Header batch, code, ns, bint is_first)
 
+@cython.locals(response=Message)
+cpdef keep(Production row, Exchange exchange, place, Header batch, code, ns, acks)
+@cython.locals(start=int64_t, end=int64_t, at=int64_t, shift=cython.int, size=int64_t, body=int64_t)
+cpdef first_record(bytes data, Header batch)
 @cython.locals(found=Sampled, start=int64_t, end=int64_t)
 cpdef sample(Production row, bytes data, Header batch, limits)
 cpdef fit(value)

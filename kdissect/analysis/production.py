@@ -1,15 +1,20 @@
-"""What one producer wrote to one partition: counts of its batches, and samples of how well they compress."""
+"""What one producer wrote to one partition: counts of its batches, samples of how well they compress, and
+what tells later which of them were sent again."""
 
 from __future__ import annotations
 
 from array import array
-from zlib import compress
+from functools import lru_cache
+from typing import Any
+from zlib import compress, crc32
 
 from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fetched_codecs import way_of
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
-from kdissect.exchange import Exchange
+from kdissect.analysis.resends import ACKS_0, GOOD, REFUSED, UNANSWERED, UNKNOWN
+from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.protocol.errors import error_name
 from kdissect.record.batch import CODEC_BITS
@@ -138,6 +143,74 @@ class Production:
             ahead_ms = batch.max_timestamp - ns // MILLISECOND
             self.skew.add(fit(ahead_ms))
             self.ahead += ahead_ms > AHEAD_MS
+
+
+def keep(
+    row: Production,
+    exchange: Exchange,
+    place: RecordSetPlace,
+    batch: Header,
+    code: int,
+    ns: int,
+    acks: Any,
+) -> None:
+    """Keep what tells whether a batch was sent before: the values of a
+    :class:`~kdissect.analysis.resends.SentBatch`."""
+    response = exchange.response
+    if response is not None:
+        state = REFUSED if code else GOOD
+    elif acks == 0:
+        state = ACKS_0
+    else:
+        state = UNANSWERED if exchange.missing in ("connection closed", "capture ended") else UNKNOWN
+    offset = None
+    if not code and not batch.position:  # of several batches, the answer tells the first
+        offset = exchange.assigned_base_offset(place)
+    kept = (
+        ns,
+        exchange.number,
+        exchange.connection,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.records or 0,
+        batch.size,
+        batch.crc,
+        way_of(batch),
+        batch.base_timestamp,
+        batch.max_timestamp,
+        first_record(place.data, batch),
+        state,
+        code,
+        -1 if offset is None else offset,
+        0 if response is None else response.frame.last_ns,
+        _checksum(exchange.broker),
+    )
+    try:
+        row.sent.extend(array("q", kept))
+    except OverflowError:
+        row.sent.extend(map(fit, kept))
+
+
+@lru_cache(maxsize=4_096)
+def _checksum(broker: str) -> int:
+    return crc32(broker.encode())
+
+
+def first_record(data: bytes, batch: Header) -> int:
+    """The checksum of the bytes of the first record; -1 where they cannot be told."""
+    if batch.magic < 2 or batch.attributes & CODEC_BITS or batch.producer_id >= 0 or not batch.records:
+        return -1
+    start, shift, size = batch.position + HEADER_BYTES, 0, 0
+    end = batch.position + batch.size
+    at = start
+    while at < min(start + 5, end):
+        size |= (data[at] & 0x7F) << shift
+        shift += 7
+        if data[at] < 0x80:
+            body = (size >> 1) ^ -(size & 1)
+            return crc32(data[start : at + 1 + body]) if 0 <= body <= end - at - 1 else -1
+        at += 1
+    return -1
 
 
 def sample(row: Production, data: bytes, batch: Header, limits: Limits) -> None:

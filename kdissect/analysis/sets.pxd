@@ -28,6 +28,10 @@ cdef class SharedParts:
     cdef public object error_class
     cdef public int follows_log
 
+@cython.locals(exchange=Exchange)
+cpdef share(list exchanges)
+@cython.locals(exchange=Exchange)
+cpdef unshare(list exchanges)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list record_sets(Exchange exchange, limits)
 @cython.locals(shared=SharedParts, found=list)

@@ -111,6 +111,18 @@ class SharedParts:
         """What :func:`follows_log` gives; -1 until it is asked for."""
 
 
+def share(exchanges: list[Exchange]) -> None:
+    """From now on keep what statistics find in these exchanges."""
+    for exchange in exchanges:
+        exchange.shared = SharedParts()
+
+
+def unshare(exchanges: list[Exchange]) -> None:
+    """Forget it."""
+    for exchange in exchanges:
+        exchange.shared = None
+
+
 class _AskedLast:
     """The exchange that was asked for last."""
 

@@ -11,7 +11,8 @@ from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import share
-from kdissect.analysis.sets import SharedParts
+from kdissect.analysis.sets import share as share_parts
+from kdissect.analysis.sets import unshare as unshare_parts
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.briefs import Brief, Interest, runs_of_briefs
@@ -46,7 +47,7 @@ class Together:
 
     def _find_ways(self) -> None:
         """Find where events go. :meth:`Fold.feed` would ask of each what it is, once more for each fold."""
-        self._see = self._fed[0].latest.see if self._fed else Latest().see
+        self._latest = self._fed[0].latest if self._fed else Latest()
         connected = [each for each in self._fed if _takes_connections(type(each))]
         self._connections = [each._connection for each in connected]
         self._copies = [each._connection for each in connected if each.at_every_point]
@@ -113,7 +114,7 @@ class Together:
             for take_briefs in self._briefs:
                 take_briefs([event])
         elif isinstance(event, Exchange):
-            self._see(event)
+            self._latest.see(event)
             at = 0 if counts else 1
             if event.missing is not None:
                 takers = self._every[at]
@@ -145,9 +146,9 @@ class Together:
                     self.feed(part)
             return
         batch = _FedEvents(events)
-        for exchange in batch.exchanges(None):
-            self._see(exchange)
-            exchange.shared = SharedParts()
+        exchanges = batch.exchanges(None)
+        self._latest.see_all(exchanges)
+        share_parts(exchanges)
         for fold, take, take_many, takes_others in self._in_turn:
             for part in batch.in_order(fold.apis) if takes_others else (batch.exchanges(fold.apis),):
                 if not isinstance(part, list):
@@ -157,8 +158,7 @@ class Together:
                 else:
                     for exchange in part:
                         take(exchange)
-        for exchange in batch.exchanges(None):
-            exchange.shared = None
+        unshare_parts(exchanges)
 
     def merge(self, later: Self) -> None:
         """Add what the same statistics found in the events that came after."""
