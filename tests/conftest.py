@@ -7,7 +7,7 @@ import importlib
 import os
 import signal
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -130,9 +130,29 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Keep collected tests and their imports out of garbage collection: they stay to the end. That is a tenth
     of a run."""
+    _keep_what_there_is()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+    """Keep what a file leaves for others out of garbage collection too, such as decoded captures. Each look
+    at all objects would take longer than the last."""
+    result = yield
+    is_last = nextitem is None or nextitem.path != item.path
+    if is_last and (any(gc.get_count()[1:]) or gc.get_threshold() != _LOOK_AFTER):
+        _keep_what_there_is()
+    return result
+
+
+_LOOK_AFTER = 20_000, 20, 20
+
+
+def _keep_what_there_is() -> None:
+    """Never look at the objects again that there are now. Look at others as rarely as before: what tests of
+    screens run may have changed that to twenty times as often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(*_LOOK_AFTER)
 
 
 _has_given_way = False

@@ -76,11 +76,12 @@ def among_others() -> Iterator[None]:
     """What an application does in a process that has many others after it.
 
     In its own it keeps its screens from the collector of cycles, for ever: all tests together left two
-    gigabytes.
+    gigabytes. At rest it looks for cycles among all objects: here these are those of all tests before.
     """
     with (
         mock.patch("kdissect.tui.app.keep_what_there_is"),
         mock.patch("kdissect.tui.pages.page.keep_what_there_is"),
+        mock.patch("kdissect.tui.app.look_at_all", return_value=False),
         mock.patch.object(Kdissect, "prepares_pages", False),
     ):
         yield
