@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect.tui.app import Kdissect
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle
 
@@ -41,7 +42,7 @@ def all_within(app: Kdissect, span: tuple[int, int]) -> bool:
     return len(times) > 0 and bool((times >= span[0]).all() and (times < span[1]).all())
 
 
-@pytest.mark.parametrize("page", ["1", "3", "7", "9"])
+@pytest.mark.parametrize("page", some(["1", "3", "7", "9"], 2, "1", "7"))
 def test_a_filter_that_is_written_stays_in_it(page: str) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, span: tuple[int, int]) -> None:
         await press(pilot, page, "slash")

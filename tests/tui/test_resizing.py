@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import product
 
 import pytest
 from rich.cells import cell_len
@@ -75,8 +76,14 @@ def test_a_page_is_there_on_any_terminal_and_the_same_when_there_is_room_again(p
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("key", ["colon", "O", "slash"])
-@pytest.mark.parametrize("size", [(1, 1), (10, 4)])
+@pytest.mark.parametrize(
+    ("key", "size"),
+    some(
+        product(("colon", "O", "slash"), ((1, 1), (10, 4))),
+        3,
+        *(("colon", (1, 1)), ("O", (1, 1)), ("slash", (10, 4))),
+    ),
+)
 def test_a_key_to_the_next_page_of_a_list_that_has_no_line_harms_nothing(
     key: str, size: tuple[int, int]
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.widgets.time_line import GUTTER, TimeLine
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
@@ -134,7 +136,14 @@ def test_the_list_does_not_follow_what_comes_where_an_exchange_is_sought() -> No
     with_app(step)
 
 
-@pytest.mark.parametrize(("height", "wanted"), [(24, False), (35, False), (36, True), (40, True), (60, True)])
+@pytest.mark.parametrize(
+    ("height", "wanted"),
+    some(
+        [(24, False), (35, False), (36, True), (40, True), (60, True)],
+        3,
+        *((24, False), (35, False), (36, True)),
+    ),
+)
 def test_the_time_line_shows_bytes_where_there_is_room(height: int, wanted: bool) -> None:
     async def run() -> None:
         async with running(app_of(KILLED, home=None), 100, height) as pilot:
@@ -263,11 +272,23 @@ def drawn(app: Kdissect) -> tuple[int, int, int]:
     return int(line.shown.requests.sum()), int(line.shown.errors.sum()), everything
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (240, 70)])
+FILTERS = ("api == Heartbeat", "error", "request.generation_id > 1", 'client_id == "nobody"')
+USUAL = (120, 40)
+"""Every filter is tried in this size, and one of them in a small terminal."""
+
+
 @pytest.mark.parametrize(
-    "text", ["api == Heartbeat", "error", "request.generation_id > 1", 'client_id == "nobody"']
+    ("text", "size"),
+    some(
+        product(FILTERS, [(80, 24), USUAL, (240, 70)]),
+        5,
+        *((text, USUAL) for text in FILTERS),
+        (FILTERS[0], (80, 24)),
+    ),
 )
-def test_the_time_line_draws_what_the_filter_shows(text: str, width: int, height: int) -> None:
+def test_the_time_line_draws_what_the_filter_shows(text: str, size: tuple[int, int]) -> None:
+    width, height = size
+
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "9")
         app = await filtered(pilot)
@@ -478,7 +499,7 @@ def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
     with_home(step, width=80, height=24)
 
 
-@pytest.mark.parametrize("width", [117, 118, 119, 120, 121])
+@pytest.mark.parametrize("width", some([117, 118, 119, 120, 121], 3, 117, 119, 120))
 def test_what_was_judged_ends_before_the_edge(width: int) -> None:
     async def step(pilot: Pilot[None]) -> None:
         line = (await shown_after(pilot, "9")).splitlines()[-2]

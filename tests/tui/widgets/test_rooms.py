@@ -83,8 +83,18 @@ def test_every_bar_is_dragged(home: str, count: int) -> None:
     with_screen(home, step)
 
 
-@pytest.mark.parametrize("home", ["findings", "groups", "latency", "cluster"])
-@pytest.mark.parametrize(("height", "has_bars"), [(24, True), (29, True), (23, False)])
+SMALL = ("findings", "groups", "latency", "cluster")
+
+
+@pytest.mark.parametrize(
+    ("home", "height", "has_bars"),
+    some(
+        ((home, height, height > 23) for home in SMALL for height in (23, 24, 29)),
+        6,
+        *((home, 24, True) for home in SMALL),
+        *((SMALL[0], 23, False), (SMALL[1], 29, True)),
+    ),
+)
 def test_a_small_terminal_has_bars_too_and_a_tiny_one_the_lines(
     home: str, height: int, has_bars: bool
 ) -> None:
