@@ -6,7 +6,8 @@ DescribeCluster give. What is known of the address of a broker:
 * The broker itself gave an id. It counts alone.
 * Another broker gave an id, and this address in its list of brokers.
 * Lists have names instead of addresses. Then the clients that asked this broker tell: all of them were given
-  one and the same id, with a broker of the same port.
+  one and the same id, with a broker of the same port. This may be wrong if one host runs clients of one id on
+  two clusters. If more addresses than the list has names would then be of the cluster, none of these counts.
 
 If an address would be of two clusters, it counts as unknown, like one of which nothing is known. What was
 asked of an unknown one stands apart only if the name is known in several clusters. If the input shows one
@@ -18,7 +19,8 @@ address of the broker. So parts of a capture merge without seams.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -33,7 +35,7 @@ T = TypeVar("T")
 _FIRST_BYTES = 2_048
 """The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
 these are. A cluster of many brokers is known by the first of them."""
-_MOST_REMEMBERED, _MOST_PAIRS = 64, 20
+_MOST_REMEMBERED, _MOST_PAIRS, _MOST_HEARD = 64, 20, 1_000
 """So many answers are remembered, with so many pairs of broker and client that each passed between, and so
 many clients on connections. What is forgotten is noted again."""
 _PAIR_BYTES = 500
@@ -57,14 +59,14 @@ class NameAt(NamedTuple):
 class _ClusterAnswer:
     """What an answer tells."""
 
-    __slots__ = ("addresses", "cluster", "pairs", "ports")
+    __slots__ = ("addresses", "cluster", "names", "pairs")
 
-    def __init__(self, cluster: str | None, addresses: list[str], ports: set[int]) -> None:
+    def __init__(self, cluster: str | None, addresses: list[str], names: set[tuple[str, int]]) -> None:
         self.cluster = cluster
         self.addresses = addresses
         """Of brokers, where the list has addresses."""
-        self.ports = ports
-        """Of brokers that the list has by name."""
+        self.names = names
+        """Host and port of brokers that the list has by name."""
         self.pairs: set[tuple[str, Speaker]] = set()
         """Brokers that gave it, and to whom: what follows from that is noted."""
 
@@ -84,8 +86,8 @@ class Clusters:
         """By address: the ids of clusters whose lists have it."""
         self._given: dict[Speaker, set[str]] = {}
         """By client: the ids that it was given."""
-        self._ports: dict[str, set[int]] = {}
-        """By id: the ports of brokers that lists have by name."""
+        self._names: dict[str, set[tuple[str, int]]] = {}
+        """By id: host and port of brokers that lists have by name."""
         self._asked: dict[str, set[Speaker]] = {}
         """By broker: the clients that asked it for something by name."""
         self._count = 0
@@ -113,8 +115,8 @@ class Clusters:
             told.pairs.add(pair)
         for each in told.addresses:
             self._add(self._listed, each, told.cluster)
-        for port in told.ports:
-            self._add(self._ports, told.cluster, port)
+        for name in told.names:
+            self._add(self._names, told.cluster, name)
 
     def name_at(self, exchange: Exchange, name: str) -> NameAt:
         """A name that an exchange asks its broker for."""
@@ -124,7 +126,7 @@ class Clusters:
         """The broker of an exchange, for names that it asks for or is told. Once per exchange is enough."""
         client = exchange.connection, exchange.client_id
         if exchange.request is not None and client not in self._heard:
-            if len(self._heard) >= _MOST_PAIRS:
+            if len(self._heard) >= _MOST_HEARD:
                 self._heard.clear()
             self._heard.add(client)
             self._add(self._asked, exchange.broker, speaker(exchange))
@@ -155,7 +157,7 @@ class Clusters:
             (self._own, later._own),
             (self._listed, later._listed),
             (self._given, later._given),
-            (self._ports, later._ports),
+            (self._names, later._names),
             (self._asked, later._asked),
         )
         for mine, theirs in pairs:
@@ -165,27 +167,50 @@ class Clusters:
 
     def of(self, broker: str) -> str | None:
         """The cluster of a broker; None where it is unknown."""
+        return self._known()(broker)
+
+    def _known(self) -> Callable[[str], str | None]:
+        """A function that tells the cluster of a broker."""
         every = set().union(*self._own.values())
         if len(every) <= 1:
-            return next(iter(every), None)
-        for kept in (self._own, self._listed):
-            ids = kept.get(broker)
-            if ids is not None:
-                return next(iter(ids)) if len(ids) == 1 else None
-        clients = self._asked.get(broker, set())
-        given: set[str] = set().union(*(self._given.get(each, ()) for each in clients))
-        port = int(broker.rpartition(":")[2] or 0)
-        if len(given) == 1 and port in self._ports.get(next(iter(given)), ()):
-            return next(iter(given))
-        return None
+            only = next(iter(every), None)
+            return lambda broker: only
+        guessed = self._guessed()
+
+        def of(broker: str) -> str | None:
+            for kept in (self._own, self._listed):
+                ids = kept.get(broker)
+                if ids is not None:
+                    return next(iter(ids)) if len(ids) == 1 else None
+            return guessed.get(broker)
+
+        return of
+
+    def _guessed(self) -> dict[str, str]:
+        """The clusters of brokers of which only clients tell."""
+        names = Counter((cluster, port) for cluster, found in self._names.items() for _, port in found)
+        taken = Counter((each, _port(broker)) for broker, ids in self._own.items() for each in ids)
+        found: dict[str, str] = {}
+        for broker, clients in self._asked.items():
+            given: set[str] = set().union(*(self._given.get(each, ()) for each in clients))
+            place = min(given, default=""), _port(broker)
+            if len(given) == 1 and place in names and broker not in self._own and broker not in self._listed:
+                found[broker] = place[0]
+                taken[place] += 1
+        return {
+            broker: cluster
+            for broker, cluster in found.items()
+            if taken[cluster, _port(broker)] <= names[cluster, _port(broker)]
+        }
 
     def apart(self, names: Iterable[NameAt]) -> dict[NameAt, NameAt]:
         """Each name at a broker, and the same in its cluster."""
         brokers: dict[str, dict[str, str | None]] = {}
         known: dict[str, str | None] = {}
+        cluster_of = self._known()
         for name, broker in names:
             if broker not in known:
-                known[broker] = self.of(broker)
+                known[broker] = cluster_of(broker)
             brokers.setdefault(name, {})[broker] = known[broker]
         found: dict[NameAt, NameAt] = {}
         for name, places in brokers.items():
@@ -226,7 +251,7 @@ class OfClusters(Generic[T]):
 
 def _read(body: Mapping[str, Any]) -> _ClusterAnswer:
     addresses: list[str] = []
-    ports: set[int] = set()
+    names: set[tuple[str, int]] = set()
     for each in body.get("brokers") or ():
         host, port = each.get("host"), each.get("port")
         if not host or port is None:
@@ -234,8 +259,12 @@ def _read(body: Mapping[str, Any]) -> _ClusterAnswer:
         if _is_address(host):
             addresses += addresses_of(host, port)
         else:
-            ports.add(port)
-    return _ClusterAnswer(body.get("clusterId") or None, addresses, ports)
+            names.add((host, port))
+    return _ClusterAnswer(body.get("clusterId") or None, addresses, names)
+
+
+def _port(broker: str) -> int:
+    return int(broker.rpartition(":")[2] or 0)
 
 
 def addresses_of(host: str, port: int) -> list[str]:

@@ -144,6 +144,21 @@ def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
     assert known.of(elsewhere.broker) is None  # no broker of its clients has this port
 
 
+def test_clients_do_not_tell_of_more_brokers_than_their_cluster_has() -> None:
+    """Two programs on one host have one client id. What the second one is told was not captured."""
+    known = Clusters(Room(DEFAULTS))
+    known.see(at("10.9.0.1", metadata(WEST, "kafka-0", "kafka-1"), client="10.1.0.2")[0])
+    known.see(at("10.0.0.1", metadata(EAST, "kafka-0", "kafka-1"), client="10.1.0.1")[0])
+    brokers = ("10.0.0.2", "10.9.0.2")
+    for connection, host in enumerate(brokers):
+        (asked,) = at(host, commit((1, 2), 5), client="10.1.0.1")
+        asked.connection = connection
+        known.name_at(asked, "readers")
+        told = [known.of(f"{each}:9092") for each in brokers]
+        assert told == ([EAST, None] if not connection else [None, None])
+    assert known.of("10.0.0.1:9092") == EAST
+
+
 def test_each_client_counts_that_speaks_on_a_connection() -> None:
     known = Clusters(Room(DEFAULTS))
 
@@ -153,7 +168,7 @@ def test_each_client_counts_that_speaks_on_a_connection() -> None:
         found.request.client_id = client_id
         return found
 
-    known.see(said("10.0.0.1", "till", metadata(EAST, "kafka-0")))
+    known.see(said("10.0.0.1", "till", metadata(EAST, "kafka-0", "kafka-1")))
     known.see(said("10.9.0.1", "desk", metadata(WEST, "kafka-0")))
     for client_id, cluster in (("till", EAST), ("desk", None)):
         asked = said("10.0.0.2", client_id, commit((1, 2), 5))
