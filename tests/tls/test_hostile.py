@@ -7,10 +7,11 @@ from random import Random
 import pytest
 
 from kdissect.tls.keylog import TlsSecrets
+from tests.amount import times
 from tests.tls.mutate import CORPUS, KEPT, assert_sane, failures
 
 PARTS = 8
-COUNT = 8_000
+COUNT = times(3_200, 8_000)
 """A million: ``python -m tests.tls.mutate --count 1000000``."""
 
 
