@@ -9,7 +9,7 @@ from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.filter.computed import OF_FINDINGS
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import Expression, compiled, fields_of
+from kdissect.filter.expression import Expression, asks_each_record, compiled, fields_of
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
@@ -89,6 +89,11 @@ class Filter:
     def fields(self) -> frozenset[str]:
         """The names of the fields that it asks, or of the columns from which those are made."""
         return frozenset(field.source or field.name for field in fields_of(self.expression))
+
+    @property
+    def asks_each_record(self) -> bool:
+        """Whether :meth:`matches_record` may be true though :meth:`matches` is not."""
+        return asks_each_record(self.expression)
 
     def masks(self, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
         """What the columns of an index tell of ``rows`` exchanges: which are shown for certain, and which

@@ -57,6 +57,23 @@ def fields_of(expression: Expression) -> Iterator[FilterField]:
             yield from fields_of(part)
 
 
+def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
+    """Whether one record may match though its exchange does not: ``not record.key == x`` asks whether no
+    record of an exchange has the key, but of a record only whether it has another one.
+
+    :param denied: whether a ``not`` stands before it.
+    """
+    if isinstance(expression, Not):
+        return asks_each_record(expression.part, denied=not denied)
+    if isinstance(expression, And | Or):
+        return any(asks_each_record(part, denied=denied) for part in expression.parts)
+    of_records = any(field.name.startswith(_OF_RECORDS) for field in fields_of(expression))
+    return of_records and (isinstance(expression, Pair) or denied != expression.check.every)
+
+
+_OF_RECORDS = "record."
+
+
 def cost(expression: Expression) -> int:
     """The highest cost of its fields."""
     return max(field.cost for field in fields_of(expression))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,12 +30,18 @@ OPERATIONS = {
 """The new filter, made of that for one value and of the one that is set."""
 
 
+_NO_VALUE = re.compile(r"not [\w.]+")
+"""The filter for what has no value."""
+
+
 def joined(operation: str, this: str, shown: str) -> str:
     """The filter that one of the :data:`OPERATIONS` makes.
 
     :param this: the filter for what is under the cursor.
     :param shown: the filter that is set; empty for none.
     """
+    if operation == "not" and _NO_VALUE.fullmatch(this):
+        operation, this = "only", this.removeprefix("not ")
     if not shown:
         operation = "not" if operation == "not" else "only"
     return OPERATIONS[operation].format(this=this, shown=shown)
@@ -222,15 +229,18 @@ def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) ->
         return _cell("client_id", exchange)
     name = OF_RECORDS.get(column)
     if column == "Offset":
-        name = "offset" if record["assigned_offset"] is None else "assigned_offset"
+        known = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
+        if known is not None:  # who wrote it, and who fetched it
+            fetched = f"record.direction == fetch and record.offset == {known}"
+            return f"(record.assigned_offset == {known} or {fetched})"
+        name = "offset"
     if name is None or (name in ("key", "value") and is_redacted(record, name)):
         return None
     field, value = f"record.{name}", record[name]
     if name == "headers" and value:  # the list has their number
         return field
     if value is None or name == "headers":
-        none = f"not {field}"  # which asks for exchanges where no record has one
-        return none if compile_filter(none).matches(exchange) else None
+        return f"not {field}"
     if name in ("direction", "codec"):
         return f"{field} == {value}"
     text = _asked(field, value, name in ("key", "value"))

@@ -484,3 +484,27 @@ def test_the_reasons_for_what_is_missing_are_those_of_the_column() -> None:
 def test_an_api_that_is_begun_is_offered_before_what_is_alike() -> None:
     with pytest.raises(FilterError, match="there is no API Pr; did you mean Produce"):
         compile_filter("api == Pr")
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("record.partition == 1", False),
+        ("not record.partition == 1", True),
+        ("record.partition != 1", True),
+        ("not record.partition != 1", False),
+        ("not not record.key == a", False),
+        ("not record.key", True),
+        ("not api == Fetch and record.key == a", False),
+        ("api == Fetch and not (record.key == a or record.offset > 3)", True),
+        ("not api == Fetch", False),
+    ],
+)
+def test_where_a_record_may_match_though_its_exchange_does_not(text: str, asks: bool) -> None:
+    made = compile_filter(text)
+    assert made.asks_each_record == asks
+    only = False
+    for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+        some = any(made.matches_record(exchange, row) for row in record_rows(exchange))
+        only = only or (some and not made.matches(exchange))
+    assert only <= asks

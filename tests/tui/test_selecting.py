@@ -211,7 +211,7 @@ def test_the_filter_of_a_column_matches_the_exchange(capture: str) -> None:
     ("capture", "has_headers"),
     [("basic-kafka43.pcapng", True), ("incidents/poison-pill.pcapng.gz", False)],
 )
-def test_the_filter_of_a_column_of_records_matches_the_exchange(capture: str, has_headers: bool) -> None:
+def test_the_filter_of_a_column_of_records_matches_the_record(capture: str, has_headers: bool) -> None:
     found = set()
     for exchange in read(CAPTURES / capture):
         for row in islice(record_rows(exchange, OPTIONS), MOST_RECORDS):
@@ -219,23 +219,43 @@ def test_the_filter_of_a_column_of_records_matches_the_exchange(capture: str, ha
                 text = filter_of_record(column, row, exchange)
                 if text is None:
                     continue
-                assert compile_filter(text).matches(exchange), text
+                assert compile_filter(text).matches_record(exchange, row), text
                 found.add(text)
     assert ("record.headers" in found) == has_headers
     assert len(found) > 20
 
 
-def test_what_a_record_lacks_has_a_filter_where_no_record_beside_it_has_one() -> None:
-    told: dict[str, set[bool]] = {"Key": set(), "Value": set()}
+def test_what_a_record_lacks_has_a_filter() -> None:
+    told = set()
     for exchange in chain(*(read(CAPTURES / f"{name}.pcapng") for name in ("basic-kafka43", "sasl-scram"))):
         rows = list(record_rows(exchange, OPTIONS))
-        for column, has_filter in told.items():
+        for column in ("Key", "Value"):
             name = OF_RECORDS[column]
             for row in islice((row for row in rows if row[name] is None), MOST_RECORDS):
-                alone = all(each[name] is None for each in rows)
-                assert filter_of_record(column, row, exchange) == (f"not record.{name}" if alone else None)
-                has_filter.add(alone)
-    assert told == {"Key": {True, False}, "Value": {False}}
+                assert filter_of_record(column, row, exchange) == f"not record.{name}"
+                told.add(column)
+    assert told == {"Key", "Value"}
+
+
+def test_an_offset_selects_who_wrote_it_and_who_fetched_it() -> None:
+    rows = [
+        (exchange, row)
+        for exchange in read(CAPTURES / "basic-kafka43.pcapng")
+        for row in record_rows(exchange, OPTIONS)
+    ]
+    for direction in ("produce", "fetch"):
+        exchange, row = next(each for each in rows if each[1]["direction"] == direction)
+        text = filter_of_record("Offset", row, exchange)
+        assert text is not None
+        matches = compile_filter(f"record.partition == {row['partition']} and {text}").matches_record
+        found = [each["direction"] for of, each in rows if matches(of, each)]
+        assert set(found) == {"produce", "fetch"}
+        assert all(
+            (each["assigned_offset"] if each["direction"] == "produce" else each["offset"])
+            == (row["assigned_offset"] if direction == "produce" else row["offset"])
+            for of, each in rows
+            if matches(of, each)
+        )
 
 
 def test_no_headers_have_a_filter_too() -> None:
@@ -247,6 +267,8 @@ def test_no_headers_have_a_filter_too() -> None:
 def test_operations() -> None:
     assert joined("only", "a", "b") == "a"
     assert joined("not", "a", "b") == "not a"
+    assert joined("not", "not a.b", "b") == "a.b"
+    assert joined("not", "not a == b", "b") == "not not a == b"
     assert joined("and", "a", "b") == "(b) and a"
     assert joined("or", "a", "b") == "(b) or a"
     assert joined("and", "a", "") == joined("or", "a", "") == "a"

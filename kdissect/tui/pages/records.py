@@ -123,7 +123,9 @@ class RecordsPage(SearchedPage, PanesScreen):
             rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
             self.tell_status()
-        rows.take(app.shown.places)
+        chosen = app.shown.chosen
+        is_by_record = chosen is not None and chosen.asks_each_record
+        rows.take(app.index.order() if is_by_record else app.shown.places)
         self._step()
         if rows.is_busy and self._steps is None:
             self._steps = self.set_interval(STEP_SECONDS, self._step)
@@ -151,7 +153,7 @@ class RecordsPage(SearchedPage, PanesScreen):
         text = plural(len(rows), "record")
         if rows.is_busy:
             text += f", {rows.share:.0%} of the exchanges read"
-        elif self.kdissect.shown.is_filtered and not len(self.kdissect.shown.places):
+        elif self.kdissect.shown.is_filtered and not len(rows):
             text += f": {self.kdissect.shown.why_none}"
         if rows.is_full:
             text += " (the list shows no more: use a filter)"

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from kdissect import read
 from kdissect.feed import records as record_lines
 from kdissect.feed.decoder import Decoder
+from kdissect.filter.compiled import compile_filter
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
 from kdissect.system.editor import CannotEditError, edit, editor_of
@@ -445,5 +446,26 @@ def test_keys_say_that_there_is_no_record() -> None:
         await settle(pilot)
         for key in ("=", "o"):
             assert "there is no record" in await shown_after(pilot, key)
+
+    with_records(step)
+
+
+@pytest.mark.parametrize(
+    "text", ["not record.partition == 1", "record.partition != 1", "not record.key", "record.key == key-3"]
+)
+def test_the_records_of_a_filter_are_those_that_the_command_line_prints(text: str) -> None:
+    matches = compile_filter(text).matches_record
+    expected = sum(matches(exchange, row) for exchange in read(BASIC) for row in record_rows(exchange))
+    assert expected
+
+    async def step(pilot: Pilot[None]) -> None:
+        page = page_of(pilot)
+        page.kdissect.shown.write(text)
+        await settle(pilot)
+        assert page.rows is not None
+        assert len(page.rows) == expected
+        shown = screen_text(page.kdissect)
+        assert f"{expected} records" in shown
+        assert "no exchange matches" not in shown
 
     with_records(step)
