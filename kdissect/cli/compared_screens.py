@@ -18,7 +18,7 @@ from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colo
 from kdissect.insight.difference import Difference
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.screens import WENT_BACK
-from kdissect.system.terminal import SIGNALLED, run_in_terminal
+from kdissect.system.terminal import SIGNALLED, run_in_terminal, without_echo
 
 if TYPE_CHECKING:
     from kdissect.tui.comparison import ShownOutcome
@@ -86,7 +86,8 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
     command += ["-Y", shown, *options, "-r", path]
     _say_that_they_start(name)
     try:
-        code = run_in_terminal(command)
+        with without_echo():
+            code = run_in_terminal(command)
     except OSError as error:
         return ShownOutcome(f"the screens cannot be opened: {error.strerror or error}")
     if code in (WENT_BACK, DONE):  # else the reason stands below the line

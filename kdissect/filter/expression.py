@@ -58,8 +58,10 @@ def fields_of(expression: Expression) -> Iterator[FilterField]:
 
 
 def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
-    """Whether one record may match though its exchange does not: ``not record.key == x`` asks whether no
-    record of an exchange has the key, but of a record only whether it has another one.
+    """Whether one record may match though its exchange does not.
+
+    ``not record.key == x`` asks of an exchange whether none of its records has the key. It asks of a record
+    only whether that one has another key.
 
     :param denied: whether a ``not`` stands before it.
     """

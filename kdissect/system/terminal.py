@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 from kdissect.system import ENDING, HANGING_UP, call_at_signals
@@ -74,6 +74,24 @@ def run_in_terminal(command: Sequence[str]) -> int:
         signal.signal(signal.SIGTSTP, before)
     program.returncode = os.waitstatus_to_exitcode(status)
     return program.returncode
+
+
+@contextmanager
+def without_echo() -> Iterator[None]:
+    """Until other screens have started, keys are not written over what stands on the terminal."""
+    if sys.platform == "win32" or not os.isatty(0):
+        yield
+        return
+    import termios
+
+    before = termios.tcgetattr(0)
+    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(0, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal may be gone
+            termios.tcsetattr(0, termios.TCSANOW, before)
 
 
 def end_with_terminal(end: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kdissect.system.terminal import run_in_terminal
+from kdissect.system.terminal import run_in_terminal, without_echo
 
 if sys.platform == "win32":
     pytest.skip("there are no signals that stop a process", allow_module_level=True)
@@ -30,6 +30,26 @@ def test_the_exit_code_comes_back() -> None:
     assert signal.getsignal(signal.SIGTSTP) == before
     with pytest.raises(FileNotFoundError):
         run_in_terminal(["no-such-program"])
+
+
+def test_keys_are_not_written_until_the_other_screens_read_them() -> None:
+    import pty
+    import termios
+
+    ours, theirs = pty.openpty()
+    stdin = os.dup(0)
+    os.dup2(theirs, 0)
+    try:
+        with without_echo():
+            assert not termios.tcgetattr(theirs)[3] & termios.ECHO
+        assert termios.tcgetattr(theirs)[3] & termios.ECHO
+        with pytest.raises(ZeroDivisionError), without_echo():
+            raise ZeroDivisionError
+        assert termios.tcgetattr(theirs)[3] & termios.ECHO
+    finally:
+        os.dup2(stdin, 0)
+        for each in (ours, theirs, stdin):
+            os.close(each)
 
 
 def test_it_is_stopped_before_us_and_goes_on_with_us() -> None:
