@@ -24,6 +24,8 @@ MUST_TEXT, LEAST_TEXT, MOST_TEXT = 8, 12, 48
 have any; and that one has at most."""
 WHOLE_TEXT = 120
 """Cells that a text may have when all columns have what they want."""
+WIDE_PICTURE = 72
+"""Cells that a picture may have then: it shows finer differences."""
 ADDRESS = 26
 """Cells for an address with its port. It is never cut; IPv6 addresses may need more."""
 LEGIBLE = 24
@@ -341,7 +343,7 @@ class Figures:
 
         :param least: how many texts may have, if the column says less.
         """
-        longest = self._cells(column)
+        longest = self._cells(column) if column.fitted is None or not least else WIDE_PICTURE
         apart = 1 if column.is_right else 0  # figures stand further apart than one blank
         return max(width(self._title(column)), min(longest, max(column.most, least))) + apart
 
