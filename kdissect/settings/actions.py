@@ -458,7 +458,7 @@ ACTIONS: tuple[Action, ...] = (
     # -- figures
     _A("group", "grouped", "g", "Group", "group the figures in another way", "group", True),
     _A("save", "statistics diff", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
-    _A("narrow", "statistics diff", "F", "Only rows", "show only rows with a text; Esc: all rows", "narrow"),
+    _A("narrow", "statistics diff", "F", "Only rows", "only rows with a text, or without (!text)", "narrow"),
     _A("trouble", "statistics diff", "!", "Only trouble", "only rows with trouble; again: all", "trouble"),
     _A("search", "statistics diff", "ctrl+f", "Search", "search for a row by a part of any column", "search"),
     _A("next-match", "statistics diff", "n", "Next match", "next row with what was searched for", "match(1)"),

@@ -37,6 +37,11 @@ UP, DOWN = "▴", "▾"
 Text = Callable[[Row], str]
 
 
+def is_inverse(text: str) -> bool:
+    """Whether rows without a text are asked for: ``!text``."""
+    return len(text) > 1 and text[0] == "!"
+
+
 class FigureColumn(NamedTuple):
     """A column of figures or texts."""
 
@@ -116,8 +121,9 @@ class Figures:
     def _arrange(self) -> None:
         rows = self._as_they_came
         if self.only_text:
-            is_in = in_texts(self.only_text)
-            rows = [row for row in rows if self._has(row, is_in)]
+            is_without = is_inverse(self.only_text)
+            is_in = in_texts(self.only_text[is_without:])
+            rows = [row for row in rows if self._has(row, is_in) != is_without]
         if self.only_trouble:
             rows = [row for row in rows if self._tone is not None and self._tone(row) in WRONG_TONES]
         column = next((each for each in self.columns if each.title == self.sorted_by), None)
@@ -177,7 +183,8 @@ class Figures:
     def narrow(self, text: str, only_trouble: bool = False) -> None:
         """Show only rows with a text in some column, whether it has room or not; all for an empty text.
 
-        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it.
+        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it; rows without it, where a ``!``
+            stands before it.
         :param only_trouble: whether to show only rows with errors, or with what else has a colour.
         """
         self.only_text, self.only_trouble = text, only_trouble
@@ -198,7 +205,8 @@ class Figures:
         """Which rows are shown; empty if all are."""
         if not self.is_narrow:
             return ""
-        kinds = [f"with {self.only_text}"] if self.only_text else []
+        text = self.only_text
+        kinds = [f"without {text[1:]}" if is_inverse(text) else f"with {text}"] if text else []
         kinds += ["with trouble"] if self.only_trouble else []
         return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 

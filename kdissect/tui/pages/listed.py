@@ -17,7 +17,7 @@ from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.copying import told
-from kdissect.tui.lists.figures import Figures
+from kdissect.tui.lists.figures import Figures, is_inverse
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
@@ -209,7 +209,12 @@ class OrderedScreen(PanesScreen):
 
         note = "" if self.rows.only_trouble else "nothing: all rows again"
         before = self.rows.only_text
-        ask = Ask("Only rows with", _ASKED, before, may_be_empty=True, note=note, why_not=why_not_in_texts)
+        hint = "a part of any column, a regex as /or.ers/, or !text for rows without it"
+
+        def why_not(text: str) -> str:
+            return why_not_in_texts(text[is_inverse(text) :])
+
+        ask = Ask("Only rows with", hint, before, may_be_empty=True, note=note, why_not=why_not)
         self.app.push_screen(ask, given)
 
     def action_trouble(self) -> None:

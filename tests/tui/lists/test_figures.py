@@ -186,6 +186,15 @@ def test_a_regular_expression_is_found_too() -> None:
     assert names(made) == ["Orders", "clicks"]
 
 
+def test_rows_without_a_text_are_shown() -> None:
+    made = figures(row("Orders", 1), row("clicks", 2), row("!", 3))
+    wanted = {"!orders": ["clicks", "!"], "!/^(o|c)/": ["!"], "!": ["!"], "!!": ["Orders", "clicks"]}
+    for text, left in wanted.items():
+        made.narrow(text)
+        assert names(made) == left
+    assert made.narrowed == "only 2 of 3, without !"
+
+
 def test_rows_are_copied_with_tabs_between_the_columns_that_have_something() -> None:
     made = figures(row("a\tb\x1b", 1_000), row("c", 2))
     assert made.as_text() == "Name\tCount\na\\tb\\x1b\t1,000\nc\t2"
