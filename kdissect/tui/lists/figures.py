@@ -380,6 +380,11 @@ def number(title: str, name: str, rank: int = 0) -> FigureColumn:
     return FigureColumn(title, _text_if(lambda value: f"{value:,}", name), _of(name), rank)
 
 
+def exchange_number(name: str, rank: int = 0) -> FigureColumn:
+    """The number of an exchange, as all outputs write it: without commas."""
+    return FigureColumn("No.", _text_if(str, name), _of(name), rank)
+
+
 def rare(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A count of what had better not happen: nothing stands for 0."""
     text = _text_if(lambda value: f"{value:,}" if value else "", name)

@@ -13,7 +13,7 @@ from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import FigureColumn, Figures, named, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, exchange_number, named, number, words
 from kdissect.tui.pages.statistics import GroupedScreen, GroupedTable
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -53,7 +53,7 @@ def change_columns(clock: Clock) -> tuple[FigureColumn, ...]:
         words("After", "after", 0, most=60),
         words("By", "by", 2, most=40),
         words("Seen in", "told_by", 3, most=28),
-        number("No.", "exchange", 2),
+        exchange_number("exchange", 2),
     )
 
 

@@ -28,7 +28,7 @@ from kdissect.present.paragraphs import fold_text, paragraph
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
-from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, exchange_number, named, number, words
 from kdissect.tui.pages.arranging import Sparing
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.text_pane import TextPane
@@ -66,7 +66,7 @@ def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
         address("Broker", "broker", 5),
         FigureColumn("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
         FigureColumn("Last", when("last"), lambda row: row["last_ns"], 4),
-        number("No.", "number", 6),
+        exchange_number("number", 6),
         words("Said", "said", 7, most=200, least=40),
     )
 
@@ -352,5 +352,5 @@ def _how_often(row: Row, time_text: Callable[[int], str]) -> str:
     elif row["first_packet"] is not None:
         parts.append(f"first in packet {row['first_packet']:,}")
     if row["number"] is not None:
-        parts.append(f"first in exchange No. {row['number']:,}")
+        parts.append(f"first in exchange No. {row['number']}")
     return ", ".join(parts)

@@ -5,6 +5,7 @@ from kdissect.tui.lists.figures import (
     FigureColumn,
     Figures,
     address,
+    exchange_number,
     in_bytes,
     listed,
     number,
@@ -184,6 +185,12 @@ def test_a_regular_expression_is_found_too() -> None:
     assert made.find("/", 0, 1) is None  # a part of a text, as it is
     made.narrow("/^(clicks|ORDERS)$/")
     assert names(made) == ["Orders", "clicks"]
+
+
+def test_the_number_of_an_exchange_has_no_commas() -> None:
+    column = exchange_number("count")
+    assert column.text(row("a", 1_340)) == "1340"
+    assert column.text(row("a", None)) == ""
 
 
 def test_rows_without_a_text_are_shown() -> None:
