@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from traceback import walk_tb
 
 _CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*)")
 """The packages of a Java class."""
@@ -10,18 +12,32 @@ _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """How a log begins a line that says why."""
 
 
-_GONE = (ConnectionRefusedError, ConnectionResetError)
-"""What py4j raises when the JVM has ended, beside its own errors."""
+_UNHEARD = (ConnectionRefusedError, ConnectionResetError)
+"""What py4j and PySpark raise when the JVM has ended, beside py4j's own errors."""
 
 
 def is_of_spark(error: BaseException) -> bool:
     """Whether it comes from Spark, its JVM or its server."""
-    return isinstance(error, _GONE) or type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+    return _is_gone(error) or type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether the JVM has ended. Other programs refuse connections, too: who asked for this one counts."""
+    if type(error).__name__ == "Py4JNetworkError":
+        return True
+    return isinstance(error, _UNHEARD) and _asked_by(error) in ("py4j", "pyspark")
+
+
+def _asked_by(error: BaseException) -> str | None:
+    """The package whose call failed, whatever it used of Python's own library."""
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    packages = (name.split(".")[0] for name in reversed(frames))
+    return next((each for each in packages if each not in sys.stdlib_module_names), None)
 
 
 def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
-    if isinstance(error, _GONE) or type(error).__name__ == "Py4JNetworkError":
+    if _is_gone(error):
         return "its JVM has ended"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ends = [line for at, line in enumerate(lines) if at and lines[at - 1].startswith(("File ", "^", "raise"))]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
+from py4j.clientserver import (  # type: ignore[import-untyped]
+    ClientServerConnection,
+    JavaParameters,
+    PythonParameters,
+)
+from py4j.java_gateway import GatewayProperty  # type: ignore[import-untyped]
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from kdissect.cli.errors import Wrong
@@ -41,11 +48,20 @@ def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may end it for want of memory. Nothing is wrong with stdout then."""
     monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
     given = {"master": "local", "conf": (), "spark_log": "-", "scratch": None}
-    for error in (ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("Answer is empty")):
-        with pytest.raises(Wrong, match="Spark failed: its JVM has ended"), running(given):
+    told = "Spark failed: its JVM has ended"
+    with pytest.raises(Wrong, match=told), running(given):
+        raise Py4JNetworkError("Answer is empty")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    pools = GatewayProperty(auto_field=False, pool=None)
+    to_jvm = ClientServerConnection(JavaParameters(port=port), PythonParameters(), pools, None)
+    with pytest.raises(Wrong, match=told), running(given):
+        to_jvm.connect_to_java_server()
+    for error in (BrokenPipeError, ConnectionRefusedError, ConnectionResetError):
+        with pytest.raises(error), running(given):
             raise error
-    with pytest.raises(BrokenPipeError), running(given):
-        raise BrokenPipeError
+    with pytest.raises(ConnectionRefusedError), running(given):
+        socket.create_connection(("127.0.0.1", port))  # which does not lead to the JVM
 
 
 def test_a_log_tells_why_a_jvm_did_not_come_up(tmp_path: Path) -> None:
