@@ -345,4 +345,5 @@ def _closed_when_idle(facts: Facts, row: Row) -> bool:
 explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
 explains("broker-gone", "connection-limit", shares=("broker",))
 explains("connection-limit", "connection-churn", "metadata-storm", shares=("client",))
+explains("connection-limit", "request-refused-by-close", shares=("client", "broker"))
 explains("broker-gone", "request-refused-by-close", shares=("broker",))
