@@ -52,7 +52,7 @@ def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int
     """
     if before_ns < pause_ns - before_ns:
         return _UNTOLD  # a clock that counts 4 ms or 10 ms would seem to stand still
-    passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - max(0, after_ns)
+    passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - after_ns
     slack_ns = _slack_ns(before_ns)
     if passed_ns < -slack_ns or passed_ns - slack_ns > pause_ns:
         return _MISCOUNTED

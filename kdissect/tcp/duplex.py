@@ -313,7 +313,7 @@ class Duplex:
         :param clock: what it shows; -1 where it is not known.
         :param is_told: whether the segment would say it.
         """
-        if timestamp_ns - self.last_ns >= _PAUSE_NS:
+        if timestamp_ns > self.last_ns and timestamp_ns - self.last_ns >= _PAUSE_NS:
             self._pause = self.last_ns, timestamp_ns
             self._clocks_due = 3
         ours = self.streams[side]
@@ -325,7 +325,8 @@ class Duplex:
         if ours.clock_ns >= 0 and self._pause is not None and self._pause[1] > ours.clock_ns:
             from_ns, to_ns = self._pause
             before_ns, pause_ns = from_ns - ours.clock_ns, to_ns - from_ns
-            passed_ns = own_time_ns(clock - ours.clock, before_ns, pause_ns, timestamp_ns - to_ns)
+            after_ns = max(timestamp_ns, to_ns) - to_ns  # absurd times may lie too far apart for 64 bits
+            passed_ns = own_time_ns(clock - ours.clock, before_ns, pause_ns, after_ns)
             if passed_ns == _UNTOLD:
                 ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
                 return

@@ -167,3 +167,18 @@ def test_only_some_are_kept() -> None:
     for at in range(40):
         ends.talk(10 * at, 5 * at)
     assert len(ends.halts) <= 3 * MOST_HALTS
+
+
+@pytest.mark.parametrize("absurd_s", [-9_223_372_036, -1, 9_223_372_036])
+@pytest.mark.parametrize("reads", [False, True])
+def test_times_too_far_apart_for_64_bits_are_no_pause(reads: bool, absurd_s: int) -> None:
+    """Damage may give a packet any time."""
+    ends, now_s = Ends(), 1_700_000_000
+    for at in range(17):
+        ends.talk(now_s + at / 2, at / 2, reads)
+    ends.say(CLIENT, now_s + 12, 8.5, reads)
+    ends.say(BROKER, absurd_s, 8.5, reads)
+    ends.talk(now_s + 13, 9.5, reads)
+    ends.talk(absurd_s, 10, reads)
+    ends.talk(now_s + 14, 10.5, reads)
+    assert ends.halts == ([] if absurd_s > 0 else [(now_s + 8) * S, (now_s + 12) * S, S // 2])
