@@ -26,7 +26,7 @@ cdef class Dissector:
     cdef public object _limits
     cdef public int64_t _most_waiting
     cdef public object _listener
-    cdef public PairLayouts _forms
+    cdef public PairLayouts forms
     cdef public bint _tells_tcp
     cdef public object _awaiting
     cdef public bint _told_of_secrets

@@ -119,6 +119,7 @@ class Dissector:
         tells_tcp: bool = True,
         listener: Listener | None = None,
         briefs: Interest | None = None,
+        forms: PairLayouts | None = None,
     ) -> None:
         """
         :param listener: hears what comes before exchanges, of all connections.
@@ -126,6 +127,8 @@ class Dissector:
             :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection has no row
             if its last exchanges were told so. Nor has one that said nothing, if it was over after the first
             such exchange.
+        :param forms: those of another dissector of the same reading. To find them for each part of a capture
+            again took as long as to dissect half a megabyte.
         """
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
@@ -182,10 +185,10 @@ class Dissector:
             limits.topic_names,
             embedded,
         )
-        self._forms: PairLayouts | None = None
+        self.forms = forms
         """Where exchanges may be told in brief, what is known of their forms."""
-        if briefs is not None and listener is None and not embedded:
-            self._forms = PairLayouts(briefs)
+        if forms is None and briefs is not None and listener is None and not embedded:
+            self.forms = PairLayouts(briefs)
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
         self.journal: Journal | None = None
@@ -278,11 +281,6 @@ class Dissector:
             return False
         return not any(each.speaks_tls for each in self._table.values())
 
-    def share_forms(self, other: Dissector) -> None:
-        """Have the same forms of exchanges as another dissector of the same reading. To find them for each
-        part again took as long as to dissect half a megabyte."""
-        self._forms = other._forms
-
     @property
     def lingers_since(self) -> int | None:
         """Since when at the earliest a connection has lingered that is to be forgotten."""
@@ -306,7 +304,7 @@ class Dissector:
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
         self._remembered += 1
-        conversation.go_on_with(self.secrets, self._forms)
+        conversation.go_on_with(self.secrets, self.forms)
         conversation.counted_bytes = 0
         conversation.ends = None
         self._count_held(conversation)
@@ -553,7 +551,7 @@ class Dissector:
             number = self._telling.numbering.connection(segment.packet)
             conversation = Conversation.__new__(Conversation)
             conversation.begin(
-                number, segment, self._limits, self._ports, self.secrets, self._listener, self._forms
+                number, segment, self._limits, self._ports, self.secrets, self._listener, self.forms
             )
             self._remembered += 1
             if self._table.get(key) is not before:

@@ -150,10 +150,8 @@ def dissect_part(
         journal, numbering = PartJournal(may_go_on, known), PartNumbering()
         dissector = Dissector(
             limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
-            secrets=None if true is None else true.secrets,
+            secrets=None if true is None else true.secrets, forms=None if true is None else true.forms,
         )  # fmt: skip
-        if true is not None:
-            dissector.share_forms(true)
         names = ToldNames(journal)
         dissector.names = names
         dissector.journal = journal
