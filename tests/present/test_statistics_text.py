@@ -11,6 +11,8 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 
 TABLE = STATISTICS["topics"]
+COLUMNS = [column for column in TABLE.columns if not column.apart]
+"""Those that are shown also if all rows have the same."""
 
 
 def row(topic: str, **given: Any) -> dict[str, Any]:
@@ -18,7 +20,7 @@ def row(topic: str, **given: Any) -> dict[str, Any]:
         column.name: {"texts": [], "int64s": [7], "float64": 1.5}.get(column.type, 7)
         for column in TABLE.columns
     }
-    return {**values, "topic": topic, "direction": "produce", "codecs": ["none"], **given}
+    return {**values, "topic": topic, "cluster_id": None, "direction": "produce", "codecs": ["none"], **given}
 
 
 def lines(room: int | None, whole: bool = False, *rows: dict[str, Any]) -> list[str]:
@@ -34,7 +36,7 @@ def test_without_a_limit_everything_is_printed_whole() -> None:
     text = lines(None)
     assert len(text) == 3
     assert "t" * 249 in text[2]
-    assert all(column.name.removesuffix("_ns") in text[0] for column in TABLE.columns)
+    assert all(column.name.removesuffix("_ns") in text[0] for column in COLUMNS)
 
 
 @pytest.mark.parametrize("room", [40, 80, 120, 200])
@@ -42,7 +44,7 @@ def test_no_line_is_longer_than_the_room_and_what_is_left_out_is_named(room: int
     head, *rest, said = lines(room)
     assert all(width(line) <= room for line in (head, *rest))
     shown = head.split()
-    wanted = [column.name.removesuffix("_ns") for column in TABLE.columns]
+    wanted = [column.name.removesuffix("_ns") for column in COLUMNS]
     left_out = said.removeprefix("(no room for ").partition(":")[0].split(", ")
     assert sorted([*shown, *left_out]) == sorted(wanted)
     assert shown[0] == "topic"
