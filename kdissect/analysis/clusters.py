@@ -35,7 +35,7 @@ T = TypeVar("T")
 _FIRST_BYTES = 2_048
 """The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
 these are. A cluster of many brokers is known by the first of them."""
-_MOST_REMEMBERED, _MOST_PAIRS, _MOST_HEARD = 64, 20, 1_000
+_MOST_REMEMBERED, _MOST_PAIRS, _MOST_HEARD = 64, 20, 100
 """So many answers are remembered, with so many pairs of broker and client that each passed between, and so
 many clients on connections. What is forgotten is noted again."""
 _PAIR_BYTES = 500
