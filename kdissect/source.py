@@ -1,10 +1,10 @@
-"""Captures → events: the one place where what is read, and how, becomes a machine that is fed.
+"""Captures → events: the one place that reads captures.
 
     Input   what is read, and how: paths, ports, limits, names of topic ids
     Pass    one reading of it from begin to end: packets → events
 
-The library, the command line, the screens and Spark all read so. What goes on beside a reading (progress,
-complaints, batches) is theirs.
+The library, the command line, the screens and Spark all use it. They add what goes on beside a reading:
+progress, complaints, batches.
 """
 
 from __future__ import annotations

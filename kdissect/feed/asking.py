@@ -119,8 +119,8 @@ class Asker:
         """Why it stopped before its time."""
 
     def start(self) -> None:
-        """Start the process, if it does not run yet. If it died over this question, that is told instead
-        (:attr:`reason`): what it was asked is never answered."""
+        """Start the process, if it does not run yet. If it died over this question, it is not started again:
+        :attr:`reason` says so, and the question stays without an answer."""
         worker = self._worker
         if worker is not None and worker.is_alive:
             return

@@ -239,9 +239,9 @@ def follow(machine: BesideMachine[Any, Any], pipe: Pipe) -> None:
 
 
 def be_quiet(*folders: str) -> None:
-    """To be called first in a process: the interrupt key is the screens' to answer, and a traceback would be
-    written over them. That the process failed is told by its end. What was captured may be anybody's: whoever
-    decodes it may read, and write to what is open and in ``folders``."""
+    """To be called first in a process. The screens answer the interrupt key. Nothing is written to standard
+    error, as a traceback would be drawn over the screens; they see that the process has ended. A process that
+    decodes may read, and write only to open files and in ``folders``: anybody may have made a capture."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_signals()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

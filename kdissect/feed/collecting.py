@@ -93,7 +93,7 @@ class Collector:
     def flush_often(
         self, over: Event, learn: Callable[[], None], going_on: Callable[[], Iterable[Connection]]
     ) -> None:
-        """Send what there is while no packets come that would have it sent, until ``over``.
+        """Send what has gathered now and then, until ``over``. While no packets come, nothing else does so.
 
         :param learn: adds what comes to light without a packet.
         :param going_on: gives the connections of which something is known before they are over.

@@ -1,6 +1,6 @@
-"""What a registry is shown, and where that comes from: the environment, the configuration, ``~/.netrc``.
+"""The credentials for a registry. They come from the environment, the configuration or ``~/.netrc``.
 
-Never from the command line, which others can read. What is wrong with them is said without their values.
+They never come from the command line, which others can read. Messages about them do not show their values.
 """
 
 from __future__ import annotations

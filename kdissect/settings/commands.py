@@ -85,8 +85,8 @@ def _may_be_option(before: str) -> bool:
 
 
 def _is_quoted(before: str) -> bool:
-    """Whether a shell takes what follows a text as quoted, or as text of its own: there the quotes of a value
-    would end those around it."""
+    """Whether a shell takes what follows a text as quoted. There, the quotes of a value would end the outer
+    ones."""
     quote, at = "", 0
     while at < len(before):
         character = before[at]

@@ -90,7 +90,10 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
         BYTES_FORM,
         WITH_RECORDS,
         click.option(
-            "--all", "everything", is_flag=True, help="Show also the requests that had to come before."
+            "--all",
+            "everything",
+            is_flag=True,
+            help="Also show the requests that had to come first, such as those to log in.",
         ),
         click.option("-o", "output", metavar="FILE", help="Write to this file instead of stdout."),
         packets_option,

@@ -63,9 +63,8 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
             "--timeout",
             type=SpanOption("s", 0.01, LONGEST_TIMEOUT),
             default=30.0,
-            show_default=True,
             metavar="TIME",
-            help="Longest time to connect, and for each answer: 4s, 500ms.",
+            help="Longest time to connect, and for each answer: 4s, 500ms. Default: 30s.",
         ),
         click.option(
             "--token-file",
