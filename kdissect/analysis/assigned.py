@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context, Embedded
-from kdissect.embedded.fields import decode_field
+from kdissect.embedded.fields import NO_CONTEXT, Decoded, decode_field
 
 Held = tuple[tuple[str, tuple[int, ...]], ...]
 """Partitions by topic (its id, where only that is told), tasks by connector or subtopology."""
@@ -18,6 +20,30 @@ def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "
     return tuple((str(each.get(topic) or ""), tuple(each.get(partitions) or ())) for each in topics)
 
 
+_REMEMBERED, _REMEMBERED_BYTES = 64, 4_096
+"""So many blobs of members are remembered, and none that is longer."""
+_ABOUT = ("protocolType", "protocolName", "name")
+"""Fields around a blob that say what it is: the type of the group's protocol, and the assignor."""
+
+
+def blob_in(
+    message: str, ancestors: Sequence[dict[str, Any]], field: str, context: Context = NO_CONTEXT
+) -> Decoded | None:
+    """What a member tells its leader, or is told, as :func:`~kdissect.embedded.fields.decode_field` gives it.
+    Nobody changes that: members say the same again and again, and several statistics ask for it."""
+    value = ancestors[-1].get(field)
+    if not isinstance(value, bytes) or len(value) > _REMEMBERED_BYTES:
+        return decode_field(message, ancestors, field, value, context)
+    around = (*reversed(ancestors), context.request or {})
+    said = [next((str(values[name]) for values in around if values.get(name)), None) for name in _ABOUT]
+    return _known(message, field, value, *said)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _known(message: str, field: str, value: bytes, *said: str | None) -> Decoded | None:
+    return decode_field(message, [dict(zip(_ABOUT, said, strict=True))], field, value)
+
+
 def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int | None:
     """The partitions that a consumer was given; None where something else was assigned.
 
@@ -25,9 +51,7 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
     """
     if response.get("assignment") == b"" and request.get("protocolType") in (None, "consumer"):
         return 0
-    found = decode_field(
-        "SyncGroupResponse", [response], "assignment", response.get("assignment"), Context(request)
-    )
+    found = blob_in("SyncGroupResponse", [response], "assignment", Context(request))
     if not isinstance(found, Embedded) or not found.name.startswith("ConsumerProtocolAssignment"):
         return None
     if found.struct is None or found.faults:
@@ -53,7 +77,7 @@ def told_by_join(request: dict[str, Any]) -> JoinContent:
     the worker has comes before others."""
     first: JoinContent | None = None
     for each in request.get("protocols") or ():
-        found = decode_field("JoinGroupRequest", [request, each], "metadata", each.get("metadata"))
+        found = blob_in("JoinGroupRequest", [request, each], "metadata")
         if not isinstance(found, Embedded) or found.struct is None or found.faults:
             continue
         if "configOffset" not in found.values:

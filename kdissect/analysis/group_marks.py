@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kdissect.analysis.assigned import Held, held_of, told_by_join
+from kdissect.analysis.assigned import Held, blob_in, held_of, told_by_join
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded
@@ -247,7 +247,7 @@ def _assignment(
 ) -> tuple[Held | None, int | None, str | None]:
     """What is assigned, Connect's delay, and the error of Streams' assignor; None where it is not told in a
     form that is known."""
-    found = decode_field(message, ancestors, "assignment", values.get("assignment"), context)
+    found = blob_in(message, ancestors, "assignment", context)
     if not isinstance(found, Embedded) or found.struct is None or found.faults:
         return (() if values.get("assignment") == b"" else None), None, None
     if "assignedPartitions" in found.values:

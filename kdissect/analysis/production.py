@@ -1,5 +1,5 @@
-"""What one producer wrote to one partition: counts of its batches, samples of how well they compress, and
-what tells later which of them were sent again."""
+"""What one producer wrote to one partition: counts of its batches, and samples of how well they compress. It
+also keeps what tells later which of them were sent again."""
 
 from __future__ import annotations
 
