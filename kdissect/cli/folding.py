@@ -41,10 +41,10 @@ COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 """A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
 
 
-_LOOK_AFTER = 5_000_000, 20, 20
+_LOOK_AFTER = 2_000_000, 20, 20
 """Objects, looks at the youngest, looks at those that outlived one. Nothing that is counted lies in a cycle:
 feeding 20,000 exchanges leaves 136 objects in cycles, as feeding 15 does. Each look goes through all that was
-kept since the last one, and the memory for facts has room for fewer objects than that."""
+kept since the last one. Damaged input may leave cycles, so there is an end to waiting."""
 
 
 @contextmanager
