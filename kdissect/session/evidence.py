@@ -72,49 +72,51 @@ class Evidence(IntEnum):
     """Header and body fit to the last byte."""
 
 
+_NONE, _STRANGE, _BROKEN, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.BROKEN, Evidence.MORE
+_HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
+"""To ask an enumeration for a member takes longer than to look at a position."""
+
+
 def examine_request(
     data: bytes | bytearray, position: int, limits: Limits = DEFAULTS
 ) -> tuple[Evidence, int]:
     """Whether a request begins at ``position``, and where the frame that begins there would end."""
     left = len(data) - position
     if left < 4:
-        return Evidence.MORE, 0
-    size = int.from_bytes(data[position : position + 4], "big", signed=True)
+        return _MORE, 0
+    size = _number_at(data, position, 4)
     end = position + 4 + size
     if not 8 <= size <= limits.frame_bytes:
-        return Evidence.NONE, end
+        return _NONE, end
     if left < 8:
-        return Evidence.MORE, end
-    key = int.from_bytes(data[position + 4 : position + 6], "big", signed=True)
-    version = int.from_bytes(data[position + 6 : position + 8], "big", signed=True)
+        return _MORE, end
+    key, version = _number_at(data, position + 4, 2), _number_at(data, position + 6, 2)
+    if key < 0 or version < 0:
+        return _NONE, end
     is_known = apis.is_api(key) and version in apis.versions(key)
     if not is_known and not _may_be_newer(key, version):
-        return Evidence.NONE, end
+        return _NONE, end
     if left < min(HEADER_BYTES, size + 4):
-        return Evidence.MORE, end
-    whole = Evidence.NONE
+        return _MORE, end
+    whole = _NONE
     if left >= size + 4 and (is_known or key == apis.API_VERSIONS):
         whole = _examine_whole(bytes(data[position + 4 : end]), limits)
-        if whole is Evidence.EXACT:
+        if whole is _EXACT:
             return whole, end  # as nearly all are: the header need not be looked at alone
     header = _examine_header(data, position, size)
     if not is_known and key != apis.API_VERSIONS:
         # A client that is newer opens with a version of ApiVersions that is not known: that is examined on.
         if left < size + 4:
-            return min(header, Evidence.MORE), end
-        return (Evidence.STRANGE if header is Evidence.HEADER else Evidence.NONE), end
-    if (
-        header is Evidence.HEADER
-        and key == apis.PRODUCE
-        and not _may_be_produce(data, position, size, version)
-    ):
-        header = Evidence.NONE
+            return min(header, _MORE), end
+        return (_STRANGE if header is _HEADER else _NONE), end
+    if header is _HEADER and key == apis.PRODUCE and not _may_be_produce(data, position, size, version):
+        header = _NONE
     if left < size + 4:
         return header, end
-    if whole is Evidence.LOOSE and header is Evidence.NONE:
+    if whole is _LOOSE and header is _NONE:
         whole = header
-    is_broken = whole is Evidence.NONE and header is Evidence.HEADER
-    return Evidence.BROKEN if is_broken else whole, end
+    is_broken = whole is _NONE and header is _HEADER
+    return _BROKEN if is_broken else whole, end
 
 
 def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS) -> bool:
@@ -141,6 +143,17 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
     if known.way is None or not data[name : name + length].isascii():
         return False
     return known.is_known and survey_at(known.way, data, body, end, limits) is not None
+
+
+def _number_at(data: bytes | bytearray, at: int, count: int) -> int:
+    """The signed number of so many bytes that stands at ``at``."""
+    value = data[at]
+    if value > 0x7F:
+        value -= 0x100
+    for place in range(at + 1, at + count):
+        following = data[place]
+        value = value * 0x100 + following
+    return value
 
 
 def _may_be_newer(key: int, version: int) -> bool:
@@ -170,15 +183,14 @@ def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS)
     """
     if len(data) - position < HEADER_BYTES:
         return None
-    size = int.from_bytes(data[position : position + 4], "big", signed=True)
+    size = _number_at(data, position, 4)
     if not HEADER_BYTES - 4 <= size <= limits.frame_bytes:
         return None
-    key = int.from_bytes(data[position + 4 : position + 6], "big", signed=True)
-    version = int.from_bytes(data[position + 6 : position + 8], "big", signed=True)
+    key, version = _number_at(data, position + 4, 2), _number_at(data, position + 6, 2)
     is_api = apis.is_api(key)
     if not (is_api and version in apis.versions(key)) and not _may_be_newer(key, version):
         return None
-    if _examine_header(data, position, size) is not Evidence.HEADER:
+    if _examine_header(data, position, size) is not _HEADER:
         return None
     correlation_id = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
     start = position + HEADER_BYTES
@@ -202,14 +214,14 @@ def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
 def _examine_header(data: bytes | bytearray, position: int, size: int) -> Evidence:
     length = int.from_bytes(data[position + 12 : position + 14], "big", signed=True)
     if length < -1 or 10 + length > size:
-        return Evidence.NONE
+        return _NONE
     client_id = data[position + 14 : position + 14 + max(0, length)]
     is_cut = len(client_id) < length
     if not _is_text(client_id, is_cut):
-        return Evidence.NONE
+        return _NONE
     if is_cut:
-        return Evidence.MORE
-    return Evidence.HEADER if client_id else Evidence.MORE
+        return _MORE
+    return _HEADER if client_id else _MORE
 
 
 def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: int) -> bool:
@@ -257,18 +269,18 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
     try:
         request = parse_request(bare_frame(payload), limits)
     except DecodeError:
-        return Evidence.NONE
+        return _NONE
     is_exact = request.survey() is not None
     client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
     body = None if is_exact else request.decoded()
     if body is not None and body.opaque is not None:
-        return Evidence.LOOSE if _is_name(client_id) else Evidence.NONE
+        return _LOOSE if _is_name(client_id) else _NONE
     if body is None or body.is_exact:
         # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
         distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
-        return Evidence.EXACT if distinct else Evidence.NONE
+        return _EXACT if distinct else _NONE
     fits_so_far = all(f.kind in ("remainder", "too-many-elements") for f in body.faults)
-    return Evidence.LOOSE if fits_so_far and _is_name(client_id) else Evidence.NONE
+    return _LOOSE if fits_so_far and _is_name(client_id) else _NONE
 
 
 def _is_name(client_id: bytes) -> bool:

@@ -76,6 +76,10 @@ HTTP_WORDS = (
 )
 
 
+_NONE, _STRANGE, _BROKEN, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.BROKEN, Evidence.MORE
+_HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
+
+
 class Doubt(NamedTuple):
     """A frame that would be a request but for its body."""
 
@@ -117,7 +121,7 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
     byte. Nearly all do. A Recogniser would give the same verdict. None if more has to be looked at.
     """
     is_plain = begins_plainly(data, 0, len(data), limits)
-    if not is_plain and examine_request(data, 0, limits)[0] is not Evidence.EXACT:
+    if not is_plain and examine_request(data, 0, limits)[0] is not _EXACT:
         return None
     return plain_verdict(data, 0, side)
 
@@ -218,11 +222,11 @@ class Recogniser:
         if self.is_late:
             return self._settle_late(side, piece)
         if isinstance(piece, Gap):
-            verdict = self._settle(side, Evidence.HEADER) if here.data else None
+            verdict = self._settle(side, _HEADER) if here.data else None
             here.cut()
             return verdict or self._settle_by_exchanges(side, piece)
         here.add(piece)
-        verdict = self._greeting(here) or self._settle(side, Evidence.EXACT)
+        verdict = self._greeting(here) or self._settle(side, _EXACT)
         if self._doubt is None and here.broken is not None:
             self._doubt = Doubt(side, piece.packet, *defect_of(here.broken, self._limits))
         if self._stranger is None and here.strange is not None:
@@ -240,7 +244,7 @@ class Recogniser:
         if self.is_late:
             return self._unknown()
         for side in (0, 1):
-            verdict = self._settle(side, Evidence.HEADER)
+            verdict = self._settle(side, _HEADER)
             if verdict is not None:
                 return verdict
         for side in (0, 1):
@@ -287,7 +291,7 @@ class Recogniser:
         else:
             here.total += len(piece.data)
             is_open = not here.opened or not here.whole
-            if is_open and examine_request(piece.data, 0, self._limits)[0] is Evidence.EXACT:
+            if is_open and examine_request(piece.data, 0, self._limits)[0] is _EXACT:
                 correlation_id = int.from_bytes(piece.data[8:12], "big", signed=True)
                 verdict = Verdict("kafka", side, correlation_id=correlation_id)
         verdict = verdict or self._settle_by_exchanges(side, piece)
@@ -311,8 +315,8 @@ class Recogniser:
         if self._examine(here) >= enough:
             return self._kafka(side, here.whole, here.examined)
         if not here.opened or not here.whole:
-            for start in here.starts[1:] if enough < Evidence.EXACT else here.starts[-1:]:
-                if self._probe(here, start) is Evidence.EXACT:
+            for start in here.starts[1:] if enough < _EXACT else here.starts[-1:]:
+                if self._probe(here, start) is _EXACT:
                     return self._kafka(side, False, start)
         return None
 
@@ -320,31 +324,29 @@ class Recogniser:
         """What the first frame is that is neither a token nor broken. Every frame is judged once."""
         while not here.is_settled:
             evidence, end = examine_request(here.data, here.examined, self._limits)
-            if evidence is Evidence.EXACT or (
-                evidence is Evidence.HEADER and here.broken is here.strange is None
-            ):
+            if evidence is _EXACT or (evidence is _HEADER and here.broken is here.strange is None):
                 return evidence
-            is_open = evidence in (Evidence.MORE, Evidence.HEADER)
-            if evidence is Evidence.BROKEN:
+            is_open = evidence in (_MORE, _HEADER)
+            if evidence is _BROKEN:
                 here.broken = here.broken or bytes(here.data[here.examined + 4 : end])
                 here.examined = end
-            elif evidence is Evidence.STRANGE:
+            elif evidence is _STRANGE:
                 here.strange = here.strange or bytes(here.data[here.examined + 4 : end])
                 here.examined = end
-            elif evidence is Evidence.LOOSE and here.broken is here.strange is None:
+            elif evidence is _LOOSE and here.broken is here.strange is None:
                 here.is_settled = here.is_loose = True
             elif is_open or _may_become_token(here.data, here.examined, end):
-                return Evidence.MORE
+                return _MORE
             elif _is_token(here.data, here.examined, end):
                 here.examined = end
             else:
                 here.is_settled = True
-        return Evidence.LOOSE if here.is_loose else Evidence.NONE
+        return _LOOSE if here.is_loose else _NONE
 
     def _probe(self, here: _Side, position: int) -> Evidence:
         """As :func:`examine_request`, for positions that are guessed: what that may cost is bounded."""
         if self._effort <= 0:
-            return Evidence.NONE
+            return _NONE
         evidence, end = examine_request(here.data, position, self._limits)
         if end <= len(here.data):
             self._effort -= max(0, end - position)
@@ -383,7 +385,7 @@ class Recogniser:
         if here.opened and here.whole:
             return None
         for position in range(len(here.data) - 12):
-            if self._probe(here, position) is Evidence.EXACT:
+            if self._probe(here, position) is _EXACT:
                 return self._kafka(side, False, position)
         return None
 

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Request
+from kdissect.session.evidence cimport examine_request
 from kdissect.session.pending cimport Pending
 
 cdef int64_t _SEARCH_EFFORT
@@ -17,3 +18,7 @@ cdef class FrameWitness:
 
     cpdef refresh(self)
     cpdef learn(self, Request request)
+    @cython.locals(end=int64_t)
+    cdef object _begins_request(self, bytes data, Py_ssize_t position, bint at_segment_start)
+    @cython.locals(left=Py_ssize_t, size=int64_t)
+    cdef object _begins_response(self, bytes data, Py_ssize_t position, bint at_segment_start)

@@ -20,6 +20,9 @@ are looked at."""
 _SEARCH_EFFORT = SEARCH_EFFORT
 """The same, compiled a number of C."""
 
+_NONE, _STRANGE, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.MORE
+_HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
+
 UNSEEN_REQUESTS = 1_024
 """How far from the first correlation id that is known those of requests that were not captured may lie."""
 
@@ -97,17 +100,17 @@ class FrameWitness:
         if not at_segment_start and self._effort <= 0:
             return False
         evidence, end = examine_request(data, position, self._limits)
-        if evidence not in (Evidence.NONE, Evidence.STRANGE):
+        if evidence is not _NONE and evidence is not _STRANGE:
             self._effort -= min(end, len(data)) - position
-        if evidence is Evidence.EXACT:
+        if evidence is _EXACT:
             return True
-        if evidence in (Evidence.STRANGE, Evidence.MORE) and at_segment_start and self._client_id:
+        if at_segment_start and (evidence is _STRANGE or evidence is _MORE) and self._client_id:
             head = read_head(data, position, self._limits)
             if head is not None and head.client_id == self._client_id:
                 return True  # of an API or version that nobody knows, and of this client
-        if evidence is Evidence.MORE:
+        if evidence is _MORE:
             return None if at_segment_start and len(data) - position < HEADER_BYTES else False
-        if evidence in (Evidence.HEADER, Evidence.LOOSE) and at_segment_start:
+        if at_segment_start and (evidence is _HEADER or evidence is _LOOSE):
             length = int.from_bytes(data[position + 12 : position + 14], "big")
             client_id = data[position + HEADER_BYTES : position + HEADER_BYTES + length]
             return self._client_id in (None, client_id)
