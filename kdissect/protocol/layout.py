@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from kdissect.protocol import apis
-from kdissect.protocol.quirks import layouts
+from kdissect.protocol.quirks import layouts, tail
 from kdissect.protocol.schema import Struct, era_structs, message_struct
 from kdissect.protocol.select import Selection, selection
 from kdissect.protocol.survey import Route, route
@@ -45,7 +45,7 @@ class Layout:
         except LookupError:
             return
         self.struct = struct
-        self.way = route(struct)
+        self.way = route(struct, tail(*self._asked))
         self.teaches = can_teach(struct)
 
     @property

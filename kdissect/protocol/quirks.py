@@ -29,6 +29,8 @@ class Quirk(NamedTuple):
     """Whether a body that does not fit its definition to the last byte has it."""
     reads_as: int | None = None
     """The version that it has the layout of, where it is another one."""
+    tail: bytes = b""
+    """What stands behind the body, where that is all."""
 
 
 def _lacks_throttle_time(body: Body) -> bool:
@@ -44,6 +46,7 @@ QUIRKS = (
         "request",
         "an empty array after the body, as old versions of librdkafka write it",
         lambda body: body.remainder == _EMPTY_ARRAY and [each.kind for each in body.faults] == ["remainder"],
+        tail=_EMPTY_ARRAY,
     ),
     Quirk(
         apis.API_VERSIONS,
@@ -63,6 +66,14 @@ def layouts(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
         for quirk in QUIRKS
         if quirk.reads_as is not None and _is_about(quirk, api_key, version, kind)
     )
+
+
+def tail(api_key: int, version: int, kind: str) -> bytes:
+    """What may stand behind the body of a message by a quirk; empty if nothing may."""
+    for quirk in QUIRKS:
+        if quirk.tail and _is_about(quirk, api_key, version, kind):
+            return quirk.tail
+    return b""
 
 
 def named(body: Body, api_key: int, version: int, kind: str) -> Body:

@@ -29,6 +29,7 @@ cdef class Survey:
     cdef public int coordinator_type
     cdef public int throttle_ms
     cdef public int session_id
+    cdef public bint has_tail
     cdef public bint redirects
     cdef public list places
     cdef public str topic
@@ -42,11 +43,11 @@ cdef class Survey:
 cdef class Route:
     cdef object _struct
     cdef bytes _places
-    cdef public bytes program
+    cdef public bytes program, tail
 
     cpdef bytes places(self)
 
-@cython.locals(found=Survey)
+@cython.locals(found=Survey, tail=bytes)
 cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 cpdef list find_places(Route way, Cursor cursor)
 @cython.locals(found=Survey, places=list, program=bytes)

@@ -108,7 +108,7 @@ class Survey:
     __slots__ = (
         *("_elements", "_most_in_array", "_most_tags", "acks", "error", "errors", "groups", "mentions"),
         *("coordinator_type", "keys", "records", "redirects", "session_id", "taught"),
-        *("partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
+        *("has_tail", "partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
 
     def __init__(self) -> None:
@@ -137,6 +137,8 @@ class Survey:
         """The fetch session of a Fetch; 0 where it has none."""
         self.redirects = False
         """Whether a partition of a Fetch has a preferred replica or a diverging epoch."""
+        self.has_tail = False
+        """Whether the tail of its way stands behind it."""
         self.places: list[Place] | None = None
         """Record sets and base offsets with their partitions; None where nobody asks for them."""
         self.topic: str | None = None
@@ -153,13 +155,15 @@ class Route:
     """The way through a message.
 
     :ivar program: see :mod:`kdissect.protocol.program`.
+    :ivar tail: what may stand behind the message, as some are known to write it.
     """
 
-    __slots__ = ("_places", "_struct", "program")
+    __slots__ = ("_places", "_struct", "program", "tail")
 
-    def __init__(self, struct: Struct, program: bytes) -> None:
+    def __init__(self, struct: Struct, program: bytes, tail: bytes) -> None:
         self._struct = struct
         self.program = program
+        self.tail = tail
         self._places: bytes | None = None
 
     def places(self) -> bytes:
@@ -174,7 +178,14 @@ class Route:
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
     """Survey the struct that the bytes from ``start`` to ``end`` are; None where it has to be decoded."""
     found = _nothing(limits)
-    return found if _run(way.program, data, start, end, found) else None
+    if _run(way.program, data, start, end, found):
+        return found
+    tail = way.tail
+    if not tail or end - start < len(tail) or data[end - len(tail) : end] != tail:
+        return None
+    found = _nothing(limits)
+    found.has_tail = True
+    return found if _run(way.program, data, start, end - len(tail), found) else None
 
 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
@@ -202,7 +213,7 @@ def _nothing(limits: Limits) -> Survey:
     found.mentions, found.records = _NO_MENTIONS, _NO_RECORDS
     found.errors = found.taught = found.groups = found.transactional_ids = found.keys = None
     found.coordinator_type = 0
-    found.redirects = False
+    found.redirects = found.has_tail = False
     found.places = found.topic = found.topic_id = found.partition = None
     if limits is DEFAULTS:
         found._elements, found._most_in_array, found._most_tags = _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS
@@ -611,7 +622,10 @@ def _with(names: list[str] | None, name: str) -> list[str] | None:
 
 
 @cache
-def route(struct: Struct) -> Route | None:
-    """The way through a struct; None where no walk can tell what is asked."""
+def route(struct: Struct, tail: bytes = b"") -> Route | None:
+    """The way through a struct; None where no walk can tell what is asked.
+
+    :param tail: as in :class:`Route`.
+    """
     program = program_of(struct)
-    return None if program is None else Route(struct, program)
+    return None if program is None else Route(struct, program, tail)

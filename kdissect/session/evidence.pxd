@@ -2,13 +2,13 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Request
 from kdissect.protocol.layout cimport Layout, layout
-from kdissect.protocol.survey cimport survey_at
+from kdissect.protocol.survey cimport Survey, survey_at
 
 @cython.locals(left=int64_t, size=int64_t, end=int64_t, key=int64_t, version=int64_t, is_known=cython.bint)
 cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
 @cython.locals(
     raw="const unsigned char*", left=Py_ssize_t, size=Py_ssize_t, length=Py_ssize_t, name=Py_ssize_t, body=Py_ssize_t,
-    end=Py_ssize_t, key=cython.int, version=cython.int, known=Layout,
+    end=Py_ssize_t, key=cython.int, version=cython.int, known=Layout, seen=Survey,
 )
 cpdef bint begins_plainly(bytes data, Py_ssize_t start, Py_ssize_t stop, limits=*) except -1
 @cython.locals(value=int64_t, place=Py_ssize_t, following=int64_t)
@@ -18,7 +18,7 @@ cdef _examine_header(data, Py_ssize_t position, int64_t size)
 @cython.locals(at=int64_t, is_flexible=cython.bint)
 cdef bint _may_be_produce(data, Py_ssize_t position, int64_t size, version) except -1
 cdef tuple _compact_length(data, int64_t at)
-@cython.locals(request=Request)
+@cython.locals(request=Request, seen=Survey)
 cdef _examine_whole(bytes payload, limits)
 cdef bint _is_name(bytes client_id) except -1
 cdef bint _is_distinct(request) except -1

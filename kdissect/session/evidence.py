@@ -142,7 +142,8 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
         return False
     if known.way is None or not data[name : name + length].isascii():
         return False
-    return known.is_known and survey_at(known.way, data, body, end, limits) is not None
+    seen = survey_at(known.way, data, body, end, limits) if known.is_known else None
+    return seen is not None and not seen.has_tail
 
 
 def _number_at(data: bytes | bytearray, at: int, count: int) -> int:
@@ -270,9 +271,11 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
         request = parse_request(bare_frame(payload), limits)
     except DecodeError:
         return _NONE
-    is_exact = request.survey() is not None
+    seen = request.survey()
     client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
-    body = None if is_exact else request.decoded()
+    if seen is not None and seen.has_tail:
+        return _LOOSE if _is_name(client_id) else _NONE
+    body = request.decoded() if seen is None else None
     if body is not None and body.opaque is not None:
         return _LOOSE if _is_name(client_id) else _NONE
     if body is None or body.is_exact:

@@ -51,9 +51,19 @@ def test_the_empty_array_of_old_librdkafka_is_named() -> None:
     assert leaves(OLD_REQUEST, message) == OLD_REQUEST
 
 
+def test_the_survey_tells_the_empty_array_of_old_librdkafka() -> None:
+    seen = asked(OLD_REQUEST).survey()
+    assert seen is not None
+    assert seen.has_tail
+    plain = asked(request("ApiVersions", 0)).survey()
+    assert plain is not None
+    assert not plain.has_tail
+
+
 @pytest.mark.parametrize("rest", [b"\0\0\0\1", bytes(3), bytes(5), bytes(8)])
 def test_other_bytes_that_are_left_are_a_fault(rest: bytes) -> None:
     message = asked(request("ApiVersions", 0) + rest)
+    assert message.survey() is None
     assert message.decoded().quirk is None
     assert [each.kind for each in message.faults] == ["remainder"]
 
