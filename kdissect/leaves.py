@@ -64,6 +64,7 @@ LEAVES = (
     "kdissect.plain",
     "kdissect.names",
     "kdissect.session.evidence",
+    "kdissect.session.chain",
     "kdissect.session.recognise",
     "kdissect.session.witness",
     "kdissect.session.expected",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
-from kdissect.session.evidence import HEADER_BYTES, read_head
+from kdissect.session.evidence import HEADER_BYTES, number_at, read_head
 
 PAIRS = 3
 """Exchanges in a row, all of APIs that the definitions have (in versions that they need not have)."""
@@ -37,6 +37,10 @@ MOST_PENDING = 1_024
 
 RESPONSE_HEAD = 8
 """Its size and the correlation id."""
+
+_NO_FRAME = -1
+_MORE = -2
+"""In place of the size of a frame: none begins here, or more bytes are needed."""
 
 
 class _FrameTrack:
@@ -148,7 +152,7 @@ class Chain:
             had = len(track.head)
             head = track.head + data[position : position + longest - had]
             size = self._read_request(head) if asks else self._read_response(head)
-            if size is None:
+            if size == _MORE:
                 track.head = head
                 return
             track.head = b""
@@ -156,16 +160,16 @@ class Chain:
             if size < 0:
                 self._lose(track)
 
-    def _read_request(self, data: bytes) -> int | None:
-        """The size of the frame that begins here; -1 if none does, None if more bytes are needed."""
+    def _read_request(self, data: bytes) -> int:
+        """The size of the frame that begins here; :data:`_NO_FRAME` or :data:`_MORE` if there is none."""
         if len(data) < HEADER_BYTES:
-            return None
-        length = int.from_bytes(data[12:HEADER_BYTES], "big")
-        if HEADER_BYTES + length > len(data) and length <= LONGEST_CLIENT_ID:
-            return None
+            return _MORE
+        length = number_at(data, 12, 2)
+        if HEADER_BYTES + length > len(data) and 0 <= length <= LONGEST_CLIENT_ID:
+            return _MORE
         head = read_head(data, 0, self._limits)
         if head is None or self.client_id not in (None, head.client_id) or head.correlation_id == self._last:
-            return -1
+            return _NO_FRAME
         if self._last is not None and (head.correlation_id - self._last) % (1 << 32) >= 1 << 31:
             self._begin_anew()  # clients count up
         self.client_id = head.client_id
@@ -176,14 +180,13 @@ class Chain:
             del self._pending[next(iter(self._pending))]
         return head.size
 
-    def _read_response(self, data: bytes) -> int | None:
+    def _read_response(self, data: bytes) -> int:
         """The same of a response."""
         if len(data) < RESPONSE_HEAD:
-            return None
-        size = int.from_bytes(data[:4], "big", signed=True)
-        correlation_id = int.from_bytes(data[4:8], "big", signed=True)
+            return _MORE
+        size, correlation_id = number_at(data, 0, 4), number_at(data, 4, 4)
         if not 4 <= size <= self._limits.frame_bytes or correlation_id not in self._pending:
-            return -1
+            return _NO_FRAME
         for older in list(self._pending):
             is_api = self._pending.pop(older)
             if older == correlation_id:

@@ -12,7 +12,7 @@ cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
 )
 cpdef bint begins_plainly(bytes data, Py_ssize_t start, Py_ssize_t stop, limits=*) except -1
 @cython.locals(value=int64_t, place=Py_ssize_t, following=int64_t)
-cdef int64_t _number_at(data, Py_ssize_t at, Py_ssize_t count) except? -1
+cpdef int64_t number_at(data, Py_ssize_t at, Py_ssize_t count) except? -1
 cdef bint _may_be_newer(key, version) except -1
 cdef _examine_header(data, Py_ssize_t position, int64_t size)
 @cython.locals(at=int64_t, is_flexible=cython.bint)

@@ -84,13 +84,13 @@ def examine_request(
     left = len(data) - position
     if left < 4:
         return _MORE, 0
-    size = _number_at(data, position, 4)
+    size = number_at(data, position, 4)
     end = position + 4 + size
     if not 8 <= size <= limits.frame_bytes:
         return _NONE, end
     if left < 8:
         return _MORE, end
-    key, version = _number_at(data, position + 4, 2), _number_at(data, position + 6, 2)
+    key, version = number_at(data, position + 4, 2), number_at(data, position + 6, 2)
     if key < 0 or version < 0:
         return _NONE, end
     is_known = apis.is_api(key) and version in apis.versions(key)
@@ -146,7 +146,7 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
     return seen is not None and not seen.has_tail
 
 
-def _number_at(data: bytes | bytearray, at: int, count: int) -> int:
+def number_at(data: bytes | bytearray, at: int, count: int) -> int:
     """The signed number of so many bytes that stands at ``at``."""
     value = data[at]
     if value > 0x7F:
@@ -184,10 +184,10 @@ def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS)
     """
     if len(data) - position < HEADER_BYTES:
         return None
-    size = _number_at(data, position, 4)
+    size = number_at(data, position, 4)
     if not HEADER_BYTES - 4 <= size <= limits.frame_bytes:
         return None
-    key, version = _number_at(data, position + 4, 2), _number_at(data, position + 6, 2)
+    key, version = number_at(data, position + 4, 2), number_at(data, position + 6, 2)
     is_api = apis.is_api(key)
     if not (is_api and version in apis.versions(key)) and not _may_be_newer(key, version):
         return None
