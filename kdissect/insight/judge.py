@@ -146,7 +146,7 @@ def judge(
         context = context.with_halts(rows[Stalls], rows[Stays])
     twins: frozenset[str] = frozenset()
     are_several = ClusterBrokers in rows and are_several_clusters(rows[ClusterBrokers])
-    names: dict[type[Statistic], frozenset[str]] = {}
+    names: dict[type[Statistic], frozenset[tuple[str, str | None]]] = {}
     if are_several and Positions in rows:
         nodes = nodes_by_address(rows[ClusterBrokers])
         # Who copies the offsets of a group to another cluster asks both for them, and reads nothing.
@@ -168,8 +168,8 @@ def judge(
         for need in each.needs if are_several else ():
             if need in _NAMED_BY and need in rows:
                 if need not in names:
-                    names[need] = _of_several_clusters(rows[need], _NAMED_BY[need])
-                one_name = [one for one in of_one if getattr(one.subject, _NAMED_BY[need]) not in names[need]]
+                    names[need] = _names_of_several(rows[need], need)
+                one_name = [one for one in of_one if _name_in(one, need) not in names[need]]
                 if len(one_name) < len(of_one):
                     facts.cannot_judge(TWIN_NAMES)
                 of_one = one_name
@@ -192,11 +192,31 @@ def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset
 
 
 def _of_several_clusters(rows: Iterable[Row], name: str) -> frozenset[str]:
-    """The names in a column that have rows of their own in several clusters."""
+    """The names in a column that have rows of their own in several clusters. A row without a name shares
+    none."""
     clusters: dict[str, set[str | None]] = {}
     for row in rows:
-        clusters.setdefault(row[name], set()).add(row.get("cluster_id"))
+        if row[name] is not None:
+            clusters.setdefault(row[name], set()).add(row.get("cluster_id"))
     return frozenset(each for each, found in clusters.items() if len(found - {None}) > 1)
+
+
+def _names_of_several(rows: Sequence[Row], facts: type[Statistic]) -> frozenset[tuple[str, str | None]]:
+    """The names in a table that have rows of their own in several clusters, each with its column."""
+    name = _NAMED_BY[facts]
+    found: set[tuple[str, str | None]] = {(name, each) for each in _of_several_clusters(rows, name)}
+    if facts is Transactions:  # rules join those without an id by the topic whose readers they held back
+        nameless = (row for row in rows if row[name] is None)
+        found |= {("topic", each) for each in _of_several_clusters(nameless, "held_topic")}
+    return frozenset(found)
+
+
+def _name_in(found: Finding, facts: type[Statistic]) -> tuple[str, str | None]:
+    """The name by which a rule may have joined rows of a table for a finding, with its column."""
+    name = _NAMED_BY[facts]
+    if facts is Transactions and found.subject.transactional_id is None:
+        name = "topic"
+    return name, getattr(found.subject, name)
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:

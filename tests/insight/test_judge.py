@@ -360,3 +360,26 @@ def test_names_of_two_clusters_are_not_judged_as_one(
         is_twin = other == "b" and name == "pay"
         assert bool(told.findings) != is_twin
         assert [each.why for each in told.not_judged] == ([TWIN_NAMES] if is_twin else [])
+    rows[facts] += [row(facts, cluster_id=cluster, **{column: None}) for cluster in ("a", other)]
+    found = finding("a").changed(subject=FindingSubject(client_id="c"))
+    assert judge({"a": rules(found)["a"]._replace(needs=(facts,))}, rows, JudgingContext()).findings
+
+
+@pytest.mark.parametrize(("topic", "is_told"), [("t", False), ("u", True)])
+def test_transactions_without_an_id_are_not_joined_by_a_topic_of_two_clusters(
+    topic: str, is_told: bool
+) -> None:
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: [
+            row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
+            for cluster, host in (("a", "10.0.0.1"), ("b", "10.9.0.1"))
+        ],
+        Transactions: [
+            *(row(Transactions, cluster_id=cluster, held_topic="t") for cluster in ("a", "b")),
+            row(Transactions, cluster_id="a", held_topic="u"),
+            row(Transactions, cluster_id="b", held_topic="u", transactional_id="pay"),
+        ],
+    }
+    found = finding("a").changed(subject=FindingSubject(topic=topic, partition=0))
+    told = judge({"a": rules(found)["a"]._replace(needs=(Transactions,))}, rows, JudgingContext())
+    assert bool(told.findings) == is_told
