@@ -2,9 +2,9 @@
 
 How an end is told, by what is on the wire:
 
-* EndTxn that is answered without an error. One whose answer was not captured counts if a broker is seen to
-  accept what its producer does next: that can only be another transaction. Else the outcome is unknown: what
-  it asks for may have been refused.
+* EndTxn that is answered without an error. One without an answer counts if the same producer is seen to begin
+  another transaction, and nothing else can have ended this one. Else the outcome is unknown: what it asks for
+  may have been refused.
 * InitProducerId of a producer that begins: it takes the transactional id over and ends what is open (fenced).
   If the transaction was older than its timeout and the answer is good at once, no transaction was open any
   more.
@@ -39,6 +39,9 @@ CLEANUP_NS = 10 * SECOND
 """How often a coordinator looks for transactions that are too old, at the latest
 (``transaction.abort.timed.out.transaction.cleanup.interval.ms``)."""
 _ENDING = ("PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
+_REFUSED_COMMITS = 4
+"""From this version of EndTxn on, a coordinator may refuse a commit (TRANSACTION_ABORTABLE). The producer
+then aborts at the same epoch."""
 _LOST = ("not captured", "gap", "skipped", "evicted")
 """Why an answer is missing that may have come."""
 
@@ -91,16 +94,22 @@ class Machine:
         self._open = None
 
     def _settle(self, mark: Mark) -> None:
-        """Close what is open where its producer goes on: by the EndTxn whose answer was not captured, if that
-        must have been accepted; else what ended it was not captured."""
+        """Close what is open where its producer goes on: by the EndTxn that has no answer, if nothing else
+        can have ended it; else what ended it was not captured."""
         found = self._open
         if found is None:
             return
         asked = found.asked
-        if asked is not None and asked.committed is not None and _is_next(found, mark):
-            self._close(COMMITTED if asked.committed else ABORTED, None, "EndTxn")
-        else:
+        if asked is None or asked.committed is None:
             self._close(UNKNOWN, None, None)
+        elif not _is_next(found, mark):
+            self._close(UNKNOWN, None, None)
+            if mark.epoch == found.epoch:
+                self._producer.is_known = False  # what follows may still be of the same transaction
+        elif asked.committed and asked.api_version >= _REFUSED_COMMITS:
+            self._close(UNKNOWN, None, None)  # an EndTxn that was not captured may have aborted it
+        else:
+            self._close(COMMITTED if asked.committed else ABORTED, None, "EndTxn")
 
     def _init(self, mark: Mark) -> None:
         found = self._open
@@ -361,18 +370,22 @@ def retriable() -> frozenset[str]:
 
 
 def is_unanswered(found: Transaction) -> bool:
-    """Whether no broker is seen to accept anything of it, because the answers were not captured."""
-    return not found.is_accepted and found.began_by is not None and found.began_by.missing in _LOST
+    """Whether no broker is seen to accept anything of it, because the answers are missing."""
+    begun = found.began_by
+    return not found.is_accepted and begun is not None and begun.missing not in (None, "capture ended")
 
 
 def _is_next(found: Transaction, mark: Mark) -> bool:
-    """Whether a broker accepts something of the same producer that it refuses before a transaction is over.
-    In version 1 of the protocol the producer keeps its epoch, in version 2 its end gives the next one."""
+    """Whether a broker accepts something of the same producer that only a later transaction asks for. In
+    version 2 of the protocol the end of a transaction gives the next epoch. In version 1 the epoch stays, and
+    a coordinator takes further partitions while the transaction is open. But a client adds each once."""
     if not mark.is_accepted or found.producer_id is None or found.producer_id != mark.producer_id:
         return False
     if found.epoch is None or mark.epoch is None:
         return False
-    return mark.epoch == found.epoch + (found.version == "TV2")
+    if found.version == "TV2":
+        return mark.epoch == found.epoch + 1
+    return mark.epoch == found.epoch and mark.kind == ADD and not found.added.isdisjoint(mark.parts)
 
 
 def _follows(found: Transaction, mark: Mark) -> bool:

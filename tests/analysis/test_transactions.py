@@ -198,6 +198,45 @@ def test_an_end_without_an_answer_counts_where_the_producer_goes_on() -> None:
     assert [row["outcome"] for row in found] == ["committed", "unknown"]
 
 
+@pytest.mark.parametrize("missing", ["not captured", "connection closed"])
+@pytest.mark.parametrize(
+    ("more", "outcome"),
+    [
+        (add(40, partitions=(0,)), "committed"),
+        (add(40, partitions=(0, 1)), "committed"),
+        (add(40, partitions=(1,)), "unknown"),
+        (write(40, "b", sequence=1, offset=1), "unknown"),
+    ],
+)
+def test_an_open_transaction_of_version_1_may_go_on_after_an_end_without_an_answer(
+    more: Exchange, outcome: str, missing: str
+) -> None:
+    ended = end(20, answered=False)
+    ended.missing = missing
+    first, second = rows(init(0), add(10), write(12, "a"), ended, more, end(50, committed=False))
+    assert (first["outcome"], first["end_ns"]) == (outcome, None)
+    is_other = outcome == "committed"
+    assert second["outcome"] == "aborted"
+    assert (second["begin_ns"] is not None, second["partitions"] is not None) == (is_other, is_other)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_commit_that_may_be_refused_may_have_become_an_abort(version: int) -> None:
+    def outcome(committed: bool) -> str:
+        ended = end(20, committed, answered=False, version=version)
+        return str(rows(init(0), add(10), ended, add(40))[0]["outcome"])
+
+    assert (outcome(True), outcome(False)) == ("committed" if version == 3 else "unknown", "aborted")
+
+
+@pytest.mark.parametrize(("missing", "begin"), [("connection closed", False), ("capture ended", True)])
+def test_without_an_answer_nothing_began(missing: str, begin: bool) -> None:
+    asked = add(10)
+    asked.response, asked.missing = None, missing
+    (row,) = rows(init(0), asked)
+    assert (row["begin_ns"] is not None, row["outcome"]) == (begin, "open" if begin else "unknown")
+
+
 @pytest.mark.parametrize("error", [0, 90])
 def test_an_end_without_an_answer_says_what_was_asked(error: int) -> None:
     (row,) = rows(init(0), add(10), end(20, committed=False, answered=False), add(40, error=error))[:1]
@@ -206,12 +245,13 @@ def test_an_end_without_an_answer_says_what_was_asked(error: int) -> None:
 
 
 def test_only_the_next_epoch_shows_that_an_end_of_version_2_was_accepted() -> None:
-    def outcome(epoch: int) -> str:
+    def outcome(epoch: int, committed: bool = False) -> str:
         began = write(10, "a", version=12)
-        ended = end(20, answered=False, version=5)
+        ended = end(20, committed, answered=False, version=5)
         return str(rows(init(0), began, ended, write(30, "b", epoch=epoch, version=12))[0]["outcome"])
 
-    assert [outcome(epoch) for epoch in range(3)] == ["unknown", "committed", "unknown"]
+    assert [outcome(epoch) for epoch in range(3)] == ["unknown", "aborted", "unknown"]
+    assert outcome(1, committed=True) == "unknown"  # a commit may have been refused, and then aborted
 
 
 def test_a_producer_that_begins_anew_after_an_end_without_an_answer_may_have_aborted() -> None:
