@@ -146,6 +146,8 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
     }
     for subject, rows in found.items():
         worst = max(rows, key=lambda row: row["held_ns"])
+        last_ns = max(row["end_ns"] if row["end_ns"] is not None else row["last_ns"] for row in rows)
+        may_last = any(row["end_ns"] is None and row["outcome"] in ("open", "unknown") for row in rows)
         often = f" {len(rows)} transactions did so, the worst of them for that long." if len(rows) > 1 else ""
         yield facts.finding(
             subject,
@@ -159,10 +161,8 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("held_s"),
             cost_ns=sum(row["held_ns"] for row in rows),
             first_ns=min(row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"] for row in rows),
-            last_ns=max(row["end_ns"] if row["end_ns"] is not None else row["last_ns"] for row in rows),
-            resolved_ns=None
-            if any(row["end_ns"] is None for row in rows)
-            else max(row["end_ns"] for row in rows),
+            last_ns=last_ns,
+            resolved_ns=None if may_last else last_ns,
             exchanges=[number for row in rows for number in row["exchanges"]],
             filter=having(transactional_id=worst["transactional_id"]) or having(topic=worst["held_topic"]),
         )

@@ -141,6 +141,14 @@ def test_readers_are_held_back_for_5_s() -> None:
     assert found.resolved_ns == found.last_ns == 28 * SECOND
 
 
+def test_readers_are_no_longer_held_back_by_what_ended_at_an_unknown_time() -> None:
+    held = {"held_topic": "t", "held_partition": 3, "held_offsets": 7, "held_ns": 9 * SECOND}
+    for outcome, is_over in (("committed", True), ("aborted", True), ("open", False), ("unknown", False)):
+        facts = {Transactions: [transaction(**held, outcome=outcome, end_ns=None, last_ns=14 * SECOND)]}
+        (found,) = said("lso-lag", facts, context=JudgingContext(0, 20 * SECOND))
+        assert (found.last_ns, found.resolved_ns) == (14 * SECOND, 14 * SECOND if is_over else None), outcome
+
+
 def test_a_dead_producer_does_not_say_that_it_was_fenced() -> None:
     held = {"held_topic": "t", "held_partition": 3, "held_offsets": 7, "held_ns": 9 * SECOND}
     taken = {"outcome": "fenced", "taken_by_client": "10.0.0.2:5", "taken_by_client_id": "second"}
