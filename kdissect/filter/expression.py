@@ -61,7 +61,8 @@ def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
     """Whether one record may match though its exchange does not.
 
     ``not record.key == x`` asks of an exchange whether none of its records has the key. It asks of a record
-    only whether that one has another key.
+    only whether that one has another key. ``not record.key != x`` is true of a record without a key, but not
+    of an exchange that has other keys too.
 
     :param denied: whether a ``not`` stands before it.
     """
@@ -70,7 +71,7 @@ def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
     if isinstance(expression, And | Or):
         return any(asks_each_record(part, denied=denied) for part in expression.parts)
     of_records = any(field.name.startswith(_OF_RECORDS) for field in fields_of(expression))
-    return of_records and (isinstance(expression, Pair) or denied != expression.check.every)
+    return of_records and (isinstance(expression, Pair) or denied or expression.check.every)
 
 
 _OF_RECORDS = "record."

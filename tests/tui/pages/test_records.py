@@ -451,7 +451,14 @@ def test_keys_say_that_there_is_no_record() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["not record.partition == 1", "record.partition != 1", "not record.key", "record.key == key-3"]
+    "text",
+    [
+        "not record.partition == 1",
+        "record.partition != 1",
+        "not record.key",
+        "record.key == key-3",
+        "not record.key != key-3",
+    ],
 )
 def test_the_records_of_a_filter_are_those_that_the_command_line_prints(text: str) -> None:
     matches = compile_filter(text).matches_record
