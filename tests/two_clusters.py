@@ -1,4 +1,4 @@
-"""A capture, and the same as of another cluster: groups of one name in both."""
+"""A capture, and the same as of another cluster: groups, topics and ids of one name in both."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from tests.cli.run import CAPTURES
 
 EAST, WEST = "PXsGDZHiTBOEQ1xgBLsyeQ", "WESTDZHiTBOEQ1xgBLsyeQ"
 GROUP = "event-store"
-_OTHERS = (
-    (EAST.encode(), WEST.encode()),
-    (bytes((127, 0, 0, 1)), bytes((127, 0, 0, 2))),
-    (b"127.0.0.1", b"127.0.0.2"),
-)
+LAG, TRANSACTIONS = CAPTURES / "incidents/lag-grows.pcapng.gz", CAPTURES / "transactions-kafka39.pcapng"
+_ID_OF = {LAG: EAST, TRANSACTIONS: "Bf0YksmlT8uSA2eAB0Ak7A"}
+"""The clusters of captures."""
 
 
-def two_clusters(folder: Path) -> tuple[Path, Path]:
-    """Write both captures."""
-    east = gzip.decompress((CAPTURES / "incidents/lag-grows.pcapng.gz").read_bytes())
-    west = east
-    for here, there in _OTHERS:
+def two_clusters(folder: Path, capture: Path = LAG) -> tuple[Path, Path]:
+    """Write both captures. Their clusters are :data:`EAST` and :data:`WEST`."""
+    east = capture.read_bytes()
+    east = gzip.decompress(east) if capture.suffix == ".gz" else east
+    east = west = east.replace(_ID_OF[capture].encode(), EAST.encode())
+    for here, there in (
+        (EAST.encode(), WEST.encode()),
+        (bytes((127, 0, 0, 1)), bytes((127, 0, 0, 2))),
+        (b"127.0.0.1", b"127.0.0.2"),
+    ):
         west = west.replace(here, there)
     paths = folder / "east.pcapng", folder / "west.pcapng"
     for path, data in zip(paths, (east, west), strict=True):

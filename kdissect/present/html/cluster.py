@@ -10,6 +10,7 @@ from kdissect.present.form import plural, size
 from kdissect.present.html.page import section, table, text
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import FlowBand, figure, flows
+from kdissect.present.names_of_clusters import told_apart
 
 _MOST_EDGES = 50
 
@@ -79,6 +80,7 @@ def clients(sheet: Sheet) -> str:
             (
                 ("client_id", "producer"),
                 ("topic", "topic"),
+                ("cluster_id", "cluster"),
                 ("partition", "partition"),
                 ("records", "records"),
                 ("records_per_batch", "records a batch"),
@@ -92,6 +94,7 @@ def clients(sheet: Sheet) -> str:
                 ("error_codes", "errors"),
             ),
             "Producers",
+            told_apart(sheet.rows("producers"), "topic"),
             sort=lambda row: -(row["records"] or 0),
         ),
         sheet.table(

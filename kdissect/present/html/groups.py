@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, plural, size
-from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
+from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
 
 _MOST_DRAWN = 6
 """Topics with bars, groups with lanes."""
@@ -23,6 +23,7 @@ def topics(sheet: Sheet) -> str:
             "topics",
             (
                 ("topic", "topic"),
+                ("cluster_id", "cluster"),
                 ("partition", "partition"),
                 ("direction", "direction"),
                 ("records", "records"),
@@ -37,6 +38,7 @@ def topics(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Traffic by partition and direction",
+            told_apart(sheet.rows("topics"), "topic"),
             sort=lambda row: -(row["bytes"] or 0),
         ),
         *_skew(sheet),
@@ -44,6 +46,7 @@ def topics(sheet: Sheet) -> str:
             "delivery",
             (
                 ("topic", "topic"),
+                ("cluster_id", "cluster"),
                 ("partition", "partition"),
                 ("consumer", "consumer"),
                 ("group", "group"),
@@ -59,6 +62,7 @@ def topics(sheet: Sheet) -> str:
                 ("read_again", "read again"),
             ),
             "From producer to consumer",
+            told_apart(sheet.rows("delivery"), "topic"),
             sort=lambda row: -(row["records"] or 0),
         ),
     ]
@@ -68,9 +72,10 @@ def topics(sheet: Sheet) -> str:
 def _skew(sheet: Sheet) -> Iterator[str]:
     """How the records that were written spread over the partitions."""
     written: dict[str, dict[int, int]] = {}
+    names = NamesOfClusters(sheet.rows("topics"), "topic")
     for row in sheet.rows("topics"):
         if row["direction"] == "produce" and row["partition"] is not None and row["topic"]:
-            known = written.setdefault(row["topic"], {})
+            known = written.setdefault(names.text(row), {})
             known[row["partition"]] = known.get(row["partition"], 0) + (row["bytes"] or 0)
     several = {topic: parts for topic, parts in written.items() if len(parts) > 1}
     for topic, parts in sorted(several.items(), key=lambda each: -sum(each[1].values()))[:_MOST_DRAWN]:
@@ -107,7 +112,7 @@ def groups(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Groups",
-            told_apart(sheet.rows("groups")),
+            told_apart(sheet.rows("groups"), "group"),
             sort=lambda row: (-(row["rebalances"] or 0), row["group"] or ""),
         ),
         _lag_lines(sheet),
@@ -126,7 +131,7 @@ def groups(sheet: Sheet) -> str:
                 ("committed_per_s", "committed/s"),
             ),
             "Lag at the end",
-            told_apart(sheet.rows("lag")),
+            told_apart(sheet.rows("lag"), "group"),
             sort=lambda row: -(row["lag"] or 0),
         ),
         *_gantts(sheet),
@@ -158,6 +163,7 @@ def groups(sheet: Sheet) -> str:
             "share",
             (
                 ("group", "share group"),
+                ("cluster_id", "cluster"),
                 ("topic", "topic"),
                 ("partition", "partition"),
                 ("client_id", "client"),
@@ -171,6 +177,7 @@ def groups(sheet: Sheet) -> str:
                 ("hold_p50_ns", "held p50"),
             ),
             "Share groups",
+            told_apart(sheet.rows("share"), "group"),
         ),
     ]
     return section("groups", "Groups", parts)
@@ -178,7 +185,7 @@ def groups(sheet: Sheet) -> str:
 
 def _lag_lines(sheet: Sheet) -> str:
     """The lag of each group over time, of all its partitions together."""
-    names = GroupNames(sheet.rows("lag,1s"))
+    names = NamesOfClusters(sheet.rows("lag,1s"), "group")
     last: dict[str, dict[tuple[str, int], int]] = {}
     points: dict[str, list[tuple[float, float | None]]] = {}
     for row in sorted(sheet.rows("lag,1s"), key=lambda row: row["ns"] or 0):
@@ -205,7 +212,7 @@ def _lag_lines(sheet: Sheet) -> str:
 _DRAWN = ("stays", "rebalances", "members")
 
 
-def _by_group(rows: Iterable[Row], names: GroupNames) -> dict[str, list[Row]]:
+def _by_group(rows: Iterable[Row], names: NamesOfClusters) -> dict[str, list[Row]]:
     """Rows by what their groups are called."""
     found: dict[str, list[Row]] = {}
     for row in rows:
@@ -215,7 +222,7 @@ def _by_group(rows: Iterable[Row], names: GroupNames) -> dict[str, list[Row]]:
 
 def _gantts(sheet: Sheet) -> Iterator[str]:
     """A group a figure, a member a lane: what it owned, and when it stood still."""
-    names = GroupNames(sheet.rows("stays"))
+    names = NamesOfClusters(sheet.rows("stays"), "group")
     stays, rebalances, members_of = (_by_group(sheet.rows(name), names) for name in _DRAWN)
     order = sorted(stays, key=lambda group: (-len(rebalances.get(group, ())), group))
     for group in order[:_MOST_DRAWN]:
@@ -244,7 +251,7 @@ def _named_rebalances(sheet: Sheet) -> list[Row]:
                 for name in ("waited_for", "missing")
             },
         }
-        for row in told_apart(sheet.rows("rebalances"))
+        for row in told_apart(sheet.rows("rebalances"), "group")
     ]
 
 
@@ -313,7 +320,7 @@ def _assigned(sheet: Sheet) -> Iterator[str]:
             ("change", "change"),
         ),
         "Partitions kept, gained and lost",
-        told_apart(sheet.rows("assignments")),
+        told_apart(sheet.rows("assignments"), "group"),
     )
     if table:
         yield f"<details><summary>Assignments, rebalance by rebalance</summary>{table}</details>"
@@ -327,10 +334,11 @@ _OUTCOMES = {"committed": 2, "aborted": 4, "timed-out": 1, "fenced": 6, "open": 
 
 def transactions(sheet: Sheet) -> str:
     """Each transactional id a lane, and the transactions as rows."""
-    rows = sheet.rows("transactions")
+    rows = told_apart(sheet.rows("transactions"), "transactional_id")
+    names = NamesOfClusters(rows, "transactional_id")
     ids: dict[str, list[Row]] = {}
     for row in rows:
-        ids.setdefault(row["transactional_id"] or "?", []).append(row)
+        ids.setdefault(names.text(row, "?"), []).append(row)
     made = []
     for name, found in [*ids.items()][:_MOST_LANES]:
         spans = []
@@ -354,6 +362,7 @@ def transactions(sheet: Sheet) -> str:
             "transactions",
             (
                 ("transactional_id", "transactional id"),
+                ("cluster_id", "cluster"),
                 ("begin_ns", "at, s"),
                 ("duration_ns", "took"),
                 ("outcome", "outcome"),
@@ -368,6 +377,7 @@ def transactions(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Transactions",
+            rows,
             sort=lambda row: (_WORST_FIRST.get(row["outcome"], 2), -(row["duration_ns"] or 0)),
         ),
     ]

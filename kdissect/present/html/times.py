@@ -5,10 +5,10 @@ from __future__ import annotations
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.rule import CAPTURE
 from kdissect.present.form import duration, size
-from kdissect.present.group_names import GroupNames
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
+from kdissect.present.names_of_clusters import NamesOfClusters
 
 _MOST_LANES = 12
 _MOST_MARKS = 60
@@ -109,7 +109,7 @@ def timeline(sheet: Sheet) -> str:
 
 def _bands(sheet: Sheet) -> list[Band]:
     """What happened, where it takes time or a moment."""
-    names = GroupNames(sheet.rows("rebalances"))
+    names = NamesOfClusters(sheet.rows("rebalances"), "group")
     found = [
         sheet.band(
             *(row["begin_ns"], row["synced_ns"]),

@@ -17,8 +17,8 @@ from kdissect.feed.filtering import quoted, span_text
 from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import GROUP, Subject, subject
 from kdissect.present.form import Clock, duration, plural
-from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.lanes import USUAL_LAG_STEP, lag_step
+from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
@@ -210,7 +210,7 @@ class GroupsPage(StatisticsPage):
     def __init__(self) -> None:
         self._step = USUAL_LAG_STEP
         """Seconds between the points of a line of lag."""
-        self._names = GroupNames(())
+        self._names = NamesOfClusters((), "group")
         self._whose: object = None
         """What tells the group under the cursor from others."""
         self.rebalances: Sequence[Row] = ()
@@ -244,8 +244,8 @@ class GroupsPage(StatisticsPage):
         return ("groups", "members", "stays", *facts, f"lag,{self._step}s")
 
     def fill(self, counted: CountedTables) -> None:
-        rows = told_apart(counted.tables["groups"])
-        self._names = GroupNames(rows)
+        rows = told_apart(counted.tables["groups"], "group")
+        self._names = NamesOfClusters(rows, "group")
         self.rows.show(rows)
         self.set_class(not rows, "-none")
         self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")

@@ -17,8 +17,8 @@ from kdissect.feed.stories import GROUP as OF_GROUP
 from kdissect.feed.stories import TOPIC as OF_TOPIC
 from kdissect.feed.stories import Subject, subject
 from kdissect.present.form import bars, duration, plural, size
-from kdissect.present.group_names import GroupNames, told_apart
 from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
+from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
 from kdissect.tui.lists.figures import (
     CLUSTER,
     FigureColumn,
@@ -60,6 +60,7 @@ def _age(row: Row) -> str:
 
 TOPIC_COLUMNS = (
     named("Topic", "topic", least=20),
+    CLUSTER,
     number("Part", "partitions"),
     number("Produced", "produced_records", 3),
     rate("rec/s in", "produced_records_per_s", 1),
@@ -76,6 +77,7 @@ TOPIC_COLUMNS = (
 
 PARTITION_COLUMNS = (
     named("Topic", "topic", least=20),
+    CLUSTER,
     number("Part", "partition"),
     words("Direction", "direction", most=10),
     number("Exchanges", "exchanges", 5),
@@ -148,7 +150,7 @@ def figures() -> Figures:
 
 def lag_rows(lag: Sequence[Row], over_time: Iterable[Row]) -> list[Row]:
     """A row a group and partition, the largest lag first, with its lag over time as a ``line``."""
-    rows, lines, names = told_apart(lag), dict[object, list[int]](), GroupNames(lag)
+    rows, lines, names = told_apart(lag, "group"), dict[object, list[int]](), NamesOfClusters(lag, "group")
     for row in over_time:
         if row["ns"] is not None and row["lag"] is not None:
             lines.setdefault((names.whose(row), row["topic"], row["partition"]), []).append(row["lag"])
@@ -174,15 +176,29 @@ def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[R
 
 
 def topic_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a topic."""
-    return by_topic(topics, positions)
+    """A row a topic. Readers do not say of which cluster they read: a topic of several has no lag."""
+    topics = list(topics)
+    names = NamesOfClusters(topics, "topic")
+    clusters: dict[str | None, list[Row]] = {None: []}
+    for row in topics:
+        clusters.setdefault(names.cluster_of(row), []).append(row)
+    known = [row for row in positions if row["topic"] not in names.shared]
+    rows = [
+        {**row, "cluster_id": cluster}
+        for cluster, found in clusters.items()
+        for row in by_topic(found, known if cluster is None else ())
+    ]
+    return sorted(rows, key=lambda row: (row["topic"] is None, row["topic"] or "", row["cluster_id"] or ""))
 
 
 def partition_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a partition and direction, with the lag of who fetches it."""
+    """A row a partition and direction, with the lag of who fetches it, as :func:`topic_rows` has it."""
+    topics = told_apart(topics, "topic")
+    shared = NamesOfClusters(topics, "topic").shared
     by_partition: dict[tuple[str | None, int | None], list[Row]] = {}
     for row in positions:
-        by_partition.setdefault((row["topic"], row["partition"]), []).append(row)
+        if row["topic"] not in shared:
+            by_partition.setdefault((row["topic"], row["partition"]), []).append(row)
     out = []
     for row in topics:
         here = by_topic((), by_partition.get((row["topic"], row["partition"]), ()))
@@ -275,7 +291,8 @@ class TopicsPage(GroupedPage):
             return
         topics, positions = (rows.get(row["topic"], []) for rows in self._of_topic)
         if self.grouping == TOPIC:
-            self.within.show(partition_rows(topics, positions), columns)
+            rows = partition_rows(topics, positions)
+            self.within.show([each for each in rows if each["cluster_id"] == row["cluster_id"]], columns)
         else:
             here = [each for each in positions if each["partition"] == row["partition"]]
             self.within.show(self._client_rows(here), columns)

@@ -16,10 +16,12 @@ from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import PRODUCER, TRANSACTION, Subject, subject
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.lanes import CellSpan, TextLane
+from kdissect.present.names_of_clusters import NamesOfClusters, Whose, told_apart
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
 from kdissect.tui.lists.figures import (
+    CLUSTER,
     FigureColumn,
     Figures,
     address,
@@ -74,6 +76,7 @@ def columns(clock: Clock) -> tuple[FigureColumn, ...]:
 
     return (
         named("Transactional id", "transactional_id", least=20),
+        CLUSTER,
         FigureColumn("Outcome", outcome, outcome, 0, False, is_most_first=False),
         FigureColumn("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
         time_span("Lasted", "duration_ns"),
@@ -152,8 +155,11 @@ def _said(row: Row, clock: Clock, within: str) -> Iterator[str]:
         yield f"the coordinator said: {row['state']}"
 
 
+_ID = "transactional_id"
+
+
 class IdLines:
-    """A time line for each transactional id."""
+    """A time line for each transactional id of a cluster."""
 
     inks: Mapping[str, str] = {
         **{SIGNS[each]: "table--error" for each in _BAD},
@@ -161,51 +167,53 @@ class IdLines:
     }
 
     def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._places: dict[str, int] = {}
+        self._names = NamesOfClusters((), _ID)
+        self._ids: list[Whose] = []
+        self._places: dict[Whose, int] = {}
         """Where an id stands."""
-        self._of: dict[str, list[Row]] = {}
+        self._of: dict[Whose, list[Row]] = {}
         self._span = CellSpan(0, 1)
         self._chosen: Row | None = None
-        self._lanes: dict[tuple[str, int], TextLane] = {}
+        self._lanes: dict[tuple[Whose, int], TextLane] = {}
         """By id and width: its line without the transaction under the cursor. There may be thousands on it,
         and the cursor moves with each key."""
-        self._counts: dict[str, str] = {}
+        self._counts: dict[Whose, str] = {}
         """By id: how often each outcome."""
         self._version = 0
 
     def show(self, rows: Sequence[Row], span: CellSpan) -> None:
         """Take other transactions."""
-        self._of = {}
+        self._of, self._names = {}, NamesOfClusters(rows, _ID)
         for row in rows:
-            if row["transactional_id"] is not None:
-                self._of.setdefault(row["transactional_id"], []).append(row)
+            if row[_ID] is not None:
+                self._of.setdefault(self._names.whose(row), []).append(row)
         self._ids, self._span = list(self._of), span
-        self._places = {name: at for at, name in enumerate(self._ids)}
+        self._places = {whose: at for at, whose in enumerate(self._ids)}
         self._lanes, self._counts = {}, {}
         self._version += 1
 
     def choose(self, row: Row | None) -> int | None:
         """Make a transaction stand out; gives the line of its id."""
         self._chosen = row
-        return None if row is None else self._places.get(row["transactional_id"])
+        return None if row is None else self._places.get(self._names.whose(row))
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def name(self, row: int) -> str:
         """The transactional id of a line."""
-        return self._ids[row]
+        return self._ids[row][0] or ""
 
     def headings(self, width: int) -> Sequence[Heading]:
         counts = (Heading("Each outcome", 16),) if width >= 100 else ()
+        clusters = (Heading("Cluster", max(8, min(22, width // 6))),) if self._names.shared else ()
         name = Heading("Transactional id", max(16, min(40, width // 4)), is_name=True)
-        return (name, *counts, Heading("Time", 0))
+        return (name, *clusters, *counts, Heading("Time", 0))
 
-    def _chosen_of(self, name: str) -> Row | None:
+    def _chosen_of(self, whose: Whose) -> Row | None:
         """The transaction that stands out, if it is of this id."""
         chosen = self._chosen
-        return chosen if chosen is not None and chosen["transactional_id"] == name else None
+        return chosen if chosen is not None and self._names.whose(chosen) == whose else None
 
     def key(self, row: int) -> Hashable:
         chosen = self._chosen_of(self._ids[row])
@@ -215,25 +223,30 @@ class IdLines:
         return None
 
     def cells(self, row: int, width: int) -> Sequence[str]:
-        name = self._ids[row]
+        whose = self._ids[row]
         headings = self.headings(width)
         room = width - sum(each.width for each in headings) - (len(headings) - 1)
-        counts = [self._counted(name)] if len(headings) == 3 else []
-        return [sanitise(name), *counts, self._line(name, room)]
+        told = {
+            "Transactional id": lambda: sanitise(whose[0] or ""),
+            "Cluster": lambda: sanitise(whose[1] or ""),
+            "Each outcome": lambda: self._counted(whose),
+            "Time": lambda: self._line(whose, room),
+        }
+        return [told[each.title]() for each in headings]
 
-    def _counted(self, name: str) -> str:
-        if name not in self._counts:
-            found = Counter(each["outcome"] for each in self._of[name])
-            self._counts[name] = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
-        return self._counts[name]
+    def _counted(self, whose: Whose) -> str:
+        if whose not in self._counts:
+            found = Counter(each["outcome"] for each in self._of[whose])
+            self._counts[whose] = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
+        return self._counts[whose]
 
-    def _line(self, name: str, room: int) -> str:
-        lane = self._lanes.get((name, room))
+    def _line(self, whose: Whose, room: int) -> str:
+        lane = self._lanes.get((whose, room))
         if lane is None:
-            lane = self._lanes[name, room] = TextLane(self._span, room, _RANKS)
-            for row in self._of[name]:
+            lane = self._lanes[whose, room] = TextLane(self._span, room, _RANKS)
+            for row in self._of[whose]:
                 self._draw(lane, row, STILL if row["outcome"] == OPEN else OTHER)
-        chosen = self._chosen_of(name)
+        chosen = self._chosen_of(whose)
         if chosen is not None:
             lane = lane.copy()
             self._draw(lane, chosen, HERE)
@@ -308,7 +321,7 @@ class TransactionsPage(StatisticsPage):
         return ASKED
 
     def fill(self, counted: CountedTables) -> None:
-        rows, index = counted.tables[ASKED[0]], self.kdissect.index
+        rows, index = told_apart(counted.tables[ASKED[0]], _ID), self.kdissect.index
         self.rows.show(rows)
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))

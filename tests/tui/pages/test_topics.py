@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from kdissect.analysis.fold import SECOND
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.pages.topics import CLIENT_COLUMNS, TopicsPage, client_rows
+from kdissect.tui.pages.topics import (
+    CLIENT_COLUMNS,
+    PARTITION_COLUMNS,
+    TOPIC_COLUMNS,
+    TopicsPage,
+    client_rows,
+)
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
+from tests.two_clusters import EAST, WEST, two_clusters
 
 LAG = CAPTURES / "incidents" / "lag-grows.pcapng.gz"
 BAR = "▔" * 80
@@ -84,3 +92,26 @@ def test_a_lag_of_now_has_no_age() -> None:
     ages = [(until, client_rows([row], until)[0]) for until in (None, 10 * SECOND, 13 * SECOND)]
     column = next(each for each in CLIENT_COLUMNS if each.title == "As of")
     assert [column.text(each) for _, each in ages] == ["", "", "3.00 s ago"]
+
+
+def test_topics_of_one_name_in_two_clusters_are_told_apart(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(app_of(*two_clusters(tmp_path)), 160, 40) as pilot:
+            text = await shown_after(pilot, "3")
+            assert "Cluster" in text.splitlines()[2]
+            page = pilot.app.screen
+            assert isinstance(page, TopicsPage)
+            for columns in (TOPIC_COLUMNS, PARTITION_COLUMNS):
+                assert page.rows.columns is columns
+                rows = [page.rows.row(at) for at in range(len(page.rows))]
+                shown = [tuple(page.rows.cells(at, 160)) for at in range(len(rows))]
+                assert len(shown) == len(set(shown))
+                assert {row["cluster_id"] for row in rows} >= {EAST, WEST}
+                told = [row for row in rows if row["cluster_id"] is not None]
+                assert {row["lag_max"] for row in told} == {None}  # of which cluster readers are is unknown
+                if columns is TOPIC_COLUMNS:
+                    within = {page.within.row(at)["cluster_id"] for at in range(len(page.within))}
+                    assert within == {rows[0]["cluster_id"]}
+                await press(pilot, "g")
+
+    asyncio.run(run())

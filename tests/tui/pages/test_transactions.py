@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+
+import pytest
 
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import Row
@@ -13,6 +16,7 @@ from kdissect.tui.pages import transactions
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.two_clusters import EAST, WEST, two_clusters
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
@@ -139,3 +143,25 @@ def test_under_a_filter_nothing_is_said_of_the_capture() -> None:
             assert "the capture" not in text
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_transactions_of_one_id_in_two_clusters_are_told_apart(width: int, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(app_of(*two_clusters(tmp_path, TRANSACTIONS)), width, 40) as pilot:
+            text = await shown_after(pilot, "T")
+            assert "Cluster" in text.splitlines()[2]
+            page = pilot.app.screen
+            assert isinstance(page, TransactionsPage)
+            lanes = [page.lines.cells(at, width)[:2] for at in range(len(page.lines))]
+            assert {cluster for _, cluster in lanes} == {EAST, WEST}
+            ids = [page.lines.name(at) for at in range(len(page.lines))]
+            assert all(ids.count(each) == 2 for each in ids)
+            table = page.rows
+            shown = [tuple(table.cells(at, width)) for at in range(len(table))]
+            assert len(shown) == len(set(shown))
+
+    asyncio.run(run())
+    alone = IdLines()
+    alone.show([row("committed", 0, 4)], CellSpan(0, 20 * SECOND))
+    assert "Cluster" not in [each.title for each in alone.headings(120)]
