@@ -204,3 +204,17 @@ def test_ticks_reach_the_most(most: float, last: float) -> None:
 def test_only_pages_of_reports_are_reports() -> None:
     assert not is_report(b"<!doctype html><html><head>")
     assert not is_report(Path(__file__).read_bytes()[:1_000])
+
+
+def test_a_transaction_of_which_little_is_known_is_drawn_without_a_guess() -> None:
+    row = dict.fromkeys(each.name for each in STATISTICS["transactions"].columns)
+    known = {"transactional_id": "tx", "outcome": "unknown", "asked": "commit", "last_ns": SECOND}
+    made = hostile_report("a")
+    made.tables["transactions"] = [{**row, **known, "errors": [], "groups": [], "exchanges": []}]
+    page = report_page(made, MADE)
+    part = page[page.index('<section id="transactions"') :]
+    part = part[: part.index("</section>")]
+    assert 'data-tip="tx: unknown"' in part
+    assert "0 records" not in part
+    assert ">asked for<" in part
+    assert ">commit<" in part

@@ -343,13 +343,14 @@ def transactions(sheet: Sheet) -> str:
     for name, found in [*ids.items()][:_MOST_LANES]:
         spans = []
         for row in found:
-            begin = row["begin_ns"] if row["begin_ns"] is not None else row["end_ns"]
-            if begin is None:
+            times = [row[each] for each in ("begin_ns", "end_ns", "last_ns") if row[each] is not None]
+            if not times:
                 continue
-            end = row["end_ns"] or row["last_ns"] or begin
+            begin, end = times[0], row["end_ns"] or row["last_ns"] or times[0]
             outcome = row["outcome"] or "unknown"
-            records = plural(row["records"] or 0, "record")
-            what = f"{name}: {outcome} after {duration(max(0, end - begin))}, {records}"
+            records = "" if row["records"] is None else f", {plural(row['records'], 'record')}"
+            lasted = "" if row["begin_ns"] is None else f" after {duration(max(0, end - begin))}"
+            what = f"{name}: {outcome}{lasted}{records}"
             shade = _OUTCOMES.get(outcome, 7)
             is_bad = outcome in ("timed-out", "fenced")
             label = outcome if is_bad or outcome == "open" or len(found) == 1 else ""
@@ -366,6 +367,7 @@ def transactions(sheet: Sheet) -> str:
                 ("begin_ns", "at, s"),
                 ("duration_ns", "took"),
                 ("outcome", "outcome"),
+                ("asked", "asked for"),
                 ("ended_by", "ended by"),
                 ("client_id", "client"),
                 ("partitions", "partitions"),

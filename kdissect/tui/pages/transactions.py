@@ -130,6 +130,8 @@ def _said(row: Row, clock: Clock, within: str) -> Iterator[str]:
         who = "@".join(each for each in (row["taken_by_client_id"], row["taken_by_client"]) if each)
         parts.append(f"{who} took the transactional id")
     yield ", ".join(parts)
+    if row["asked"] is not None and row["outcome"] == UNKNOWN:
+        yield f"EndTxn asked to {row['asked']} it; the capture does not show what became of that"
     if row["client_id"] is not None or row["client"] is not None:
         who = "@".join(each for each in (row["client_id"], row["client"]) if each)
         producer = f", producer {_producer(row)} (id/epoch)" if row["producer_id"] is not None else ""

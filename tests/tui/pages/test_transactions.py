@@ -165,3 +165,13 @@ def test_transactions_of_one_id_in_two_clusters_are_told_apart(width: int, tmp_p
     alone = IdLines()
     alone.show([row("committed", 0, 4)], CellSpan(0, 20 * SECOND))
     assert "Cluster" not in [each.title for each in alone.headings(120)]
+
+
+@pytest.mark.parametrize("asked", ["commit", "abort", None])
+def test_what_endtxn_asked_for_is_said_where_the_outcome_is_unknown(asked: str | None) -> None:
+    told = f"EndTxn asked to {asked} it; the capture does not show what became of that"
+    unknown, fenced = row("unknown", 1, None, asked=asked), row("fenced", 1, 2, asked=asked)
+    assert (told in [each.text for each in transactions.text_of(unknown, Clock(), 120)]) == (
+        asked is not None
+    )
+    assert not any("EndTxn asked" in each.text for each in transactions.text_of(fenced, Clock(), 120))
