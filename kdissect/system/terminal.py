@@ -84,14 +84,17 @@ def without_echo() -> Iterator[None]:
         return
     import termios
 
-    before = termios.tcgetattr(0)
-    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-    termios.tcsetattr(0, termios.TCSANOW, silent)
+    before = None
+    with suppress(termios.error):  # the terminal may be gone
+        before = termios.tcgetattr(0)
+        silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+        termios.tcsetattr(0, termios.TCSANOW, silent)
     try:
         yield
     finally:
-        with suppress(termios.error):  # the terminal may be gone
-            termios.tcsetattr(0, termios.TCSANOW, before)
+        if before is not None:
+            with suppress(termios.error):
+                termios.tcsetattr(0, termios.TCSANOW, before)
 
 
 def end_with_terminal(end: Callable[[], None]) -> None:

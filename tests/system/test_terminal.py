@@ -52,6 +52,22 @@ def test_keys_are_not_written_until_the_other_screens_read_them() -> None:
             os.close(each)
 
 
+def test_a_terminal_that_is_gone_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import termios
+
+    def gone(*_: object) -> None:
+        raise termios.error(5, "Input/output error")
+
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setattr(termios, "tcgetattr", gone)
+    with without_echo():
+        pass
+    monkeypatch.setattr(termios, "tcgetattr", lambda _: [0] * 7)
+    monkeypatch.setattr(termios, "tcsetattr", gone)
+    with without_echo():
+        pass
+
+
 def test_it_is_stopped_before_us_and_goes_on_with_us() -> None:
     ours = subprocess.Popen([sys.executable, "-c", OURS], process_group=0)
     _, status = os.waitpid(ours.pid, os.WUNTRACED)
