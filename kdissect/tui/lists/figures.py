@@ -37,9 +37,10 @@ UP, DOWN = "▴", "▾"
 Text = Callable[[Row], str]
 
 
-def is_inverse(text: str) -> bool:
-    """Whether rows without a text are asked for: ``!text``."""
-    return len(text) > 1 and text[0] == "!"
+def asked_text(text: str) -> tuple[bool, str]:
+    """Whether rows without a text are asked for, as in ``!text``; and that text."""
+    is_without = len(text) > 1 and text[0] == "!"
+    return is_without, text[1:] if is_without else text
 
 
 class FigureColumn(NamedTuple):
@@ -121,8 +122,8 @@ class Figures:
     def _arrange(self) -> None:
         rows = self._as_they_came
         if self.only_text:
-            is_without = is_inverse(self.only_text)
-            is_in = in_texts(self.only_text[is_without:])
+            is_without, text = asked_text(self.only_text)
+            is_in = in_texts(text)
             rows = [row for row in rows if self._has(row, is_in) != is_without]
         if self.only_trouble:
             rows = [row for row in rows if self._tone is not None and self._tone(row) in WRONG_TONES]
@@ -205,8 +206,8 @@ class Figures:
         """Which rows are shown; empty if all are."""
         if not self.is_narrow:
             return ""
-        text = self.only_text
-        kinds = [f"without {text[1:]}" if is_inverse(text) else f"with {text}"] if text else []
+        is_without, text = asked_text(self.only_text)
+        kinds = [f"{'without' if is_without else 'with'} {text}"] if text else []
         kinds += ["with trouble"] if self.only_trouble else []
         return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 

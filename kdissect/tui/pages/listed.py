@@ -17,7 +17,7 @@ from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.copying import told
-from kdissect.tui.lists.figures import Figures, is_inverse
+from kdissect.tui.lists.figures import Figures, asked_text
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
@@ -212,7 +212,7 @@ class OrderedScreen(PanesScreen):
         hint = "a part of any column, a regex as /or.ers/, or !text for rows without it"
 
         def why_not(text: str) -> str:
-            return why_not_in_texts(text[is_inverse(text) :])
+            return why_not_in_texts(asked_text(text)[1])
 
         ask = Ask("Only rows with", hint, before, may_be_empty=True, note=note, why_not=why_not)
         self.app.push_screen(ask, given)
