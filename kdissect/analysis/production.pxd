@@ -43,7 +43,9 @@ cdef class Production:
 
 @cython.locals(response=Message)
 cpdef keep(Production row, Exchange exchange, place, Header batch, code, ns, acks)
-@cython.locals(start=int64_t, end=int64_t, at=int64_t, shift=cython.int, size=int64_t, body=int64_t)
+@cython.locals(
+    start=int64_t, end=int64_t, at=int64_t, shift=cython.int, part=int64_t, size=int64_t, body=int64_t
+)
 cpdef first_record(bytes data, Header batch)
 @cython.locals(found=Sampled, start=int64_t, end=int64_t)
 cpdef sample(Production row, bytes data, Header batch, limits)

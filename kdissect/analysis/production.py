@@ -204,7 +204,8 @@ def first_record(data: bytes, batch: Header) -> int:
     end = batch.position + batch.size
     at = start
     while at < min(start + 5, end):
-        size |= (data[at] & 0x7F) << shift
+        part = data[at] & 0x7F
+        size |= part << shift
         shift += 7
         if data[at] < 0x80:
             body = (size >> 1) ^ -(size & 1)

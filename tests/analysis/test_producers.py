@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.headers import HEADER_BYTES, Header
+from kdissect.analysis.production import first_record
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, fold, rows_of
 from tests.analysis.produced import MS, START_MS, batch, fetch, produce
@@ -172,6 +174,13 @@ def test_what_is_packed_with_later_records_is_known_by_its_first_record() -> Non
         produce(0, batch("a", "b", codec=1), 5), produce(9, batch("a", "b", "c", codec=1), 7, connection=1)
     )
     assert resends(packed) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(("length", "is_known"), [("10", True), ("9080808000", True), ("9080808010", False)])
+def test_a_first_record_longer_than_its_batch_is_not_known(length: str, is_known: bool) -> None:
+    data = bytes(HEADER_BYTES) + bytes.fromhex(length) + bytes(20)
+    header = Header(0, len(data), 2, 0, 0, 0, 0, 0, 0, -1, -1, -1, 1)
+    assert (first_record(data, header) != -1) == is_known
 
 
 def test_all_that_was_in_flight_is_sent_again_together() -> None:
