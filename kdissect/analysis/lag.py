@@ -47,6 +47,7 @@ NO_OFFSET = -1
 _Key = tuple[NameAt, Topic, int]
 _Place = tuple[str, Topic, int]
 """The broker that told it, topic, partition."""
+_NONE: OfClusters[Mark] = OfClusters()
 
 
 class Lag(Statistic):
@@ -288,10 +289,14 @@ class Lag(Statistic):
         groups = clusters.apart({group for group, _, _ in self._commits})
         ended = self._ended_in_clusters()
         courses: dict[LagKey, LagCourse] = {}
+        unsettled: set[LagKey] = set()
         for asked, topic, partition in self._commits:
             group = groups[asked]
-            commits = self._settled(self._commits.line((asked, topic, partition)), group.at, ended)
+            line = self._commits.line((asked, topic, partition))
+            commits = self._settled(line, group.at, ended)
             key = LagKey(group, self._labels.name(topic), partition)
+            if any(each[2] == PENDING and not ended.get(each[6], _NONE).told(group.at) for each in line):
+                unsettled.add(key)
             courses.setdefault(key, LagCourse()).commits.extend(commits)
         ends = self._ends_in_clusters()
         out: list[Row] = []
@@ -300,7 +305,8 @@ class Lag(Statistic):
             if any(each.counts for each in course.commits):
                 course.commits.sort(key=lambda each: (each.ns, each.order, each.exchange))
                 here = ends.get((key.topic, key.partition), OfClusters())
-                course.ends = here.of(key.group.at) if here.told(key.group.at) else None
+                is_told = here.told(key.group.at) and key not in unsettled
+                course.ends = here.of(key.group.at) if is_told else None
                 course.begun = self._lives.begun(key.topic) if key.topic is not None else []
                 out += self._rows(key, course)
         self._cut = max(0, len(out) - self.limits.rows)

@@ -49,7 +49,8 @@ class LagCourse:
 
     commits: list[CommittedOffset] = field(default_factory=list)
     ends: list[tuple[int, int]] | None = field(default_factory=list)
-    """None if it is unknown which of several logs of this name it is."""
+    """None if it is unknown which of several logs of this name it is, or which of several transactions of one
+    id commit to it."""
     begun: list[int] = field(default_factory=list)
     """When other topics got the name."""
 

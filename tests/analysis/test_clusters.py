@@ -208,6 +208,20 @@ def test_of_a_group_at_an_unknown_broker_no_log_of_two_clusters_counts() -> None
     assert (row["log_end"], row["lag"]) == (12, 2), "only one cluster has the topic"
 
 
+@pytest.mark.parametrize("hosts", [("10.0.0.1", "10.9.0.1"), ("10.0.0.1",)])
+def test_of_a_group_at_an_unknown_broker_no_transaction_of_two_clusters_counts(
+    hosts: tuple[str, ...],
+) -> None:
+    """What it committed may be newer than what is known, so nobody knows how far it is behind."""
+    clusters = [*at("10.0.0.1", metadata(EAST, "10.0.0.1")), *at("10.9.0.1", metadata(WEST, "10.9.0.1"))]
+    asked = [*at("10.5.0.1", commit((1, 2), 10)), *at("10.5.0.1", transaction_commit((5, 6), 12))]
+    ended = [each for host in hosts for each in at(host, end_transaction((8, 9), True))]
+    written = at("10.0.0.1", produce((10, 11), 10, [1, 1]))
+    (row,) = rows("lag", [*clusters, *asked, *ended, *written])
+    told = row["cluster_id"], row["committed"], row["log_end"], row["lag"]
+    assert told == ((None, 12, 12, 0) if len(hosts) == 1 else (None, 10, None, None))
+
+
 def test_a_member_is_as_the_coordinator_knows_it_that_it_asked_last() -> None:
     """The coordinator moves to another broker, and back."""
     events = at("10.0.0.1", metadata(EAST, "10.0.0.1", "10.0.0.2"))
