@@ -7,7 +7,8 @@ DescribeCluster give. What is known of the address of a broker:
 * Another broker gave an id, and this address in its list of brokers.
 * Lists have names instead of addresses. Then the clients that asked this broker tell: all of them were given
   one and the same id, with a broker of the same port. This may be wrong if one host runs clients of one id on
-  two clusters. If more addresses than the list has names would then be of the cluster, none of these counts.
+  two clusters. If more addresses than the list has names would then be of the cluster, none of these
+  guesses counts.
 
 If an address would be of two clusters, it counts as unknown, like one of which nothing is known. What was
 asked of an unknown one stands apart only if the name is known in several clusters. If the input shows one
