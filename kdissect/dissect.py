@@ -712,6 +712,7 @@ class Dissector:
             # Most were evicted, or their endpoints were used again.
             self._lingering = deque([each for each in self._lingering if each[1] in self._closed])
             self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
+            self._latest_lingers_since = self._lingering[-1][0] if self._lingering else BEFORE_ALL
 
     def _has_lingered(self, now_ns: int) -> bool:
         """Whether the connection that lingers longest is to be forgotten."""
@@ -723,6 +724,8 @@ class Dissector:
         while self._lingering and self._has_lingered(now_ns):
             since_ns, number = self._lingering.popleft()
             self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
+            if not self._lingering:
+                self._latest_lingers_since = BEFORE_ALL
             conversation = self._closed.pop(number, None)
             if conversation is None:
                 continue

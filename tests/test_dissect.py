@@ -496,6 +496,19 @@ def test_a_clock_that_ran_ahead_does_not_keep_others() -> None:
     assert row.connection == 1
 
 
+def test_a_clock_that_ran_ahead_is_forgotten_with_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What closes later is put behind the others again, without a search for its place."""
+    searched: list[object] = []
+    monkeypatch.setattr("kdissect.dissect.insort", lambda waiting, entry: searched.append(entry))
+    ahead = [s._replace(timestamp_ns=s.timestamp_ns + 60 * LINGER_NS) for s in talk(1001).close().segments]
+    dissector = Dissector()
+    run(dissector, ahead)
+    assert connections([*dissector.feed(ahead[-1].timestamp_ns + LINGER_NS + 1)])
+    run(dissector, renumbered(talk(1002).close().segments))
+    assert not searched
+    assert len(dissector._lingering) == 1
+
+
 def test_a_connection_that_goes_on_after_its_end_and_ends_again_waits_once() -> None:
     dissector = Dissector()
     one = talk(1001).close()
