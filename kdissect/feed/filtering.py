@@ -316,6 +316,18 @@ class Shown:
         return self._places[1]
 
     @property
+    def places_of_records(self) -> Places:
+        """The places of exchanges that may have a record that matches, even if they do not match themselves."""
+        chosen, order = self.chosen, self._index.order()
+        if chosen is None or not chosen.asks_each_record:
+            return self.places
+        part = chosen.of_exchange
+        if part is None:
+            return order
+        columns = self._columns(part, 0, len(order))
+        return order if is_long(columns, part) else order[columns.masks(part).possible[order]]
+
+    @property
     def progress(self) -> float | None:
         """How much of the second stage is done; None when nothing is left to do."""
         if self._stage is not None:

@@ -9,7 +9,7 @@ from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.filter.computed import OF_FINDINGS
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import Expression, asks_each_record, compiled, fields_of
+from kdissect.filter.expression import Expression, asks_each_record, compiled, fields_of, of_exchange
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
@@ -94,6 +94,15 @@ class Filter:
     def asks_each_record(self) -> bool:
         """Whether :meth:`matches_record` may be true though :meth:`matches` is not."""
         return asks_each_record(self.expression)
+
+    @property
+    def of_exchange(self) -> Filter | None:
+        """What an exchange matches if one of its records matches this filter; None if that tells nothing.
+        Only its masks are asked: it has the text of the whole."""
+        part = of_exchange(self.expression)
+        if part is None:
+            return None
+        return Filter(self.text, part, self.hints, self.options, self.slowness, self.evidence)
 
     def masks(self, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
         """What the columns of an index tell of ``rows`` exchanges: which are shown for certain, and which

@@ -77,6 +77,16 @@ def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
 _OF_RECORDS = "record."
 
 
+def of_exchange(expression: Expression) -> Expression | None:
+    """What an exchange matches if one of its records matches the expression; None if that tells nothing."""
+    if not asks_each_record(expression):
+        return expression
+    if not isinstance(expression, And):
+        return None
+    parts = tuple(found for part in expression.parts if (found := of_exchange(part)) is not None)
+    return And(parts) if parts else None
+
+
 def cost(expression: Expression) -> int:
     """The highest cost of its fields."""
     return max(field.cost for field in fields_of(expression))

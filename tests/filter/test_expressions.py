@@ -509,3 +509,23 @@ def test_where_a_record_may_match_though_its_exchange_does_not(text: str, asks: 
         some = any(made.matches_record(exchange, row) for row in record_rows(exchange))
         only = only or (some and not made.matches(exchange))
     assert only <= asks
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("api == Fetch and not record.key == a", "api == Fetch"),
+        ("api == Fetch and (latency_ns > 5 and record.key != a)", "api == Fetch and latency_ns > 5"),
+        ("api == Fetch and record.key == a", "api == Fetch and record.key == a"),
+        ("api == Fetch or not record.key == a", None),
+        ("not record.key == a", None),
+    ],
+)
+def test_what_an_exchange_matches_if_one_of_its_records_matches(text: str, left: str | None) -> None:
+    part = compile_filter(text).of_exchange
+    assert (part is None) == (left is None)
+    if part is not None and left is not None:
+        wanted = compile_filter(left)
+        assert part.fields == wanted.fields
+        for exchange in read(CAPTURES / "basic-kafka43.pcapng"):
+            assert part.matches(exchange) == wanted.matches(exchange)

@@ -123,9 +123,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
             self.tell_status()
-        chosen = app.shown.chosen
-        is_by_record = chosen is not None and chosen.asks_each_record
-        rows.take(app.index.order() if is_by_record else app.shown.places)
+        rows.take(app.shown.places_of_records)
         self._step()
         if rows.is_busy and self._steps is None:
             self._steps = self.set_interval(STEP_SECONDS, self._step)

@@ -458,6 +458,7 @@ def test_keys_say_that_there_is_no_record() -> None:
         "not record.key",
         "record.key == key-3",
         "not record.key != key-3",
+        "number <= 60 and record.key != key-3",
     ],
 )
 def test_the_records_of_a_filter_are_those_that_the_command_line_prints(text: str) -> None:
@@ -474,5 +475,19 @@ def test_the_records_of_a_filter_are_those_that_the_command_line_prints(text: st
         shown = screen_text(page.kdissect)
         assert f"{expected} records" in shown
         assert "no exchange matches" not in shown
+
+    with_records(step)
+
+
+def test_exchanges_that_the_rest_of_a_filter_leaves_out_are_not_asked_for_records() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = page_of(pilot).kdissect
+        for text, most in (
+            ("number <= 60 and not record.key == a", 60),
+            ("not record.key == a", len(app.index)),
+        ):
+            app.shown.write(text)
+            await settle(pilot)
+            assert len(app.shown.places_of_records) == most
 
     with_records(step)
