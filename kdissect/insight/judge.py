@@ -36,6 +36,7 @@ from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Find
 from kdissect.insight.logs import Logs
 from kdissect.insight.nodes import are_several_clusters, names_of_several, nodes_by_address
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
+from kdissect.insight.words import named
 from kdissect.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -169,10 +170,10 @@ def judge(
             if need in _NAMED_BY and need in rows:
                 if need not in names:
                     names[need] = _names_of_several(rows[need], need)
-                one_name = [one for one in of_one if _name_in(one, need) not in names[need]]
-                if len(one_name) < len(of_one):
-                    facts.cannot_judge(TWIN_NAMES)
-                of_one = one_name
+                shared = {name[1] for one in of_one if (name := _name_in(one, need)) in names[need]}
+                if shared:
+                    facts.cannot_judge(TWIN_NAMES.format(named(sorted(map(str, shared)))))
+                of_one = [one for one in of_one if _name_in(one, need) not in names[need]]
         known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
         if len(known) < len(of_one):
             facts.cannot_judge(SLEPT)
@@ -284,7 +285,7 @@ _NAMED_BY: Mapping[type[Statistic], str] = {
     **dict.fromkeys((Delivery, Producers, Rereads, Topics), "topic"),
 }
 """Facts with a row for each cluster, and the names that rules join their rows by."""
-TWIN_NAMES = "two clusters have a topic, group or transactional id of the same name, and rules join by name"
+TWIN_NAMES = "two clusters have a topic, group or transactional id named {}, and rules join by name"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

@@ -359,7 +359,7 @@ def test_names_of_two_clusters_are_not_judged_as_one(
         told = judge(by, rows, JudgingContext())
         is_twin = other == "b" and name == "pay"
         assert bool(told.findings) != is_twin
-        assert [each.why for each in told.not_judged] == ([TWIN_NAMES] if is_twin else [])
+        assert [each.why for each in told.not_judged] == ([TWIN_NAMES.format("pay")] if is_twin else [])
     rows[facts] += [row(facts, cluster_id=cluster, **{column: None}) for cluster in ("a", other)]
     found = finding("a").changed(subject=FindingSubject(client_id="c"))
     assert judge({"a": rules(found)["a"]._replace(needs=(facts,))}, rows, JudgingContext()).findings
