@@ -314,12 +314,9 @@ class Transit(Fold):
             clients = {each: self._consumer(each).who.client_id for each in {row[-1] for row in rows}}
             samples = {row[:2]: row[2:] for row in self._samples.rows((topic, partition))}
             clusters = {each: cluster_of(name, self._broker(each)) for each in clients}
-            for cluster in set(clusters.values()):
-                produced.setdefault((name, partition, cluster), []).extend(
-                    _batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]])
-                    for row in rows
-                    if clusters[row[-1]] == cluster
-                )
+            for row in rows:
+                batch = _batch(row, samples.get((row[2], row[6]), ()), clients[row[-1]])
+                produced.setdefault((name, partition, clusters[row[-1]]), []).append(batch)
         losses = self._losses()
         let_go = {
             (connection, self._labels.name(topic), partition): [
