@@ -166,12 +166,8 @@ class Clusters:
                 for value in sorted(values, key=str):  # where memory ends, each run keeps the same
                     self._add(mine, key, value)
 
-    def of(self, broker: str) -> str | None:
-        """The cluster of a broker; None where it is unknown."""
-        return self._known()(broker)
-
-    def _known(self) -> Callable[[str], str | None]:
-        """A function that tells the cluster of a broker."""
+    def known(self) -> Callable[[str], str | None]:
+        """A function that tells the cluster of a broker; None where it is unknown."""
         every = set().union(*self._own.values())
         if len(every) <= 1:
             only = next(iter(every), None)
@@ -208,7 +204,7 @@ class Clusters:
         """Each name at a broker, and the same in its cluster."""
         brokers: dict[str, dict[str, str | None]] = {}
         known: dict[str, str | None] = {}
-        cluster_of = self._known()
+        cluster_of = self.known()
         for name, broker in names:
             if broker not in known:
                 known[broker] = cluster_of(broker)

@@ -130,18 +130,18 @@ def test_a_broker_that_lists_only_name_is_known_by_its_clients() -> None:
     ):
         known.see(each)
     (asked,) = at("10.0.0.2", commit((1, 2), 5), client="10.1.0.1")
-    assert known.of(asked.broker) is None
+    assert known.known()(asked.broker) is None
     assert known.name_at(asked, "readers") == NameAt("readers", "10.0.0.2:9092")
-    assert known.of(asked.broker) == EAST
+    assert known.known()(asked.broker) == EAST
     (other,) = at("10.0.0.2", commit((1, 2), 5), client="10.1.0.2")
     other.connection = 8
     known.name_at(other, "readers")
-    assert known.of(asked.broker) is None  # a client of either cluster asks it
+    assert known.known()(asked.broker) is None  # a client of either cluster asks it
     elsewhere = at("10.0.0.3", commit((1, 2), 5), client="10.1.0.1")[0]
     elsewhere.connection = 9
     elsewhere.broker_endpoint, elsewhere._broker = place("10.0.0.3", 9_999), None
     known.name_at(elsewhere, "readers")
-    assert known.of(elsewhere.broker) is None  # no broker of its clients has this port
+    assert known.known()(elsewhere.broker) is None  # no broker of its clients has this port
 
 
 def test_clients_do_not_tell_of_more_brokers_than_their_cluster_has() -> None:
@@ -154,9 +154,9 @@ def test_clients_do_not_tell_of_more_brokers_than_their_cluster_has() -> None:
         (asked,) = at(host, commit((1, 2), 5), client="10.1.0.1")
         asked.connection = connection
         known.name_at(asked, "readers")
-        told = [known.of(f"{each}:9092") for each in brokers]
+        told = [known.known()(f"{each}:9092") for each in brokers]
         assert told == ([EAST, None] if not connection else [None, None])
-    assert known.of("10.0.0.1:9092") == EAST
+    assert known.known()("10.0.0.1:9092") == EAST
 
 
 def test_each_client_counts_that_speaks_on_a_connection() -> None:
@@ -173,7 +173,7 @@ def test_each_client_counts_that_speaks_on_a_connection() -> None:
     for client_id, cluster in (("till", EAST), ("desk", None)):
         asked = said("10.0.0.2", client_id, commit((1, 2), 5))
         known.name_at(asked, "readers")
-        assert known.of(asked.broker) == cluster
+        assert known.known()(asked.broker) == cluster
 
 
 def test_no_more_is_kept_than_the_limit() -> None:
@@ -182,7 +182,7 @@ def test_no_more_is_kept_than_the_limit() -> None:
         known.see(at(host, metadata(EAST, host))[0])
     other = Clusters(Room(DEFAULTS._replace(rows=0)))
     other.merge(known)
-    assert other.of("10.0.0.1:9092") is None
+    assert other.known()("10.0.0.1:9092") is None
 
 
 def test_transactions_and_logs_of_another_cluster_do_not_count() -> None:
