@@ -317,7 +317,7 @@ class Shown:
 
     @property
     def places_of_records(self) -> Places:
-        """The places of exchanges that may have a record that matches, even if they do not match themselves."""
+        """The places of exchanges that may have a record that matches, even if they do not match."""
         chosen, order = self.chosen, self._index.order()
         if chosen is None or not chosen.asks_each_record:
             return self.places
