@@ -328,7 +328,7 @@ class TimeLine(Legible, can_focus=True):
             return "since the start" if self.shown is None else f"{_OTHERS} not shown"
         if self.shown is None:
             return f"B shows {'requests' if self.prefers_bytes else 'bytes'}"
-        return f"{_OTHERS} hidden B {'rate' if self.prefers_bytes else 'bytes'}"
+        return f"{_OTHERS} hidden B: {'req/s' if self.prefers_bytes else 'bytes'}"
 
     def swap_bars(self) -> bool:
         """Show bytes in the place of requests, or requests again; gives False where both have room anyway."""

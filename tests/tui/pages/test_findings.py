@@ -301,7 +301,7 @@ def test_the_time_line_draws_what_the_filter_shows(text: str, size: tuple[int, i
         assert drawn(app) == (len(places), int(app.index.has_errors()[places].sum()), everything)
         said = screen_text(app)
         assert "filtered time line, all findings" in said
-        assert ("· not shown" if height >= 36 else "· hidden B bytes") in said
+        assert ("· not shown" if height >= 36 else "· hidden B: bytes") in said
         assert ("all ≤" in said) is (height > 24)
         app.shown.toggle()  # the filter is off
         await filtered(pilot)
