@@ -52,17 +52,10 @@ class Latest:
         self._seen = _SharedLatest()
 
     def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange."""
-        seen, packet = self._seen, exchange.last_packet
-        if packet >= seen.packet:
-            seen.packet, seen.names = packet, exchange.topic_names
-        ns = exchange.told_ns
-        if seen.ns is None or ns > seen.ns:
-            seen.ns = ns
-        if seen.clusters is not None and exchange.api_key in TELLING_CLUSTERS:
-            seen.clusters.see(exchange)
+        """To be called with every exchange, or all of them by :meth:`see_all`."""
+        self.see_all((exchange,))
 
-    def see_all(self, exchanges: list[Exchange]) -> None:
+    def see_all(self, exchanges: Sequence[Exchange]) -> None:
         """The same with many, one after the other."""
         seen = self._seen
         latest, ns, clusters = seen.packet, seen.ns, seen.clusters

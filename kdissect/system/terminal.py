@@ -78,7 +78,7 @@ def run_in_terminal(command: Sequence[str]) -> int:
 
 @contextmanager
 def without_echo() -> Iterator[None]:
-    """Until other screens have started, keys are not written over what stands on the terminal."""
+    """In here the terminal does not echo keys: other screens that start have not taken it over yet."""
     if sys.platform == "win32" or not os.isatty(0):
         yield
         return

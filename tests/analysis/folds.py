@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,6 +44,15 @@ def fold(text: str, events: Iterable[Event], limits: Limits = DEFAULTS) -> Stati
     for event in events:
         found.feed(event)
     return found
+
+
+def rows_of_parts(text: str, events: Sequence[Event]) -> Iterator[list[Row]]:
+    """The rows of two parts, merged after the first went to another process: for each place to cut at."""
+    for cut in range(len(events) + 1):
+        first, later = fold(text, events[:cut]), fold(text, events[cut:])
+        sent: Statistic = pickle.loads(pickle.dumps(first))
+        sent.merge(later)
+        yield sent.result()
 
 
 @cache
