@@ -1,16 +1,15 @@
 """A capture ─► parts, each dissected by a process, stitched here in their order.
 
-Processes read the parts of a file by themselves, one after another. What cannot be cut without reading it
-(several files, which may overlap; compressed ones) is read here. A process has its part of that from its
-birth.
+Processes read the parts of one plain file by themselves, one after another. Several files (which may overlap)
+and compressed files cannot be cut without reading them. This process reads them, and forks a process with
+each part in its memory.
 
-With few processes, this one has parts of its own, so many that all have about the same to do. A part that is
-dissected and done here needs no seam, and nothing of it is handed over.
+With few processes, this one has parts of its own, so many that all processes have about the same to do. A
+part that is dissected and done here needs no seam, and is not sent to another process.
 
-The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
-process begins. The next ones are small, so that first rows come early. Cutting ends in three
-cases: most segments in parts are of connections that began before them; parts are given up; more parts would
-save nothing. One process then dissects the rest.
+The first part is dissected and done here (:func:`beginning`), before any process begins. The next parts are
+small, so that first rows come early. Cutting ends in three cases: most segments in parts are of connections
+that began before them; parts are given up; more parts would save nothing. One process then dissects the rest.
 """
 
 from __future__ import annotations
@@ -42,27 +41,28 @@ from kdissect.session.briefs import Brief
 from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
-"""Of the first two parts; each one after them is :data:`GROWTH` times as large."""
+"""The size of each of the first two parts. Each later part is :data:`GROWTH` times as large as the one
+before."""
 GROWTH = 2
 PART_BYTES = 16 << 20
-"""Of the largest: the events of a part are in memory together."""
+"""The size of the largest part: all events of a part are in memory together."""
 LAST_BYTES = 4 << 20
-"""Parts of the end of a file are smaller, down to these, so that all processes end about together. With more
-than :data:`MOST_WITH_OWN` processes they are twice as large: each part costs the first process some
-milliseconds, and all others wait for it."""
+"""The smallest size of parts near the end of a file: small parts let all processes end at about the same
+time. With more than :data:`MOST_WITH_OWN` processes it is twice as large: each part costs the first process
+some milliseconds, and all others wait for it."""
 MOST_WITH_OWN = 4
-"""With more processes the first one has no parts of its own: it would be late with seams."""
+"""With more processes, the first one has no parts of its own: it would be late with seams."""
 MOST_POOR = 3
-"""After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
+"""After this many parts in a row that one process mostly had to dissect, that process dissects the rest."""
 
 
 class _CutTask:
-    """A part of a capture, as a process has it.
+    """A part of a capture, with what its process needs.
 
     :param true: the true dissector, as it is when the process begins.
-    :param count: says what is to be said of events that nobody here sees.
+    :param count: counts events that this process does not see.
     :param tls: endpoints to which connections with TLS were opened.
-    :param full_tables: in how many tables of the work no further key finds room.
+    :param full_tables: how many tables of the work have no room for another key.
     """
 
     def __init__(
@@ -76,19 +76,20 @@ class _CutTask:
     ) -> None:
         self.part = part
         self.full_tables = full_tables
-        """So many are full as its process knows them."""
+        """How many full tables the process of the part knows of."""
         self._tls: Collection[Endpoint] = tls
         self._source = source
         self._true = true
         self._count = count
         self._dissected: Dissected | None = None
         self._going_on: frozenset[int] = frozenset()
-        """The connections that are remembered since the process began, by :func:`_mark`."""
+        """The marks (:func:`_mark`) of the connections that the true dissector remembers when the part is
+        ordered."""
         self.known = len(true.names.order)
-        """How many tellings of names its process knows."""
+        """How many entries of the true dissector's names the process knows."""
 
     def order(self, latest: _CutTask) -> bytes | None:
-        """As :class:`~kdissect.jobs.serving.PartTask` has it."""
+        """See :class:`~kdissect.jobs.serving.PartTask`."""
         if not isinstance(self.part, FilePart) or self.full_tables > latest.full_tables:
             return None
         self.known = latest.known
@@ -96,7 +97,7 @@ class _CutTask:
         return pickle.dumps((self.part, list(self._tls), going_on), pickle.HIGHEST_PROTOCOL)
 
     def take(self, order: bytes) -> None:
-        """As :class:`~kdissect.jobs.serving.PartTask` has it."""
+        """See :class:`~kdissect.jobs.serving.PartTask`."""
         self.part, self._tls, going_on = pickle.loads(order)
         self._going_on = frozenset(going_on)
         self._dissected = None
@@ -132,13 +133,13 @@ class _CutTask:
 
 
 def _mark(ends: Ends) -> int:
-    """Stands for the ends of a connection, in any order. Where it stands for those of two, one of them is
-    left to the stitcher."""
+    """A hash of the ends of a connection, in any order. If two connections have the same hash, one of them
+    may be left to the stitcher without need."""
     return hash(frozenset(ends))
 
 
 class _Blocks:
-    """The packets of a part, as often as they are asked for."""
+    """The packets of a part. They can be read several times."""
 
     def __init__(self, part: CapturePart, limits: Limits) -> None:
         self._part = part
@@ -149,23 +150,24 @@ class _Blocks:
 
 
 class _Balance:
-    """Tells whose the next part is, so that this process and the others have about the same to do. This one
-    stitches and writes, too. What others do is not seen: bytes take them as long as they take here."""
+    """Decides whether this process or another one does the next part, so that all have about the same to do.
+    This process stitches and writes, too. The time of others is not measured: it is assumed that a byte takes
+    them as long as it takes here."""
 
     def __init__(self, count: int) -> None:
         self._others = count - 1 if 1 < count <= MOST_WITH_OWN else 0
         self._since = process_time()
         self._given = 0
-        """Bytes that others have …"""
+        """The number of bytes given to others …"""
         self._own: deque[int] = deque()
-        """… and those of each part that is to be done here."""
+        """… and the size of each part that is to be done here."""
         self._done = 0
-        """Bytes that were done here …"""
+        """The number of bytes that were done here …"""
         self._seconds = 0.0
-        """… and how long it took."""
+        """… and how long they took."""
 
     def is_own(self, size: int) -> bool:
-        """Whether the next part, of about so many bytes, is to be done here."""
+        """Whether the next part, of about ``size`` bytes, is to be done here."""
         if not self._others:
             return False
         mine = self._done + sum(self._own)
@@ -179,15 +181,14 @@ class _Balance:
         return True
 
     def was_done(self, seconds: float) -> None:
-        """The first part of those that were to be done here was: so long it took."""
+        """Note that the oldest of the parts to be done here is done, and how long it took."""
         self._done += self._own.popleft()
         self._seconds += seconds
 
 
 def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
-    """The events of the first part, for the work of this process. What that reads, imports and finds once,
-    each process that is forked later has from its birth. It takes as long as to count some hundred exchanges.
-    """
+    """The events of the first part, for this process. What this process reads, imports and finds here once,
+    each later process has from the fork. That takes as long as counting some hundred exchanges."""
     first = cuts.next(FIRST_BYTES)
     if first is not None:
         yield from _here(first, true, limits)
@@ -204,14 +205,14 @@ def in_parts(
     is_over: Callable[[], bool],
     full_tables: Callable[[], int],
 ) -> Iterator[Sequence[Event] | PartCounts]:
-    """Have a capture done in parts behind its :func:`beginning`, up to where it can be cut.
+    """Have the parts behind the :func:`beginning` of a capture done, up to where it can be cut.
 
-    Gives the events of parts that were dissected here, then how it went.
+    Gives the events of parts that were dissected here, then a :class:`PartCounts`.
 
     :param count: how many processes there are.
-    :param flush: has events that were given done as a batch.
-    :param is_over: whether nothing more is wanted.
-    :param full_tables: in how many tables of the work no further key finds room.
+    :param flush: has the events given so far done as a batch.
+    :param is_over: whether no more events are needed.
+    :param full_tables: returns how many tables of the work have no room for another key.
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
@@ -221,7 +222,7 @@ def in_parts(
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
     thresholds = gc.get_threshold()
-    # The events of a part of its own stay here, too: see serving.OBJECTS_BEFORE_A_LOOK.
+    # The events of this process's own parts stay in its memory: see serving.OBJECTS_BEFORE_A_LOOK.
     gc.set_threshold(max(OBJECTS_BEFORE_A_LOOK, thresholds[0]), *thresholds[1:])
     try:
         while not is_over():
@@ -278,7 +279,7 @@ def in_parts(
 
 
 def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
-    """The events of a part that is dissected with the true state."""
+    """Dissect a part with the true state, and give its events."""
     for items in part.in_runs(limits):
         yield from true.feed_all(items)
 
@@ -290,7 +291,7 @@ def first_ns(part: CapturePart, limits: Limits) -> int | None:
 
 
 def _plain(event: Event) -> Any:
-    """An event on its way to the process that has its part."""
+    """An event in the form that is sent to the process of its part."""
     if isinstance(event, Brief):
         event = event.exchange()
     if not isinstance(event, Exchange):
@@ -300,7 +301,7 @@ def _plain(event: Event) -> Any:
 
 
 def _event(plain: Any, names: Any, limits: Limits) -> Event:
-    if type(plain) is not tuple:  # those of others are named tuples
+    if type(plain) is not tuple:  # events other than exchanges are named tuples
         event: Event = plain
         return event
     exchange, packet, count = plain

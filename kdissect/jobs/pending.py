@@ -1,4 +1,4 @@
-"""Batches on their way: what is known of each until it is written, in its turn."""
+"""Batches that are not written yet, and their results so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.jobs.serving import Before, PartTask, Piece, WholePiece, dump, loa
 
 
 class PendingBatch:
-    """A batch on its way."""
+    """A batch that is not written yet."""
 
     __slots__ = (
         "after",
@@ -34,42 +34,42 @@ class PendingBatch:
         self, batch: Batch | None, state: Any, task: PartTask | None = None, before: Before | None = None
     ) -> None:
         self.before = before
-        """What is known of all before it, where something is."""
+        """The counts of all parts before it, if they are known."""
         self.batch = batch
-        """None for a part of a capture, which its process has."""
+        """The events; None for a part of a capture, whose events are in its process."""
         self.task = task
-        """The part."""
+        """The part of a capture, if it is one."""
         self.edge: bytes | None = None
-        """Of a part, when it is dissected."""
+        """The edge of a part, once it is dissected."""
         self.stale = 0
-        """So many outcomes of it, and what is written before each, count no more."""
+        """How many more results to ignore, with the pieces before each, because the batch was begun again."""
         self.begin(state)
 
     def begin(self, state: Any) -> None:
-        """Nothing was done of it yet."""
+        """Reset it to a batch that no process has."""
         self.process: WorkerProcess | None = None
-        """What does it, until it is done."""
+        """The process that does it, until it is done."""
         self.died: str | None = None
-        """How its process ended before its time."""
+        """How its process ended, if it ended too early."""
         self.begin_with(state)
 
     def begin_with(self, state: Any) -> None:
-        """The same, and its process is to begin again."""
+        """Reset its results; its process begins again with this state."""
         self.state = state
         self.pieces: list[Piece] = []
-        """What it wrote before its turn came."""
+        """The pieces that it wrote before its turn came."""
         self.size = 0
-        """Bytes of the pieces."""
+        """The bytes of the pieces."""
         self.is_done = False
         self.after: Any = None
         self.result: Any = None
         self.counted: Any = None
-        """What a part says of its events, which nobody here has seen."""
+        """The counts of a part's events, which this process does not see."""
         self.error: Exception | None = None
 
 
 class KeptPieces:
-    """What is written before its turn has come."""
+    """Pieces that are written before their turn has come."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
@@ -80,7 +80,7 @@ class KeptPieces:
         if isinstance(piece, bytes):
             self.size += len(piece)
         else:
-            whole: WholePiece = load(dump(piece, ()), ())  # whoever wrote it may use what it is made of again
+            whole: WholePiece = load(dump(piece, ()), ())  # a copy: the writer may use its buffers again
             piece = whole
             self.size += len(whole.data)
         self.pieces.append(piece)

@@ -1,6 +1,6 @@
 """A process that was forked for a batch or a part, and the pipes to it.
 
-Its answers come in pieces as they are there. A part's process is also told what it must know (:meth:`tell`).
+Its answers come piece by piece. A process with a part also gets messages (:meth:`WorkerProcess.tell`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextlib import suppress
 from kdissect.jobs.serving import ANSWER, ENDING, QUESTION, become
 
 _PIPE_BYTES = 1 << 20
-"""What a pipe holds, where the system lets it."""
+"""The size that a pipe is set to, if the system allows it."""
 
 
 class WorkerProcess:
-    """A process, and what came from it that is not a whole answer yet.
+    """A process, and the bytes of its next answer received so far.
 
-    :param pid: of the process.
-    :param answers: the descriptor that its answers come from.
-    :param asks: the one that what it must know goes to; None where it has a batch.
+    :param pid: the process's id.
+    :param answers: the descriptor from which its answers are read.
+    :param asks: the descriptor to which messages for it are written; None if it has a batch.
     """
 
     __slots__ = ("_kind", "_received", "_size", "_there", "answers", "asks", "pid")
@@ -31,16 +31,16 @@ class WorkerProcess:
         self.answers = answers
         self.asks = asks
         self._kind: int | None = None
-        """Of the answer that comes, once that and its size are there."""
+        """The kind of the answer that is being received, once its kind and size are there."""
         self._size = 0
         self._received: list[bytes] = []
-        """What came of it, or of its kind and size. It is read so that a piece that is there as a whole is
-        not copied."""
+        """The bytes received of the answer, or of its kind and size. They are kept as read, so that an answer
+        that comes in one read is not copied."""
         self._there = 0
-        """Bytes of that."""
+        """The number of these bytes."""
 
     def take(self) -> tuple[int, bytes] | None:
-        """Take in what came; gives the kind and the bytes of an answer once it is there as a whole.
+        """Read from the pipe. Return the kind and the bytes of an answer once it is complete.
 
         :raises EOFError: the process ended.
         """
@@ -64,16 +64,16 @@ class WorkerProcess:
         return kind, whole
 
     def tell(self, kind: int, data: bytes) -> None:
-        """Tell a process with a part what it must know."""
+        """Send a message to a process with a part."""
         assert self.asks is not None
-        with suppress(BrokenPipeError):  # it died, which shows at the other pipe
+        with suppress(BrokenPipeError):  # the process died; the other pipe reports that
             for each in (QUESTION.pack(kind, len(data)), data):
                 left = memoryview(each)
                 while left:
                     left = left[os.write(self.asks, left) :]
 
     def end(self, *, kills: bool) -> str:
-        """Let go of it; gives how it ended."""
+        """Close the pipes and wait for the process. Return how it ended."""
         if kills:
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -89,16 +89,16 @@ def fork(
     *,
     is_asked: bool,
 ) -> WorkerProcess:
-    """A new process.
+    """Fork a process.
 
-    :param serving: gives what it does, which is given the descriptor that its answers go to. Is itself given
-        the one that what it must know comes from, if it ``is_asked``.
-    :param others: descriptors that the new process must not keep open. It reads them, this one does not.
-    :raises OSError: no process may begin.
+    :param serving: gets the descriptor for messages to the process; None unless it ``is_asked``. Returns the
+        function that the process runs. That function gets the descriptor for answers.
+    :param others: descriptors that the new process must not keep open, because only this process reads them.
+    :raises OSError: no process can be forked.
     """
     answers, answered = os.pipe()
     asked, asks = os.pipe() if is_asked else (None, None)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until both processes handle signals
     try:
         _widen(answered)
         pid = os.fork()
@@ -118,15 +118,15 @@ def fork(
 
 
 def _widen(descriptor: int) -> None:
-    """Have a pipe hold much, so that whoever writes to it goes on at once."""
-    with suppress(ImportError, AttributeError, OSError):  # a system, or a user, that cannot have that
+    """Enlarge a pipe, so that writers rarely wait."""
+    with suppress(ImportError, AttributeError, OSError):  # the system or the user's limits do not allow it
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _wait_for(pid: int) -> str:
-    """How a process ended."""
+    """Wait for a process; return how it ended, in words."""
     try:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:

@@ -1,14 +1,14 @@
-"""A process that another forked: it does the batch that it has from its birth, answers through a pipe, ends.
+"""The code that a forked process runs: it does its batch, sends answers through a pipe, and ends.
 
-    ─► a kind and a size, then a seam and a state, or another part          (QUESTION; batches ask nothing)
+    ─► a kind and a size, then a seam and a state, or another part          (QUESTION; only for parts)
     ◄─ a kind and a size, then an edge, a piece, an outcome or an error     (ANSWER)
 
-A part of a capture is dissected first. Its edge goes back, and its seam comes; then it is a batch. It may be
-done again, with another state. A process that had a part may have another one after it. A new process, with
-new memory, costs as much as some megabytes of dissection.
+A process with a part of a capture first dissects it and sends its edge. Then it gets the seam, and the part
+is done like a batch. The part may be done again with another state. After a part, a process may get another
+part: a new process, with new memory, costs as much as dissecting some megabytes.
 
-Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
-place among ``shared``. They are the same objects at the other end, no copies.
+Objects that both processes have from before the fork (tables, names of topic ids) are sent as their index in
+``shared``. The receiver uses its own object, not a copy.
 """
 
 from __future__ import annotations
@@ -31,88 +31,90 @@ from kdissect.system.confining import confine
 
 
 class WholePiece(Protocol):
-    """A piece that is not joined with others: it can be pickled."""
+    """A piece of output that is not joined with others. It can be pickled."""
 
     @property
     def data(self) -> bytes:
-        """What most of it is."""
+        """The member that has most of the piece's bytes."""
 
 
 Piece = bytes | WholePiece
 Write = Callable[[Piece], None]
 
 ANSWER = Struct("<BQ")
-"""A kind, and the size of what follows."""
+"""The kind of an answer, and the size of its data."""
 QUESTION = Struct("<BQ")
-"""The same; another process than one with a part is asked nothing."""
+"""The kind of a message to a process with a part, and the size of its data. Other processes get no
+messages."""
 SEAM, NEXT = range(2)
 PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 LESS_URGENT = 2
-"""By how much these processes let the first one go before them: where it is late, all are."""
+"""How much lower the priority of these processes is (niceness): if the first one is late, all are late."""
 OBJECTS_BEFORE_A_LOOK = 1_000_000
-"""A process has a batch in memory all the time. To look for cycles in it took a fifth of its time."""
+"""The threshold of Python's garbage collector. A process has a batch in memory all the time. Looking for
+cycles in it took a fifth of its time."""
 
 
 _PIECE_BYTES = 256 << 10
 
 
 class Before(NamedTuple):
-    """What is known of all that comes before a part of a capture."""
+    """The counts of all parts before a part of a capture."""
 
     exchanges: int
-    """How many have a number."""
+    """How many exchanges have a number."""
     connections: int
-    """How many have a number."""
+    """How many connections have a number."""
     latest_ns: int | None
-    """About the latest time; None where it is not known."""
+    """About the latest time; None if unknown."""
 
 
 class Work(Protocol):
-    """What is done with each batch."""
+    """The work to do with each batch."""
 
     def expected(self, state: Any, before: Before) -> Any:
-        """How the work before a part is likely to end.
+        """Return the state in which the work before a part is likely to end.
 
-        :param state: how what is done of it ended.
+        :param state: the state after the batches that are done.
         """
 
     def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
-        """Do a batch; what it writes are whole lines.
+        """Do a batch. It writes whole lines.
 
-        :param events: those of the batch, in lists.
-        :param state: how the batch before it ended.
-        :returns: how this one ended, and whatever else came of it: both can be pickled.
+        :param events: the events of the batch, in lists.
+        :param state: the state after the batch before it.
+        :returns: the state after this batch, and its other results. Both can be pickled.
         """
 
 
 class PartTask(Protocol):
-    """A part of a capture, as a process has it."""
+    """A part of a capture, with what its process needs."""
 
     def edge(self) -> bytes:
-        """Dissect it; gives what the stitcher must know."""
+        """Dissect the part; return its edge for the stitcher."""
 
     def batch(self, seam: bytes) -> tuple[Batch, Any]:
-        """All events of it, and what is to be said of them."""
+        """Return all events of the part, and their counts."""
 
     def order(self, latest: Any) -> bytes | None:
-        """What a process must know that had the part ``latest``, to have this one; None where a process must
-        have it from its birth."""
+        """Return the message that gives this part to the process that had the part ``latest``. None if a new
+        process must be forked for this part."""
 
     def take(self, order: bytes) -> None:
-        """Become another part, by its order."""
+        """Become another part, by the message from :meth:`order`."""
 
 
 def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -> NoReturn:
-    """What a process does from its beginning to its end. It never returns to who forked it.
+    """Run the forked process, from its beginning to its end. Never returns to the caller of ``fork``.
 
-    :param serve: does the work; is given the descriptor that answers go to.
+    :param serve: does the work; gets the descriptor to which answers are written.
     :param others: descriptors of the first process that this one must not keep open.
     """
     code = 1
     try:
         os.nice(LESS_URGENT)
-        gc.freeze()  # to look at objects would copy the memory that both processes have together
+        gc.freeze()  # looking at objects would copy the memory that both processes share
         gc.set_threshold(OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
@@ -120,9 +122,9 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
         for descriptor in others:
             os.close(descriptor)
         nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1):  # they are the first process's
+        for descriptor in (0, 1):  # only the first process uses them
             os.dup2(nowhere, descriptor)
-        confine()  # it has its pipes, and decodes what anybody may have sent
+        confine()  # the process needs only its pipes, and decodes bytes that nobody has checked
         with suppress(BrokenPipeError):
             serve(answered)
         code = 0
@@ -138,9 +140,9 @@ def serve_batch(
     answered: int,
     counted: Any = None,
 ) -> None:
-    """Do a batch.
+    """Do a batch and send the results.
 
-    :param counted: what is to be said of its events.
+    :param counted: the counts of its events.
     """
     pieces = _GatheredPieces(answered)
     try:
@@ -149,20 +151,21 @@ def serve_batch(
         _answer(answered, DONE, dump((*outcome, counted), shared))
     except BrokenPipeError:
         raise
-    except Exception as error:  # whatever it is, it is raised at the other end, in its turn
+    except Exception as error:  # the first process raises it when the batch's turn comes
         pieces.flush()
         _answer(answered, FAILED, _dumped_error(error))
 
 
 def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
-    """Dissect a part, then do it as a batch, as often as it is asked for; so with each part after it."""
+    """Dissect a part. Then do it as a batch, each time that a seam comes. Do the same with each later
+    part."""
     with open(asked, "rb") as source:
         while True:
             try:
                 _answer(answered, EDGE, task.edge())
             except BrokenPipeError:
                 raise
-            except Exception as error:  # as above
+            except Exception as error:  # the first process raises it, as in serve_batch
                 _answer(answered, FAILED, _dumped_error(error))
                 return
             order = _serve_seams(work, task, shared, source, answered)
@@ -174,7 +177,8 @@ def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: in
 def _serve_seams(
     work: Work, task: PartTask, shared: tuple[object, ...], source: BufferedReader, answered: int
 ) -> bytes | None:
-    """Do a part that was dissected; gives the order of the next one, if there is one."""
+    """Do a dissected part as often as asked. Return the message with the next part; None if no part
+    follows."""
     batch: Batch | None = None
     counted: Any = None
     while len(head := source.read(QUESTION.size)) == QUESTION.size:
@@ -185,14 +189,14 @@ def _serve_seams(
         seam, state = pickle.loads(question)
         if batch is None:
             batch, counted = task.batch(seam)
-        # Only work that has a state may be asked for again.
+        # Only work with a state may have to be done again.
         some = batch if state is None else list(batch)
         serve_batch(work, some, state, shared, answered, counted)
     return None
 
 
 class _GatheredPieces:
-    """Gathers what is written until it is worth sending."""
+    """Joins pieces until they are large enough to send."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -223,7 +227,7 @@ def _answer(descriptor: int, kind: int, data: bytes) -> None:
 
 
 def _shared_at(place: int) -> object:
-    """Stands for a shared object in what is sent; :class:`_Loader` puts the object in its place."""
+    """The placeholder of a shared object in pickled data; :class:`_Loader` returns the object instead."""
     raise pickle.UnpicklingError(f"shared object {place}: only the process that shares it can read this")
 
 
@@ -239,10 +243,10 @@ class _Loader(pickle.Unpickler):
 
 
 def dump(value: object, shared: tuple[object, ...]) -> bytes:
-    """A value on its way to another process of this program.
+    """Pickle a value for another process of this program.
 
     :param shared: objects of classes, not plain lists or dicts. They are found by their classes: a Pickler
-        with a method ``persistent_id`` would call it with every number and text.
+        with a method ``persistent_id`` would call it for every number and text.
     """
     places = {id(each): place for place, each in enumerate(shared)}
 
@@ -258,15 +262,15 @@ def dump(value: object, shared: tuple[object, ...]) -> bytes:
 
 
 def _dumped_error(error: Exception) -> bytes:
-    """An error as it is, or one that says the same where it cannot be sent."""
+    """Pickle an error, or a RuntimeError with the same text if the error cannot be pickled."""
     try:
         data = dump(error, ())
         load(data, ())
-    except Exception:  # pickle raises whatever an error's own code raises
+    except Exception:  # an error's own code may raise anything
         return dump(RuntimeError(f"{type(error).__name__}: {error}"), ())
     return data
 
 
 def load(data: bytes, shared: tuple[object, ...]) -> Any:
-    """What :func:`dump` made in a process of this program."""
+    """Read the value that :func:`dump` pickled in a process of this program."""
     return _Loader(io.BytesIO(data), shared).load()

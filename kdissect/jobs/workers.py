@@ -1,22 +1,23 @@
-"""Batches ─► a process each ─► what they write, in the order of the batches.
+"""Batches ─► a process each ─► their output, in the order of the batches.
 
 Rules
 
-1. A process is forked for a batch, and has it and all that its events refer to from its birth. The process
+1. A process is forked for a batch, with the batch and all that its events refer to in its memory. The process
    that forks must have no other threads. A process that had a part of a capture may have others after it.
-2. As many processes work at a time as were asked for. If all of them do, whoever brings the next batch waits.
-3. What a batch writes may depend on how the one before it ended (columns of text grow). A batch is begun with
-   the state that is known then, or expected of the batches before it. If a batch before it ends in another
-   state, it is begun anew.
-4. Memory is bounded: a limited amount of what is written out of turn is kept here; a process that writes more
+2. As many processes work at a time as were asked for. If all of them are busy, the caller with the next batch
    waits.
-5. A process that dies ends the work at its batch; what came before is written.
-6. A part of a capture is dissected by its process first. Its turn comes when its seam is known; until then
-   nothing is written of it.
-7. Where there are few of them, the first process has parts of its own (:meth:`Workers.do_here`). It does them
-   with what it knows, piece by piece, and hands nothing over. The others run at a lower priority: they wait
-   for the first one sooner than it for them.
-8. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
+3. The output of a batch may depend on the state in which the batch before it ended (columns of text grow). A
+   batch is begun with the state that is known then, or expected after the batches before it. If a batch
+   before it ends in another state, the batch is begun again.
+4. Memory is bounded: a limited amount of output is kept here until its turn comes. A process that writes more
+   waits.
+5. If a process dies, the work ends at its batch. The output of earlier batches is written.
+6. A part of a capture is first dissected by its process. Its turn comes when its seam is known. Until then,
+   none of its output is written.
+7. With few processes, the first one has parts of its own (:meth:`Workers.do_here`). It does them with the
+   objects that it has, piece by piece, and sends nothing. The others run at a lower priority, because each of
+   them waits for the first one more often than it waits for them.
+8. This process handles the interrupt key and SIGTERM. The others end when nobody reads their pipe.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ from kdissect.jobs.serving import (
 )
 
 MOST_HELD = 16 << 20
-"""Bytes written out of turn that are kept."""
+"""The most bytes of output that are kept before their turn comes."""
 AHEAD = 2
-"""So many batches for each process may be begun before the first of them is written: their events stay in
+"""How many batches for each process may be begun before the first of them is written: their events stay in
 memory."""
 MOST_SPARE = 1
-"""So many more processes than were asked for may be there, since some wait for their turn to be written."""
+"""The number of extra processes allowed, because some wait for their turn to be written."""
 LISTS_AT_ONCE = 4
-"""So many lists of events are done here before there is a look at what the others say. Each is some tens of
+"""How many lists of events are done here before answers of the others are read. Each list is some tens of
 kilobytes of messages, and the pipe of a process holds more."""
 MOST_MISTAKEN = 4
-"""After so many parts that were begun with a wrong state, which was expected, none is expected any more."""
+"""After this many parts that were begun with a wrong expected state, states are no longer expected."""
 
 
 class JobError(Exception):
@@ -72,12 +73,12 @@ class JobError(Exception):
 class Workers:
     """The processes.
 
-    :param count: how many work at a time, beside the one that brings the batches.
-    :param write: takes what batches write, in order.
-    :param done: takes what else came of each batch, in order.
-    :param state: how the work before the first batch ended.
+    :param count: how many work at a time, besides the calling process.
+    :param write: gets the output of batches, in order.
+    :param done: gets the other results of each batch, in order.
+    :param state: the state before the first batch.
     :param shared: objects that results refer to and that every process has its own of.
-    :param counted: takes what each part says of its events, in order.
+    :param counted: gets the counts of each part's events, in order.
     """
 
     def __init__(
@@ -98,27 +99,28 @@ class Workers:
         self._state = state
         self._shared = tuple(shared)
         self._parts: deque[PendingBatch] = deque()
-        """Those that are not written yet, in order."""
+        """The batches that are not written yet, in order."""
         self._held = 0
         self._poll = select.poll()
         self._running: dict[int, PendingBatch] = {}
-        """Those that are being done, by the descriptor that their answers come from."""
+        """The batches that are being done, by the descriptor of their answers."""
         self._idle: list[tuple[WorkerProcess, PartTask]] = []
-        """Those that have done a part and may have another one, with that part."""
+        """The processes that have done a part and may have another one, with that part."""
         self._mistaken = 0
-        """How many parts were begun with a state that was expected, and wrong."""
+        """How many parts were begun with an expected state that was wrong."""
         self.attended = 0.0
-        """CPU seconds of this process for what others have done, in :meth:`attend`."""
+        """CPU seconds of this process that :meth:`attend` took for the output of others."""
         self._is_full = False
-        """Whether only the first is listened to, because enough is kept of the others."""
+        """Whether only the process of the first batch is read, because enough output of the others is
+        kept."""
 
     @property
     def state(self) -> Any:
-        """How what is written so far ended."""
+        """The state after the batches that are written."""
         return self._state
 
     def submit(self, batch: Batch) -> None:
-        """Have a batch done, as soon as there is a process for it; what is ready is written.
+        """Have a batch done as soon as a process is free. Write the output that is ready.
 
         :raises JobError: a process died.
         """
@@ -132,14 +134,14 @@ class Workers:
 
     @property
     def may_begin(self) -> bool:
-        """Whether a part should be begun at once. A new process costs much, for its memory is new. Where
-        there are enough, one of them soon has done its part."""
+        """Whether to begin a part at once. A new process costs much, because its memory is new. If there are
+        enough processes, one of them will soon have done its part."""
         return bool(self._idle) or len(self._running) < self._count + MOST_SPARE
 
     def begin_part(self, task: PartTask) -> PendingBatch:
         """Have a part of a capture dissected.
 
-        :raises OSError: no process may begin.
+        :raises OSError: no process can be forked.
         """
         part = PendingBatch(None, None, task)
         self._end_those_that_died()
@@ -149,7 +151,7 @@ class Workers:
             self._idle.pop()
         if process is None or order is None:
             if process is not None:
-                process.end(kills=False)  # none of those to come is for it
+                process.end(kills=False)  # it cannot do any later part either
             self._fork(part, task)
             return part
         self._give(part, process)
@@ -172,7 +174,7 @@ class Workers:
         return part.edge
 
     def submit_part(self, part: PendingBatch, seam: bytes, before: Before | None = None) -> None:
-        """The seam of a part is known: have it done as the next batch."""
+        """Have a part done as the next batch: its seam is known."""
         while len(self._parts) >= AHEAD * self._count:
             self._receive(None)
             self._settle()
@@ -188,10 +190,11 @@ class Workers:
         count: Callable[[Sequence[Event]], Any],
         before: Before | None = None,
     ) -> None:
-        """Do events here, as the next batch, while others work. What the batches before it write comes first.
+        """Do events here, as the next batch, while others work. The output of earlier batches is written
+        first.
 
-        :param lists: the events, in lists. Between some of them there is time to attend to the others.
-        :param count: what is to be said of events.
+        :param lists: the events, in lists. Between some of them, answers of the others are read.
+        :param count: counts events.
         :raises JobError: a process died.
         """
         state, kept = self._expected(before, len(self._parts)), KeptPieces()
@@ -220,7 +223,7 @@ class Workers:
     ) -> Iterator[Sequence[Event]]:
         for number, events in enumerate(lists, 1):
             self._counted(count(events))
-            if self._state is not None:  # only work that has a state may have to be done again
+            if self._state is not None:  # only work with a state may have to be done again
                 again += events
             yield events
             if number % LISTS_AT_ONCE == 0:
@@ -228,15 +231,15 @@ class Workers:
         self.attend()
 
     def drop_part(self, part: PendingBatch) -> None:
-        """A part is given up."""
+        """Give up a part."""
         if part.edge is None:
             self._end(part, kills=True)
         else:
             self._let_go(part)
 
     def attend(self) -> None:
-        """Take in what came, and write what is ready, without waiting. To be called often: a process whose
-        pipe is full waits.
+        """Read answers and write output that is ready, without waiting. Call it often: a process whose pipe
+        is full waits.
 
         :raises JobError: a process died.
         """
@@ -248,7 +251,7 @@ class Workers:
         self.attended += process_time() - before
 
     def finish(self) -> None:
-        """Wait for what is not done yet.
+        """Wait until all batches are written.
 
         :raises JobError: a process died.
         """
@@ -258,21 +261,21 @@ class Workers:
             self._settle()
 
     def close(self) -> None:
-        """End the processes, whatever they do."""
+        """Kill the processes that work, and end the others."""
         for part in list(self._running.values()):
             self._end(part, kills=True)
         self._parts.clear()
         self.end_idle()
 
     def end_idle(self) -> None:
-        """No further part is to come."""
+        """End the processes that wait for another part: no part will come."""
         while self._idle:
             self._idle.pop()[0].end(kills=False)
 
     # -- processes ----------------------------------------------------------------------------------
 
     def _begin(self, part: PendingBatch) -> None:
-        """Have a process do a batch; where no process may begin, it is done in its turn, here."""
+        """Fork a process for a batch. If that fails, the batch is done here when its turn comes."""
         with suppress(OSError):
             self._fork(part)
 
@@ -281,21 +284,21 @@ class Workers:
         self._give(part, fork(serving, self._descriptors(), is_asked=task is not None))
 
     def _give(self, part: PendingBatch, process: WorkerProcess) -> None:
-        """A process has a batch: listen to it."""
+        """Give a batch to a process, and listen to the process."""
         part.process = process
         self._running[process.answers] = part
         if not self._is_full:
             self._poll.register(process.answers, select.POLLIN)
 
     def _serving(self, part: PendingBatch, task: PartTask | None, asked: int | None) -> Callable[[int], None]:
-        """What a process does."""
+        """The function that a process runs."""
         if task is not None and asked is not None:
             return partial(serve_part, self._work, task, self._shared, asked)
         assert part.batch is not None
         return partial(serve_batch, self._work, part.batch, part.state, self._shared)
 
     def _busy(self) -> int:
-        """How many of the batches are being done."""
+        """How many batches are being done."""
         return sum(part.process is not None and not part.is_done for part in self._parts)
 
     def _descriptors(self) -> Iterator[int]:
@@ -306,14 +309,14 @@ class Workers:
                 yield process.asks
 
     def _ask(self, part: PendingBatch, seam: bytes | None) -> None:
-        """Tell a process with a part what it must know, and from which state to go on."""
+        """Send a process its part's seam (None if it has it) and the state to begin with."""
         process = part.process
         if process is None or process.asks is None:
             return
         process.tell(SEAM, pickle.dumps((seam, part.state)))
 
     def _let_go(self, part: PendingBatch) -> None:
-        """A part is done, or given up: its process may have another one."""
+        """Free the process of a part that is done or given up: it may have another part."""
         process = part.process
         if process is None or part.task is None:
             self._end(part)
@@ -323,18 +326,18 @@ class Workers:
         self._idle.append((process, part.task))
 
     def _end_those_that_died(self) -> None:
-        """Let go of idle processes that somebody has killed. Nobody waits for them, so nothing is lost."""
+        """Remove idle processes that were killed from outside. They had no work, so nothing is lost."""
         poll = select.poll()
         for process, _ in self._idle:
             poll.register(process.answers, select.POLLIN)
-        ended = {descriptor for descriptor, _ in poll.poll(0)}  # an idle process says nothing
+        ended = {descriptor for descriptor, _ in poll.poll(0)}  # a living idle process sends nothing
         for process, _ in self._idle:
             if process.answers in ended:
                 process.end(kills=True)
         self._idle = [each for each in self._idle if each[0].answers not in ended]
 
     def _end(self, part: PendingBatch, *, kills: bool = False) -> str | None:
-        """Let go of the process of a batch; gives how it ended, if that was before its time."""
+        """End the process of a batch; return how it ended. None if it has no process."""
         process, part.process = part.process, None
         if process is None:
             return None
@@ -342,7 +345,7 @@ class Workers:
         return process.end(kills=kills)
 
     def _forget(self, process: WorkerProcess) -> None:
-        """Listen to a process no more."""
+        """Stop listening to a process."""
         del self._running[process.answers]
         with suppress(KeyError):
             self._poll.unregister(process.answers)
@@ -350,10 +353,10 @@ class Workers:
     # -- what comes back ----------------------------------------------------------------------------
 
     def _receive(self, seconds: float | None, wanted: PendingBatch | None = None) -> None:
-        """Take in what came.
+        """Read answers.
 
-        :param seconds: how long to wait for something; None for as long as it takes.
-        :param wanted: a part whose turn has not come, and which is waited for all the same.
+        :param seconds: how long to wait for an answer; None for no limit.
+        :param wanted: a part to wait for, although its turn has not come.
         """
         self._listen(wanted)
         if not self._running:
@@ -364,7 +367,8 @@ class Workers:
                 self._take(part)
 
     def _listen(self, wanted: PendingBatch | None) -> None:
-        """Listen to all processes; where enough is kept to the first one's alone, and to what is wanted."""
+        """Listen to all processes. If enough output is kept, listen only to the first batch's process and
+        ``wanted``'s."""
         first = {each.process.answers for each in (*islice(self._parts, 1), wanted) if each and each.process}
         is_full = self._held >= MOST_HELD
         if not is_full and not self._is_full:
@@ -418,14 +422,14 @@ class Workers:
     # -- in order -----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Write what is ready and whose turn has come."""
+        """Write the output that is ready and whose turn has come."""
         while self._parts:
             part = self._parts[0]
             for piece in self._drop(part):
                 self._write(piece)
             if part.error is not None:
                 if part.batch is not None:
-                    # It happens here again, and shows where.
+                    # Do it here: the error happens again, with a traceback.
                     self._work.do(used_up(part.batch), part.state, _nowhere)
                 raise part.error
             if part.died is not None:
@@ -444,16 +448,17 @@ class Workers:
                 self._counted(part.counted)
 
     def _expected(self, before: Before | None, place: int) -> Any:
-        """With which state to begin a batch.
+        """The state with which to begin a batch.
 
-        :param place: of how many others the outcome is not known that come before it.
+        :param place: the number of earlier batches whose result is not known.
         """
         if not place or before is None or self._state is None or self._mistaken >= MOST_MISTAKEN:
             return self._state
         return self._work.expected(self._state, before)
 
     def _go_on(self, state: Any) -> None:
-        """The batch before the first ended so: begin anew those that were begun with another state."""
+        """Note the state after the first batch. Begin the batches again that were begun with another
+        state."""
         is_new, self._state = state != self._state, state
         for place, part in enumerate(self._parts):
             wanted = self._expected(part.before, place)
@@ -461,7 +466,7 @@ class Workers:
                 self._mistaken += place == 0 and part.before is not None and not is_new
                 self._begin_anew(part, wanted)
             if not is_new:
-                return  # those behind it were begun with what is expected now
+                return  # later batches were begun with the state that is expected now
 
     def _begin_anew(self, part: PendingBatch, state: Any) -> None:
         self._drop(part)
@@ -476,4 +481,4 @@ class Workers:
 
 
 def _nowhere(_: object) -> None:
-    """What is written was written before."""
+    """Drop a piece that is already written."""
