@@ -1,24 +1,26 @@
-"""One capture in many hands: parts that are dissected alone, and a seam between each two.
+"""The parts of one capture: each is dissected alone, and a seam joins each to the parts before it.
 
     Part ─► dissect_part ─► Edge ─► Stitcher (the true dissector) ─► Seam ─► Dissected.events
 
-A part knows all of the connections that begin in it: their SYN is there. It dissects them from their first
-byte. What belongs to other connections it sets aside, unread: that is its edge, beside how its own
-connections stand at its end. The stitcher has the true state of all connections at the seam. It dissects what
-was set aside, takes in the part's own connections, and has the true state at the next seam. What it finds
-(numbers, names of topic ids, events) goes back to the part, which then gives all events in their order.
+A part has every byte of the connections that begin in it, because it has their SYN. It dissects them from
+their first byte. It sets aside the segments of other connections, without reading them. These segments, and
+the state of its own connections at its end, are its edge.
+
+The stitcher has the true state of all connections at the seam. It dissects the segments that were set aside
+and takes in the part's own connections. That gives the true state at the next seam. It returns its results
+(numbers, names of topic ids, events) to the part, which then gives all events in their order.
 
 So no boundary is guessed, and no state: a connection is dissected from its beginning, or with its true state.
 Connections with TLS are set aside as well, because secrets may come anywhere in a capture. A part that finds
-one begins anew. It then takes no connection that is opened to the same endpoint.
+such a connection begins again. It then sets aside all connections to the same endpoint.
 
-What a part cannot settle alone, for whatever reason, is dissected by the stitcher: the part is given up. That
-is counted.
+If a part cannot be dissected alone, the part is given up, and the stitcher dissects it. Parts that are given
+up are counted.
 
-A part is given up where
+A part is given up if
 
-* something came that concerns several connections: tunnels, fragments that wait;
+* it has packets that concern several connections: tunnels, fragments that wait;
 * a limit over all connections may have been reached;
-* a connection began between ends whose connection before it is still remembered;
+* a connection began between two ends that have an older connection in memory;
 * the file has damage there.
 """

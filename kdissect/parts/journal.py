@@ -1,5 +1,5 @@
-"""What goes along with a dissector that has a part of a capture: when what came to light, and what was set
-aside."""
+"""Journals of a dissector that works on a part of a capture: which packet led to which event, and which
+segments were set aside."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ _LINGER_NS = LINGER_NS
 
 
 class Forgot(NamedTuple):
-    """Events that tell of a connection that has lingered."""
+    """Events of a connection that has lingered long enough."""
 
     step: int
-    """The packet that brought them to light."""
+    """The packet that led to them."""
     since_ns: int
-    """Since when it lingered."""
+    """The time since which the connection lingered."""
     number: int
-    """Of the connection."""
+    """The connection's number."""
     events: int
-    """How many they are."""
+    """The number of events."""
 
 
 class Told(NamedTuple):
-    """A name of a topic id came to light."""
+    """A name of a topic id that was learned."""
 
     step: int
     topic_id: str
     name: str
     packet: int
-    """The one that told it."""
+    """The packet with the name."""
 
 
 class PartJournal(Journal):
-    """Goes along with a part. Steps are packets, by their numbers in the whole capture.
+    """The journal of a part. Steps are packets, by their numbers in the whole capture.
 
     :param may_go_on: whether a connection between two ends may have begun before the part.
-    :param set_aside: connections that are opened to these endpoints are somebody else's, too.
+    :param set_aside: connections to these endpoints are set aside, too.
     """
 
     def __init__(self, may_go_on: Callable[[Ends], bool], set_aside: Collection[Endpoint] = ()) -> None:
         super().__init__()
         self.steps: list[int] = []
-        """Of each event, in their order."""
+        """The step of each event, in order."""
         self.forgets: list[Forgot] = []
         self.ticks = Ticks()
         self.segments: list[Segment] = []
-        """What was set aside."""
+        """The segments that were set aside."""
         self.own: dict[Ends, None] = {}
-        """The ends between which connections began."""
+        """The pairs of ends between which connections began."""
         self.is_tunnelled = False
         self.went_back = False
         """Whether times went back by more than connections linger."""
@@ -72,7 +72,7 @@ class PartJournal(Journal):
 
     @property
     def others(self) -> int:
-        """Between how many pairs of ends the segments are that were set aside."""
+        """The number of pairs of ends of the segments that were set aside."""
         return len(self._others)
 
     def tick(self, packet: int, timestamp_ns: int) -> None:
@@ -83,7 +83,7 @@ class PartJournal(Journal):
         else:
             back_ns = (
                 self._latest_ns - timestamp_ns
-            )  # compiled, it overflows between absurd times: negative then
+            )  # compiled, it overflows for absurd times and becomes negative
             if back_ns > _LINGER_NS or back_ns < 0:
                 self.went_back = True
 
@@ -117,7 +117,7 @@ class PartJournal(Journal):
 
 
 class SeamJournal(Journal):
-    """Goes along with the true dissector, while that goes over a part."""
+    """The journal of the true dissector while it works on a part."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,15 +128,15 @@ class SeamJournal(Journal):
 
 
 class PartNumbering(Numbering):
-    """Numbers of a part: connections by their first packet, which puts them in the order that they have in
-    the whole capture; exchanges 1, 2, …"""
+    """The numbers in a part. A connection's number is its first packet, which gives the same order as in the
+    whole capture. Exchanges are 1, 2, …"""
 
     def __init__(self) -> None:
         super().__init__()
         self.firsts: list[int] = []
-        """First packets of the connections."""
+        """The first packet of each connection."""
         self.recognised: list[int] = []
-        """Of each exchange, the packet by which it was recognised."""
+        """The packet by which each exchange was recognised."""
 
     def connection(self, packet: int) -> int:
         self.connections += 1
@@ -154,13 +154,13 @@ class PartNumbering(Numbering):
 
 
 class ToldNames(TopicNames):
-    """Names that come to light in a part."""
+    """The names that are learned in a part."""
 
     def __init__(self, journal: PartJournal) -> None:
         super().__init__()
         self._journal = journal
         self.news: list[Told] = []
-        """Those that did, in order."""
+        """The names that were new, in order."""
 
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         known = len(self.order)

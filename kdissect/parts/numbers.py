@@ -1,4 +1,4 @@
-"""The events of a part get the numbers and the names that they have in the whole capture."""
+"""Gives the events of a part the numbers and names that they have in the whole capture."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _AT_THE_END = AT_THE_END
 
 
 def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: int) -> list[int]:
-    """The numbers of a part's exchanges in the whole capture: the first of them has the first.
+    """Return the numbers of a part's exchanges in the whole capture, in order.
 
-    :param recognised: of each, the packet by which it was recognised, in order.
+    :param recognised: the packet by which each exchange was recognised, in order.
     :param others: the packets by which exchanges of other connections were recognised in the part, in order.
-    :param before: how many have a number before the part.
+    :param before: how many exchanges have a number before the part.
     """
     out: list[int] = []
     passed, count = 0, len(others)
@@ -43,13 +43,14 @@ def number_events(
 ) -> None:
     """Give events their numbers and names.
 
-    :param steps: of each event, the packet that brought it to light.
+    :param steps: the packet that led to each event.
     :param before: how many exchanges have a number before the part.
-    :param numbers: as :func:`exchange_numbers` has them; None where no others come between them.
-    :param connections: the numbers of the part's connections, by those that they have.
-    :param names: those of topic ids.
-    :param known: how many tellings of names there were before the part.
-    :param told: the packets that told names in it, in order; None where all names are known from the start.
+    :param numbers: the result of :func:`exchange_numbers`; None if the part has no exchanges of other
+        connections.
+    :param connections: true numbers of the part's connections, by their numbers in the part.
+    :param names: the names of topic ids.
+    :param known: how many names were learned before the part.
+    :param told: the packets with new names in the part, in order; None if all names are known from the start.
     """
     learned = 0
     count = 0 if told is None else len(told)

@@ -1,4 +1,4 @@
-"""A part of a capture, dissected alone: its edge first; its events when the seam before it is known."""
+"""A part of a capture, dissected alone. It gives its edge first, and its events when its seam is known."""
 
 from __future__ import annotations
 
@@ -21,59 +21,60 @@ from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 4
-"""Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
+"""The version of :class:`PartEdge` and :class:`Seam`. The part and the stitcher must have the same."""
 
 
 class PartEdge(NamedTuple):
-    """What a part cannot settle alone, and how its own connections stand at its end."""
+    """The result of a part for the stitcher: what it could not dissect alone, and its own connections at its
+    end."""
 
     version: int
     packets: int
     why_given_up: str | None
-    """Why the part is to be dissected with the true state, in words; then the rest says nothing."""
+    """The reason, in words, why the stitcher must dissect the part; then the other fields mean nothing."""
     held_bytes: int = 0
-    """The most that waited in it at a time, as the limits count it."""
+    """The most bytes that waited in the part at one time, as the limits count them."""
     segments: Sequence[Segment] = ()
-    """Those of other connections."""
+    """The segments of other connections."""
     others: int = 0
-    """Between how many pairs of ends these are."""
+    """The number of pairs of ends of these segments."""
     own: Sequence[Ends] = ()
-    """The ends between which its own connections began."""
+    """The pairs of ends between which its own connections began."""
     firsts: Sequence[int] = ()
-    """First packets of its connections."""
+    """The first packet of each of its connections."""
     recognised: Sequence[int] = ()
-    """Of each of its exchanges, the packet by which it was recognised."""
+    """The packet by which each of its exchanges was recognised."""
     told: Sequence[Told] = ()
     ticks: Ticks | None = None
     tls: Sequence[Endpoint] = ()
-    """Endpoints whose connections with TLS were set aside, for the stitcher has the secrets."""
+    """The endpoints whose connections with TLS were set aside, because only the stitcher has the secrets."""
     conversations: Sequence[tuple[Conversation, int | None]] = ()
-    """Its connections that are remembered; and since when they linger, where they are over."""
+    """Its connections that are remembered; for those that are closed, the time since which they linger."""
     had_fragments: bool = False
     """Whether it had fragments of packets."""
     fragments: Fragments | None = None
-    """Those that wait for others at its end; None where nothing waits."""
+    """The fragments that wait for others at its end; None if nothing waits."""
 
 
 class Seam(NamedTuple):
-    """What a part must know of all others to give its events."""
+    """The facts from outside a part that it needs to give its events."""
 
     version: int
     exchanges: int
-    """How many have a number before it."""
+    """How many exchanges have a number before the part."""
     connections: int
     recognised: Sequence[int]
-    """Packets by which exchanges of other connections were recognised in it."""
+    """The packets by which exchanges of other connections were recognised in the part."""
     firsts: Sequence[int]
-    """First packets of other connections that begin in it."""
+    """The first packets of other connections that begin in the part."""
     known: int
-    """How many tellings of names there were before it."""
+    """How many names were learned before the part."""
     told: Sequence[Told]
-    """All of it, its own and others, as they were learned."""
+    """All names learned in the part, from its own and other connections, in order."""
     events: Sequence[tuple[int, Sequence[Event]]]
-    """What came to light of other connections, by the packet that brought it."""
+    """Events of other connections, by the packet that led to them."""
     forgets: Sequence[Forgot]
-    """Which of these tell of connections that have lingered."""
+    """Which of these events are of connections that have lingered."""
     names_are_complete: bool = False
 
 
@@ -88,7 +89,7 @@ class Dissected:
     def events(self, seam: Seam, names: TopicNames) -> list[Event]:
         """All events of the part in order, as one dissector gives them.
 
-        :param names: what was told before the part; it learns what the part told.
+        :param names: the names learned before the part. The names of the part are added.
         """
         assert seam.version == VERSION
         for each in seam.told:
@@ -139,10 +140,10 @@ def dissect_part(
 ) -> Dissected:
     """Dissect a part alone.
 
-    :param blocks: the packets of it. Where connections turn out to speak TLS, they are gone through again.
-    :param true: has the secrets and the names that hold from the start. It dissects the same reading, so that
-        what it knows of the forms of exchanges is of use here, and the other way round.
-    :param briefs: as a :class:`~kdissect.dissect.Dissector` has it.
+    :param blocks: the packets of the part. They are read again if connections turn out to speak TLS.
+    :param true: has the secrets and the names that hold from the start. It dissects the same capture, so both
+        dissectors share what they learn about the forms of exchanges.
+    :param briefs: see :class:`~kdissect.dissect.Dissector`.
     :param tls: endpoints to which connections with TLS were opened before.
     """
     known = set(tls)
@@ -186,14 +187,15 @@ def dissect_part(
 
 
 def _packed(numbers: list[int]) -> Sequence[int]:
-    """The same, as it is small on its way to another process."""
+    """The same numbers in a form that is small when pickled."""
     return array("q", numbers)
 
 
 def _events(
     blocks: Iterable[Sequence[Item | PacketRun]], dissector: Dissector, journal: PartJournal
 ) -> tuple[list[Event], str | None]:
-    """What a part brings to light, up to the first connection with TLS; and why it is given up already."""
+    """The events of a part up to the first connection with TLS; and why the part is given up, if that is
+    known."""
     events: list[Event] = []
     for items in blocks:
         if not all(isinstance(item, Packet | PacketRun) for item in items):
@@ -222,8 +224,8 @@ def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[E
 def connection_numbers(edge: PartEdge, before: int, others: Sequence[int]) -> dict[int, int]:
     """The numbers of a part's connections in the whole capture, by their first packets.
 
-    :param before: how many have a number before the part.
-    :param others: first packets of other connections in it.
+    :param before: how many connections have a number before the part.
+    :param others: first packets of other connections that begin in the part.
     """
     return {first: before + place + bisect_left(others, first) for place, first in enumerate(edge.firsts)}
 
@@ -236,8 +238,8 @@ def _by_step(forgets: Iterable[Forgot]) -> dict[int, list[Forgot]]:
 
 
 def _interleaved(*sides: tuple[Sequence[Event], Sequence[Forgot]]) -> Iterator[Event]:
-    """What one packet brought to light on both sides: connections that have lingered come first, the one that
-    did so longest before the others."""
+    """The events that one packet led to on both sides. Events of connections that have lingered come first,
+    from the longest time to the shortest."""
     groups: list[tuple[int, int, Sequence[Event]]] = []
     rest: list[Event] = []
     for events, forgets in sides:

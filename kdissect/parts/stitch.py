@@ -1,4 +1,4 @@
-"""The true dissector goes over a part by its edge, and tells the part what it must know."""
+"""Takes the true dissector over a part by its edge, and returns the seam that the part needs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kdissect.session.pending import REQUEST_BYTES
 from kdissect.tcp.waiting import PIECE_BYTES
 
 SHORTEST_REQUEST = 14
-"""Bytes of a request with its size, at the least."""
+"""The fewest bytes of a request with its size."""
 COST = 16 + REQUEST_BYTES // SHORTEST_REQUEST
-"""What waits costs not more than so many times the bytes that it came in, beside what its packet does."""
+"""The most bytes of memory that one byte takes while it waits, besides the cost of its packet."""
 
 
 SHORTEST_NAME = 18
-"""Bytes that tell a topic's id and its name, at the least."""
+"""The fewest bytes with the id and the name of a topic."""
 
 
 class Stitcher:
     """Has the true state at a seam.
 
-    :param dissector: has dissected everything before it.
+    :param dissector: has dissected all packets before the seam.
     """
 
     def __init__(self, dissector: Dissector, limits: Limits) -> None:
@@ -35,7 +35,7 @@ class Stitcher:
         self._limits = limits
 
     def why_not(self, edge: PartEdge) -> str | None:
-        """Why a part is to be dissected with the true state; None where its edge is enough."""
+        """The reason why a part must be dissected with the true state; None if its edge is enough."""
         dissector, limits = self._dissector, self._limits
         if edge.version != VERSION:
             return "it is of another version"
@@ -56,7 +56,7 @@ class Stitcher:
         return None
 
     def take(self, edge: PartEdge) -> Seam:
-        """Go over a part whose edge is enough."""
+        """Dissect the edge of a part, and return the part's seam."""
         dissector = self._dissector
         numbering = dissector.numbering
         exchanges, connections = numbering.exchanges, numbering.connections
@@ -99,8 +99,8 @@ class Stitcher:
         )
 
     def _stops(self, edge: PartEdge) -> Iterator[tuple[int, Segment | int]]:
-        """What the true dissector is fed, and by which packet: segments, and times at which connections have
-        lingered long enough."""
+        """The inputs of the true dissector, each with its packet: segments, and times at which connections
+        have lingered long enough."""
         expiries = _Expiries(self._dissector, edge.ticks)
         for segment in edge.segments:
             yield from expiries.before(segment.packet)
@@ -129,7 +129,7 @@ class Stitcher:
 class _Expiries:
     """The packets of a part at which connections of the true dissector have lingered long enough.
 
-    :param ticks: those of the part; None where it has none.
+    :param ticks: the ticks of the part; None if it has none.
     """
 
     def __init__(self, dissector: Dissector, ticks: Ticks | None) -> None:
@@ -137,11 +137,11 @@ class _Expiries:
         self._ticks = ticks
         self._since_ns: int | None = None
         self._next: tuple[int, int] | None = None
-        """The next one while the connection that lingers longest does so since then. To look for it at every
-        segment took a third of the time of stitching."""
+        """The next such packet. It is valid while the connection that lingers longest stays the same.
+        Searching at every segment took a third of the time of stitching."""
 
     def before(self, packet: int | None) -> Iterator[tuple[int, int]]:
-        """Those before a packet, and their times; None: all that are left."""
+        """The packets before ``packet`` (None: all that are left), and their times."""
         ticks = self._ticks
         while ticks is not None and (since_ns := self._dissector.lingers_since) is not None:
             if since_ns != self._since_ns:
@@ -152,16 +152,16 @@ class _Expiries:
 
 
 class _Learned:
-    """Names are learned in the order in which they came to light."""
+    """Merges the names of the part and of other connections, in the order in which they were learned."""
 
     def __init__(self, own: Sequence[Told]) -> None:
         self.all: list[Told] = []
-        """What was news."""
+        """The names that were new."""
         self._own = own
         self._at = 0
 
     def up_to(self, step: int | None, dissector: Dissector) -> None:
-        """Learn what the part told up to a packet; None: all of it."""
+        """Learn the part's names up to a packet; None: all of them."""
         while self._at < len(self._own) and (step is None or self._own[self._at].step <= step):
             told = self._own[self._at]
             known = len(dissector.names.order)
@@ -171,5 +171,5 @@ class _Learned:
             self._at += 1
 
     def note(self, step: int, known: int, dissector: Dissector) -> None:
-        """Others told what is news since then."""
+        """Note the names that are new since the dissector had ``known`` of them."""
         self.all += [Told(step, *each) for each in dissector.names.order[known:]]

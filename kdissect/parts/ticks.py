@@ -1,5 +1,5 @@
-"""The packets of a part that are later than all before them, and their times: when connections have lingered
-long enough. There are nearly as many as packets, so each takes some bytes only."""
+"""The packets of a part that are later than all before them, and their times. They show when connections have
+lingered long enough. Almost every packet is such a tick, so each tick takes only some bytes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kdissect.dissect import BEFORE_ALL
 
 _BEFORE_ALL = BEFORE_ALL
 _STEP_BYTES = 5
-"""How many packets further a tick is than the one before it, a byte; and how much later it is, in
-nanoseconds, four bytes, the lowest first."""
+"""A step has two numbers: packets since the last tick (one byte), and nanoseconds since it (four bytes,
+lowest first)."""
 _MOST_STEP, _MOST_LATER = 0xFF, 0xFFFF_FFFF
 _RUN = 32
-"""So many ticks follow each whole number, at most: what to walk through to find one."""
+"""The most ticks that follow each whole number, and so the most steps of a search."""
 
 
 class Ticks:
-    """Each is told after the ones before it; then any can be found. It can be pickled."""
+    """Ticks are added in order; then any can be found. It can be pickled."""
 
     def __init__(
         self,
@@ -30,20 +30,20 @@ class Ticks:
         latest_ns: int = _BEFORE_ALL,
     ) -> None:
         self._packets = list(packets)
-        """Of the first tick of each run …"""
+        """The packet of the first tick of each run …"""
         self._times = list(times)
         """… its time …"""
         self._places = list(places)
-        """… and where the steps from it to those after it begin."""
+        """… and where the steps to the ticks after it begin."""
         self._steps = bytearray(steps)
         self._size = len(steps)
-        """How many bytes of these count."""
+        """How many bytes of ``_steps`` are used."""
         self._room = self._size
-        """How many there are."""
+        """How many bytes ``_steps`` has."""
         self._left = 0
-        """So many ticks may follow in the run."""
+        """How many more ticks may follow in the run."""
         self._packet = 0
-        """The latest …"""
+        """The latest packet …"""
         self.latest_ns = latest_ns
         """… and its time."""
 
@@ -54,9 +54,9 @@ class Ticks:
         return Ticks, (*numbers, bytes(self._steps[: self._size]), self.latest_ns)
 
     def add(self, packet: int, timestamp_ns: int) -> None:
-        """A packet is later than all before it."""
+        """Add a packet that is later than all before it."""
         step = packet - self._packet
-        later = timestamp_ns - self.latest_ns  # compiled, it overflows between absurd times: negative then
+        later = timestamp_ns - self.latest_ns  # compiled, it may overflow and become negative
         self._packet, self.latest_ns = packet, timestamp_ns
         if self._left == 0 or step < 0 or step > _MOST_STEP or later < 0 or later > _MOST_LATER:
             self._packets.append(packet)
@@ -68,7 +68,7 @@ class Ticks:
         if at + _STEP_BYTES > self._room:
             self._steps.extend(bytes(4_096 + self._room))
             self._room = len(self._steps)
-        raw = self._steps  # compiled, its bytes
+        raw = self._steps  # compiled: a C pointer to its bytes
         raw[at] = step
         raw[at + 1] = later & 0xFF
         raw[at + 2] = later >> 8 & 0xFF
@@ -78,7 +78,7 @@ class Ticks:
         self._left -= 1
 
     def later_than(self, timestamp_ns: int) -> tuple[int, int] | None:
-        """The first packet that is later than this, and its time; None where none is."""
+        """The first packet after a time, and the packet's time; None if no packet is later."""
         run = bisect_right(self._times, timestamp_ns)
         if run:
             at, packet, time_ns = self._places[run - 1], self._packets[run - 1], self._times[run - 1]
