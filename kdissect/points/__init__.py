@@ -1,1 +1,1 @@
-"""One traffic that was captured at several points: each exchange once."""
+"""The same traffic, captured at several points: each exchange is given once."""

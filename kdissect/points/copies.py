@@ -1,8 +1,8 @@
-"""Copies of one exchange, of several capture points: which are the same exchange, and which one is given.
+"""The copies of an exchange at several capture points: which belong together, and which copy is given.
 
-Copies of an exchange agree in what was on the wire: connection, correlation id, sizes, and place in the
-stream. A copy may lack some of these. As in :mod:`kdissect.spark.copies`, the copy that lacks the least is
-given; among equal ones, that of the point nearest to the broker.
+Copies of one exchange have the same connection, correlation id, sizes, and offsets in the stream. A copy may
+lack some of these. As in :mod:`kdissect.spark.copies`, the copy that lacks the least is given; among equal
+copies, the copy of the point nearest to the broker.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ Key = tuple[int, int | None]
 """Number of the connection, and correlation id."""
 
 _NOT_CAPTURED = ("not captured", "gap", "skipped")
-"""Of the words of :attr:`~kdissect.exchange.Exchange.missing`, those that tell of a loss."""
+"""The values of :attr:`~kdissect.exchange.Exchange.missing` that mean a loss."""
 
 _Side = tuple[int, int] | None
 """Size of a message, and its offset in the stream; None where it is missing."""
 
 
 class _Outline:
-    """What a copy has that others have too."""
+    """The facts of a copy that other copies share."""
 
     __slots__ = ("exchange", "is_encrypted", "told")
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange: Exchange | None = exchange
-        """While it is not complete: what it has may grow."""
+        """The exchange until it is complete: its messages may still come."""
         self.is_encrypted = exchange.is_encrypted
         self.told: tuple[_Side, ...] = ()
 
     def complete(self) -> None:
-        """It has all that it will have; let go of the exchange."""
+        """Keep the facts and release the exchange, which is complete."""
         self.told = self.sides()
         self.exchange = None
 
@@ -64,15 +64,15 @@ class Sighting:
         """When its first copy was complete."""
         self.outlines: dict[int, _Outline] = {}
         self.done: dict[int, Exchange] = {}
-        """Copies that are complete, until one is given."""
+        """The complete copies, until one is given."""
         self.whole: set[int] = set()
-        """The points of which the copy lacks nothing."""
+        """The points whose copy lacks nothing."""
         self.lost: set[int] = set()
-        """Those of which it lacks what was not captured there."""
+        """The points whose copy lacks a message that was not captured there."""
         self.is_given = False
 
     def takes(self, point: int, exchange: Exchange, now_ns: int) -> bool:
-        """Whether this is a copy of it; if so it is taken in."""
+        """Take in an exchange if it is a copy of this one; return whether it is."""
         if point in self.outlines or now_ns - self.first_ns > APART_NS:
             return False
         outline = _Outline(exchange)
@@ -99,7 +99,7 @@ class Sighting:
     def add(self, point: int, outline: _Outline) -> None:
         """Take in another copy, and learn how the offsets of the two points' streams differ."""
         shifts = self.trace.shifts
-        # Of records of TLS that are lost it is not known how long they were: offsets do not last there.
+        # The length of lost TLS records is unknown, so offsets of encrypted streams differ after a loss.
         for other, copy in () if outline.is_encrypted else self.outlines.items():
             for side, (mine, its) in enumerate(zip(outline.sides(), copy.sides(), strict=True)):
                 if mine is not None and its is not None:
@@ -108,7 +108,7 @@ class Sighting:
         self.outlines[point] = outline
 
     def complete(self, point: int, exchange: Exchange) -> None:
-        """A copy is complete."""
+        """Take in a copy that is complete."""
         self.outlines[point].complete()
         if exchange.missing is None:
             self.whole.add(point)
@@ -119,11 +119,11 @@ class Sighting:
 
     @property
     def waits(self) -> bool:
-        """Whether a copy was recognised that is not complete."""
+        """Whether a recognised copy is not complete."""
         return any(outline.exchange is not None for outline in self.outlines.values())
 
     def give(self, order: Sequence[int], names: Sequence[str]) -> Exchange:
-        """The copy that is given, with what the others say of it.
+        """Return the best copy, with the times of the other copies.
 
         :param order: the points of the copies, the one nearest to the broker first.
         :param names: the names of all points.
@@ -144,6 +144,6 @@ def _copies(others: Mapping[int, Exchange], names: Sequence[str]) -> tuple[Copy,
 
 
 def _lack(exchange: Exchange) -> tuple[bool, int, int]:
-    """What a copy lacks."""
+    """How much a copy lacks, for comparing: less is better."""
     cut = sum(message.is_cut for message in exchange.messages)
     return exchange.missing is not None, cut, len(exchange.session_faults)

@@ -1,13 +1,13 @@
-"""The pipeline where one traffic was captured at several points: each exchange once.
+"""The pipeline for traffic that was captured at several points: each exchange once.
 
     Packet ─► the Dissector of its point ─► Traces (a connection, all points) ─► Sighting (copies) ─► the best
 
-Every point is dissected by itself, so that a copy of another point is not taken for a retransmission. A
-connection or an exchange that another point has shown keeps the number that it got there.
+Each point has its own dissector, so that a copy at another point is not taken for a retransmission. A
+connection or an exchange that another point has already seen keeps the number that it got there.
 
-An exchange is given out when every point that has its connection has given its copy, or :data:`WAIT_NS`
-later. The order is that in which the first copies were complete. Copies that come later still are dropped.
-If more bytes wait than the limit allows, exchanges do not wait.
+An exchange is given when every point that has its connection has given its copy, or :data:`WAIT_NS` later.
+Exchanges come in the order in which their first copies were complete. Copies that come later still are
+dropped. If more bytes wait than the limit allows, exchanges do not wait.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
 WAIT_NS = 2_000_000_000
-"""How long a copy is waited for: longer than a packet is on its way, and sent again twice."""
+"""How long to wait for a copy: longer than a packet takes that is lost and sent again twice."""
 EDGE_NS = 200_000_000
-"""What a point lacks so soon after it began to see a connection in mid-stream, or before its capture ended,
-may have passed before or after that."""
+"""The time around the edges of a capture in which a missing message is not counted as lost. The message may
+have passed before the point began to see the connection in mid-stream, or after its capture ended."""
 MOST_REMEMBERED = 20_000
-"""Of how many exchanges that were given it is remembered which copies have not come."""
+"""The number of exchanges, already given, whose later copies are still recognised."""
 
 
 class _PointNumbering(Numbering):
-    """Asks who numbers over all points."""
+    """Numbers from the dissector of all points."""
 
     def __init__(self, owner: PointsDissector, point: int) -> None:
         super().__init__()
@@ -53,15 +53,15 @@ class _PointNumbering(Numbering):
         return self._owner.number_of_connection(self._point)
 
     def exchange(self, begun: Exchange | Brief) -> int:
-        assert isinstance(begun, Exchange)  # several points have none in brief
+        assert isinstance(begun, Exchange)  # with several points there are no briefs
         return self._owner.number_of(self._point, begun)
 
 
 class PointsDissector:
     """The machine of a capture of several points; used like :class:`~kdissect.dissect.Dissector`.
 
-    :param new: makes the dissector of a point, with its numbering and the secrets it is to use.
-    :param secrets: with which TLS is decrypted at all points.
+    :param new: makes the dissector of a point, with its numbering and its secrets.
+    :param secrets: decrypt TLS at all points.
     """
 
     def __init__(
@@ -84,11 +84,12 @@ class PointsDissector:
         self.exchanges = 0
         """How many exchanges have a number."""
         self.at_several = 0
-        """How many of those that were given several points saw."""
+        """How many of the given exchanges several points saw."""
         self.only_at = [0] * len(points.names)
-        """Of each point, how many only it saw."""
+        """How many exchanges only this point saw, for each point."""
         self._lacking: dict[tuple[int, int], int] = {}
-        """How often a point that has the connection lacks what another saw."""
+        """How often a point lacks exchanges of connections that it has, by that point and the point that saw
+        them."""
         self._segment: Segment | None = None
         self._now_ns = 0
         self._last_ns = [0] * len(points.names)
@@ -97,9 +98,9 @@ class PointsDissector:
         self._sightings: dict[int, Sighting] = {}
         self._open: dict[Key, list[Sighting]] = {}
         self._turns: deque[tuple[int, Sighting | Connection]] = deque()
-        """What waits to be given out, in order."""
+        """Sightings and connections that wait to be given, in order."""
         self._late: deque[Sighting] = deque()
-        """What was given, of which a copy may come."""
+        """Exchanges already given, while another copy may still come."""
         self._held_bytes = 0
 
     # -- as a Dissector -----------------------------------------------------------------------------
@@ -111,16 +112,16 @@ class PointsDissector:
 
     @property
     def names(self) -> TopicNames:
-        """Names of topic ids; what one point tells holds at all of them."""
+        """The names of topic ids. A name seen at one point is used at all points."""
         return self._dissectors[0].names
 
     @property
     def secrets(self) -> TlsSecrets:
-        """With which TLS is decrypted."""
+        """The secrets that decrypt TLS."""
         return self._dissectors[0].secrets
 
     def feed(self, item: Packet | Secrets | Fault) -> Sequence[Event]:
-        """What one packet brings to light, in order."""
+        """Take in a packet, and return the events it leads to, in order."""
         if isinstance(item, Fault):
             return (item,)
         if isinstance(item, Secrets):
@@ -141,13 +142,13 @@ class PointsDissector:
         return out
 
     def feed_all(self, items: Iterable[Packet | Secrets | Fault]) -> Iterator[list[Event]]:
-        """:meth:`feed` of several, in lists of what came to light."""
+        """:meth:`feed` several items, and give the lists of events that are not empty."""
         for item in items:
             if found := list(self.feed(item)):
                 yield found
 
     def _learn_secrets(self, secrets: Secrets) -> list[Event]:
-        """Take in lines of a key log; what waited for them comes out."""
+        """Take in lines of a key log, and return the events that waited for them."""
         out: list[Event] = []
         for point, dissector in enumerate(self._dissectors):
             dissector.packets = self.packets
@@ -156,13 +157,13 @@ class PointsDissector:
         return out
 
     def in_tls(self) -> Iterator[Connection]:
-        """What is known by now of the connections that speak TLS and are remembered."""
+        """The rows, so far, of the remembered connections that speak TLS."""
         for at, dissector in enumerate(self._dissectors):
             for connection in dissector.in_tls():
                 yield connection._replace(capture_point=self._points.names[at])
 
     def close(self) -> Iterator[Event]:
-        """The capture is over: what still waits comes out, then every connection's rows."""
+        """End the capture: give the exchanges that still wait, then the rows of all connections."""
         out: list[Event] = list(chain.from_iterable(reader.close() for reader in self._readers))
         connections: list[tuple[int, Connection]] = []
         for point, dissector in enumerate(self._dissectors):
@@ -188,7 +189,7 @@ class PointsDissector:
             yield fault("seen-elsewhere", message)
 
     def summary(self) -> str:
-        """How many exchanges which points saw, in words."""
+        """How many exchanges each point saw, in words."""
         seen = [f"{self.at_several:,} at several"]
         alone = zip(self._points.names, self.only_at, strict=True)
         seen += [f"{count:,} at {name} alone" for name, count in alone]
@@ -197,7 +198,7 @@ class PointsDissector:
     # -- numbers ------------------------------------------------------------------------------------
 
     def number_of_connection(self, point: int) -> int:
-        """The number of the connection that begins with the segment that a point's dissector was given."""
+        """The number of the connection that begins with the segment just fed to a point's dissector."""
         assert self._segment is not None
         return self._traces.begin(point, self._segment, self._now_ns).number
 
@@ -219,7 +220,7 @@ class PointsDissector:
     # -- what is given out --------------------------------------------------------------------------
 
     def _take(self, point: int, events: Iterable[Event], out: list[Event]) -> None:
-        """Take in what a point's dissector gave."""
+        """Take in the events of a point's dissector."""
         for event in events:
             if isinstance(event, Exchange):
                 self._complete(point, event)
@@ -242,7 +243,7 @@ class PointsDissector:
             self._held_bytes += exchange.size()
 
     def _give(self, out: list[Event], at_the_end: bool = False) -> None:
-        """Append what no copy is waited for any more."""
+        """Append the exchanges and connections that wait no longer."""
         while self._turns:
             point, turn = self._turns[0]
             if isinstance(turn, Connection):
@@ -260,11 +261,11 @@ class PointsDissector:
         if len(sighting.done) == len(self._points.names) or self._now_ns - sighting.ready_ns > WAIT_NS:
             return True
         if self._now_ns - trace.begun_ns <= WAIT_NS:
-            return False  # another point may show the connection yet
+            return False  # the connection may still appear at another point
         return sighting.done.keys() >= trace.since.keys() - trace.over
 
     def _remember(self, sighting: Sighting) -> None:
-        """See to it that copies that come yet are known to be of an exchange that was given."""
+        """Keep a given exchange for a while, so that later copies are recognised and dropped."""
         if len(sighting.outlines) == len(self._points.names):
             self._forget(sighting)
             return
@@ -276,7 +277,7 @@ class PointsDissector:
 
     def _forget(self, sighting: Sighting) -> None:
         if sighting.waits or self._sightings.pop(sighting.number, None) is None:
-            return  # a copy is to come yet, and nobody is asked for it then
+            return  # a copy is not complete yet: it is forgotten when that copy is complete
         self._count(sighting)
         sightings = self._open[sighting.key]
         sightings.remove(sighting)
@@ -294,13 +295,13 @@ class PointsDissector:
         )
 
     def _rank(self, told: tuple[int, Connection]) -> tuple[int, bool, int]:
-        """Rows go by connection, the one that counts first."""
+        """The key to sort rows: by connection, and the row that is no copy first."""
         point, connection = told
         trace = self._traces.get(connection.connection)
         return connection.connection, trace is not None and point != trace.first, point
 
     def _count(self, sighting: Sighting) -> None:
-        """What only some points saw."""
+        """Count which points saw an exchange, and which points lack it."""
         if len(sighting.outlines) > 1:
             self.at_several += 1
         else:
@@ -328,9 +329,9 @@ def dissector_of(
     listener: Listener | None = None,
     briefs: Interest | None = None,
 ) -> Dissector | PointsDissector:
-    """The machine for an input: that of one capture, or that of several points, where it has some.
+    """The dissector for an input: of one capture, or of several points if ``points`` is given.
 
-    :param briefs: as a Dissector has it; several points give none.
+    :param briefs: see :class:`~kdissect.dissect.Dissector`; ignored with several points.
     """
 
     def new(numbering: Numbering | None, known: TlsSecrets | None) -> Dissector:

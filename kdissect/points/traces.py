@@ -1,7 +1,7 @@
-"""Connections that several capture points saw: which are the same, and what they show about the clocks.
+"""Connections that several capture points saw: which are the same, and how the points' clocks differ.
 
 Two points saw the same connection if both ends are the same, and the initial sequence numbers in their SYNs.
-If one point has no SYN, because it began later, the connection of the other point must still go on.
+If one point has no SYN, because it began later, the connection must still be open at the other point.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 
 APART_NS = 60_000_000_000
-"""Copies of one exchange are not further apart than this; further apart, correlation ids come again."""
+"""The longest time between copies of one exchange. After more time, a client may use the correlation id
+again."""
 MOST_HOSTS = 100_000
-"""Of so many pairs of hosts it is remembered which point is nearest."""
+"""The number of pairs of hosts whose nearest point is remembered."""
 
 Ends = tuple[Endpoint, Endpoint]
 
@@ -33,31 +34,33 @@ class Trace:
         self.ends = ends
         self.begun_ns = now_ns
         self.initial: dict[Endpoint, int] = {}
-        """Of each end, its initial sequence number, where a SYN told it."""
+        """The initial sequence number of each end, if a SYN had it."""
         self.since: dict[int, int] = {}
-        """The points that have it, each with when it began there."""
+        """The points that have the connection, and when it began there."""
         self.opened: set[int] = set()
-        """Those that have it from its beginning."""
+        """The points that have its beginning."""
         self.over: set[int] = set()
-        """Those at which it is over."""
+        """The points at which it is over."""
         self.nearest: tuple[int, ...] = ()
-        """Points, the one nearest to the broker first; empty until it is known."""
+        """The points, from the nearest to the broker to the farthest; empty until known."""
         self.shifts: dict[tuple[int, int, int], int] = {}
-        """Of two points and a side, by how much the streams' offsets differ."""
+        """The difference of the streams' offsets, by two points and a side."""
         self.after: dict[int, int] = {}
-        """Of a point, by how much its clock showed more than that of the nearest when requests passed, at
-        most."""
+        """By point: the largest difference of its clock to the nearest point's clock, measured when requests
+        passed."""
         self.before: dict[int, int] = {}
-        """The same of responses, at least."""
+        """By point: the smallest difference of its clock to the nearest point's clock, measured when
+        responses passed."""
 
     @property
     def first(self) -> int:
-        """The point whose row counts: the one nearest to the broker, else the one that had it first."""
+        """The point whose row counts: the one nearest to the broker, else the one that had the connection
+        first."""
         return self.nearest[0] if self.nearest else next(iter(self.since))
 
     def ahead_ns(self, point: int) -> int | None:
-        """By how much the clock of a point is ahead of that of the nearest; None if that is unknown. It is
-        true if the network takes as long one way as the other."""
+        """How far the clock of a point is ahead of the nearest point's clock; None if unknown. It is exact if
+        the network takes the same time both ways."""
         if point not in self.after or point not in self.before:
             return None
         return (self.after[point] + self.before[point]) // 2
@@ -71,7 +74,7 @@ class Trace:
             if copy is base:
                 continue
             if base.request_time_ns is not None and copy.request_time_ns is not None:
-                # Requests pass the far point first, responses last: both are true where the way was shortest.
+                # Requests pass the far point first, responses last. The fastest ones bound it best.
                 after = copy.request_time_ns - base.request_time_ns
                 self.after[point] = max(self.after.get(point, after), after)
             if base.response_start_ns is not None and copy.response_start_ns is not None:
@@ -83,15 +86,15 @@ class Traces:
     """The connections that are remembered."""
 
     def __init__(self, ahead_ns: Sequence[int]) -> None:
-        """:param ahead_ns: of every point, by how much its clock seems to be ahead of that of the first."""
+        """:param ahead_ns: how far the clock of each point seems to be ahead of the first point's clock."""
         self._ahead_ns = ahead_ns
         self.count = 0
-        """How many there were, each once."""
+        """The number of connections so far, each counted once."""
         self._by_ends: dict[Ends, list[Trace]] = {}
         self._by_number: dict[int, Trace] = {}
         self._ended: deque[tuple[int, Trace]] = deque()
         self._nearest: OrderedDict[tuple[bytes, bytes], tuple[int, ...]] = OrderedDict()
-        """Of client and broker, by their hosts, points, the one nearest to the broker first."""
+        """The points, from the nearest to the broker to the farthest, by the hosts of client and broker."""
 
     def get(self, number: int) -> Trace | None:
         """A connection by its number; None if it was forgotten."""
@@ -121,8 +124,7 @@ class Traces:
         return found
 
     def again(self, number: int, point: int, exchange: Exchange, now_ns: int) -> Trace:
-        """The connection of an exchange. What only comes to light at the end may be of one that was
-        forgotten."""
+        """The connection of an exchange. If the connection was already forgotten, it is added again."""
         trace = self._by_number.get(number)
         if trace is None:
             trace = Trace(number, (exchange.client_endpoint, exchange.broker_endpoint), now_ns)
@@ -131,12 +133,13 @@ class Traces:
         return trace
 
     def rank(self, trace: Trace, done: Mapping[int, Exchange]) -> list[int]:
-        """The points of these copies of an exchange, the one nearest to the broker first: there the answer
-        took least.
+        """The points of these copies of an exchange, from the nearest to the broker to the farthest. At the
+        nearest point the latency is smallest.
 
-        The first exchange that several points saw both sides of decides for its connection. It also decides
-        for other connections between the same hosts that have no such exchange. Before that, clocks decide,
-        corrected by what is known of them: requests pass the nearest point last, responses first."""
+        The first exchange of a connection with both sides at several points decides for the connection. It
+        also decides for other connections between the same hosts that have no such exchange. Before that,
+        corrected clocks decide: requests pass the nearest point last, responses first.
+        """
         if not trace.nearest:
             took = [(each.latency_ns, point) for point, each in done.items() if each.latency_ns is not None]
             exchange = next(iter(done.values()))
@@ -152,7 +155,7 @@ class Traces:
         return [*nearest, *sorted(others, key=lambda point: (self._passed_ns(point, done[point]), point))]
 
     def _passed_ns(self, point: int, exchange: Exchange) -> int:
-        """When a message passed a point, less the nearer to the broker it was."""
+        """The sort key of a point by time: the nearer to the broker, the smaller."""
         if exchange.response_start_ns is not None:
             return exchange.response_start_ns - self._ahead_ns[point]
         return self._ahead_ns[point] - (exchange.request_time_ns or 0)
