@@ -1,7 +1,7 @@
 """``10.0.0.7``, ``10.0.0.7:9092``, ``10.0.0.0/8``, ``::1``, ``[::1]:9092`` … → ranges of addresses.
 
-An address is a triple that Python orders: version, number, port. One without a port stands for all of its
-ports, and a network for all of its addresses.
+An address is a triple that Python can order: version, number, port. An address without a port means all its
+ports, and a network means all its addresses.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ipaddress import ip_address, ip_network
 from kdissect.filter.syntax import Word
 
 Key = tuple[int, int, int]
-"""IP version, address, port (0 where none is told)."""
+"""IP version, address, port (0 if the text has no port)."""
 
 LAST_PORT = 65_535
 
 
 @lru_cache(maxsize=65_536)
 def key_of(text: str) -> Key | None:
-    """What an address of a capture, with its port or without, is compared by; None for other text."""
+    """The key of a captured address, with or without a port; None for other text."""
     try:
         return _parsed(text)[0]
     except ValueError:
@@ -29,7 +29,7 @@ def key_of(text: str) -> Key | None:
 def _parsed(text: str) -> tuple[Key, bool]:
     """An address, and whether it has a port.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the text is no address.
     """
     host, port = text, ""
     if text.startswith("["):
@@ -51,7 +51,7 @@ def range_of(word: Word, name: str, with_port: bool) -> tuple[Key, Key]:
     """The first and the last address that a word means.
 
     :param with_port: whether the field ``name`` has ports.
-    :raises FilterError: it is no address, or has a port that the field does not have.
+    :raises FilterError: the word is no address, or has a port that the field does not have.
     """
     text = word.text
     try:

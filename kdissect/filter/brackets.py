@@ -1,9 +1,9 @@
 """``topics[0]``, ``partitions[-1]``, ``record.key[0:4]``: which elements of an array, which part of a value.
 
-The forms are Wireshark's: ``[n]`` is one, ``[a:n]`` n of them from a on, ``[a-b]`` those from a to b.
+The forms are Wireshark's: ``[n]`` is one element, ``[a:n]`` are n elements from a on, ``[a-b]`` are a to b.
 ``[:n]`` is the first n, ``[a:]`` all from a on. A negative position counts from the end, -1 is the last.
-``[*]`` is all of them, the same as no bracket. An array gives the elements that it has. If a value is too
-short for the part that is asked for, the part is absent.
+``[*]`` is all of them, the same as no bracket. If an array has fewer elements, those that exist are selected.
+If text or bytes are too short for the part, the part is absent.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _BRACKET = re.compile(
 
 
 class Bracket(NamedTuple):
-    """A stretch of elements, characters or bytes."""
+    """A range of elements, characters or bytes."""
 
     start: int
     length: int | None
-    """None: all that follow."""
+    """None: up to the end."""
 
     def elements(self, values: list[Any]) -> list[Any]:
-        """Those of an array that are there."""
+        """The selected elements of an array."""
         start = self._start(len(values))
         if start < 0:
             return []
         return values[start:] if self.length is None else values[start : start + self.length]
 
     def part(self, value: T) -> T | None:
-        """A part of text or bytes; None where they are too short."""
+        """The selected part of text or bytes; None if they are too short."""
         start = self._start(len(value))
         end = len(value) if self.length is None else start + self.length
         return value[start:end] if 0 <= start <= end <= len(value) else None
@@ -49,7 +49,7 @@ class Bracket(NamedTuple):
 
 
 class PathStep(NamedTuple):
-    """One name of a path, and what stands in brackets after it."""
+    """One name of a path, and the brackets after it."""
 
     name: str
     brackets: tuple[Bracket, ...]
@@ -58,7 +58,7 @@ class PathStep(NamedTuple):
 def steps_of(word: Word) -> list[PathStep]:
     """The steps of a name with brackets.
 
-    :raises FilterError: what stands in brackets has another form, or a bracket has no end.
+    :raises FilterError: a bracket has another form, or no end.
     """
     out = []
     start = word.start

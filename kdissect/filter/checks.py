@@ -1,4 +1,4 @@
-"""What is asked of a field's values: one function, and for whole numbers the intervals that it stands for."""
+"""The test of a field's values: a function, and for whole numbers the intervals that pass."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Predicate = Callable[[Any], bool]
 
 
 class Check(NamedTuple):
-    """A question to the values of a field."""
+    """A test of the values of a field."""
 
     one: Predicate
-    """Asked of one value."""
+    """Tests one value."""
     every: bool = False
-    """Whether all values must answer yes, of which there must be one; else any."""
+    """Whether all values must pass (and there must be at least one); else any."""
     intervals: tuple[Interval, ...] | None = None
-    """Of whole numbers, those for which ``one`` is true."""
+    """The intervals of whole numbers for which ``one`` is true."""
     day_unit: str = ""
-    """Set where the intervals are of the time of day: the unit of the field."""
+    """The unit of the field, if the intervals are times of day."""
     presence: bool = False
     """Whether ``one`` is true of every value."""
 
 
 def present(_: Any) -> bool:
-    """There is a value."""
+    """Always true: there is a value."""
     return True
 
 
@@ -35,7 +35,7 @@ PRESENT = Check(present, presence=True)
 
 
 def within(intervals: list[Interval]) -> Predicate:
-    """Whether a number is in one of the intervals, which are ascending."""
+    """A test whether a number is in one of the intervals, which are ascending."""
     if not intervals:
         return lambda value: False
     if len(intervals) == 1:
@@ -63,7 +63,7 @@ def times_of_day(intervals: list[Interval], unit: str, every: bool = False) -> C
 
 
 def converted(check: Check, convert: Callable[[Any], Any]) -> Check:
-    """The same check of what ``convert`` makes of a value; false if ``convert`` gives None."""
+    """The same check after ``convert``; false if ``convert`` returns None."""
     test = check.one
 
     def one(value: Any) -> bool:
@@ -74,18 +74,18 @@ def converted(check: Check, convert: Callable[[Any], Any]) -> Check:
 
 
 def as_bytes(text: str) -> bytes:
-    """Text as it was on the wire: what was not UTF-8 there comes back (PEP 383)."""
+    """Text as it was on the wire; bytes that were not UTF-8 are restored (PEP 383)."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def contains(needle: str) -> Predicate:
-    """Whether text or bytes have this in them."""
+    """A test whether text or bytes contain ``needle``."""
     raw = as_bytes(needle)
     return lambda value: (raw in value) if isinstance(value, bytes) else (needle in value)
 
 
 def mentions(needle: str) -> Predicate:
-    """The same, without regard to case."""
+    """A test whether text or bytes contain ``needle``, ignoring case."""
     low = needle.lower()
 
     def test(value: str | bytes) -> bool:
@@ -96,9 +96,9 @@ def mentions(needle: str) -> Predicate:
 
 
 def matches(pattern: str) -> Predicate:
-    """Whether a regular expression occurs in text or bytes, without regard to case.
+    """A test whether a regular expression occurs in text or bytes, ignoring case.
 
-    :raises ValueError: RE2 does not take the pattern.
+    :raises ValueError: RE2 rejects the pattern.
     """
     import re2
 

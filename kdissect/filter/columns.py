@@ -58,7 +58,7 @@ def column_fields() -> Iterator[FilterField]:
     for column in EXCHANGES.columns:
         name, kind = column.name, KINDS_OF_TYPES.get(column.type)
         if kind is None:
-            continue  # faults: below
+            continue  # faults: see kdissect.filter.parts
         field = FilterField(
             name,
             kind,
@@ -106,7 +106,7 @@ def _both(convert: Callable[[Any], Any], row: Row) -> list[Any]:
 
 
 BOTH_ENDS = {"ip.addr": ("client.ip", "broker.ip"), "tcp.port": ("client.port", "broker.port")}
-"""Wireshark's names for what both ends have: the fields of which one, or each, must be so."""
+"""Wireshark's names for fields that both ends have, each with the two fields that are tested."""
 
 
 def end_fields() -> Iterator[FilterField]:

@@ -1,4 +1,4 @@
-"""A filter, ready to be asked."""
+"""A compiled filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Filter:
-    """What :func:`compile_filter` makes of a text."""
+    """The result of :func:`compile_filter`."""
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class Filter:
         self.text = text
         self.expression = expression
         self.hints = hints
-        """What the author may not have meant, one line each."""
+        """Notes for the author about likely mistakes, one line each."""
         self.options = options
         self.slowness = slowness
         asks = any(field.name in OF_FINDINGS for field in fields_of(expression))
         self.evidence = evidence if asks else None
-        """What tells ``finding``; None where nothing asks for it."""
+        """The findings and their evidence; None if no field needs them."""
         self._answer = compiled(expression)
 
     def __repr__(self) -> str:
@@ -57,20 +57,22 @@ class Filter:
         return self._answer(self._row(exchange))
 
     def matches_record(self, exchange: Exchange, record: dict[str, Any]) -> bool:
-        """Whether a row of the table of records is shown: ``record.…`` asks about this one."""
+        """Whether a row of the table of records is shown: ``record.…`` applies to this row."""
         return self._answer(self._row(exchange, (record,)))
 
     def matches_fault(self, fault: Fault, exchange: Exchange | None = None) -> bool:
-        """Whether a row of the table of faults is shown: ``fault.…`` asks about this one."""
+        """Whether a row of the table of faults is shown: ``fault.…`` applies to this row."""
         records = () if exchange is None else None
         return self._answer(self._row(exchange, records, (fault,), fault.connection))
 
     def matches_connection(self, connection: int) -> bool:
-        """Whether the connection of this number is shown, for a filter that asks only for ``connection``."""
+        """Whether the connection of this number is shown, for a filter that has only the field
+        ``connection``."""
         return self._answer(Row(None, self.options, (), (), connection))
 
     def matches_finding(self, sign: Sign) -> bool:
-        """Whether a finding is shown, for a filter that asks only for ``finding`` and its severity."""
+        """Whether a finding is shown, for a filter that has only the fields ``finding`` and
+        ``finding.severity``."""
         return self._answer(Row(None, self.options, signs=(sign,)))
 
     def _row(
@@ -87,7 +89,7 @@ class Filter:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of the fields that it asks, or of the columns from which those are made."""
+        """The names of its fields; instead of a computed field, its column."""
         return frozenset(field.source or field.name for field in fields_of(self.expression))
 
     @property
@@ -97,16 +99,16 @@ class Filter:
 
     @property
     def of_exchange(self) -> Filter | None:
-        """What an exchange matches if one of its records matches this filter; None if that tells nothing.
-        Only its masks are asked: it has the text of the whole."""
+        """A filter that an exchange matches if one of its records matches this one; None if there is no such
+        filter. Use only its masks: its text is still the text of the whole filter."""
         part = of_exchange(self.expression)
         if part is None:
             return None
         return Filter(self.text, part, self.hints, self.options, self.slowness, self.evidence)
 
     def masks(self, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
-        """What the columns of an index tell of ``rows`` exchanges: which are shown for certain, and which
-        may be. Those in between must be asked with :meth:`matches`. Needs numpy."""
+        """What the columns of an index show about ``rows`` exchanges: which are shown for certain, and which
+        may be. Test the rows in between with :meth:`matches`. Needs numpy."""
         from kdissect.filter.masks import masks
 
         return masks(self.expression, columns, rows)
@@ -118,12 +120,12 @@ def compile_filter(
     slowness: Slowness | None = None,
     evidence: EvidenceIndex | None = None,
 ) -> Filter:
-    """A filter of this text. ``options`` are those of the output: what they hide is hidden here too.
+    """Compile a filter. Values that ``options`` hide in the output are hidden here too.
 
-    :param slowness: what tells the flag ``slow``; it must know before the filter is asked. Without it, a
-        filter that asks for ``slow`` is an error.
-    :param evidence: what tells ``finding``, in the same way.
-    :raises FilterError: it is no filter; the error tells the position and the nearest name.
+    :param slowness: decides the flag ``slow``; it must be complete before the filter is used. Without it,
+        ``slow`` is an error.
+    :param evidence: decides ``finding``, in the same way.
+    :raises FilterError: the text is no filter; the error has the position and the nearest name.
     """
     try:
         meaning = resolve(parse(text), slowness is not None, evidence is not None)

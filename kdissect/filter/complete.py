@@ -1,7 +1,7 @@
-"""What may be written at the cursor of a filter that is being written.
+"""Completions at the cursor of a filter that is being written.
 
-The grammar tells what sort of thing may follow: lark's interactive parser knows every terminal that it would
-accept. The fields tell their names, and the field before an operator tells its values.
+The grammar decides what may follow: lark's interactive parser lists the terminals that it would accept. Names
+come from the fields, and values from the field before the operator.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kdissect.protocol import apis
 from kdissect.protocol.errors import error_names
 
 MOST = 200
-"""Completions given at a time."""
+"""The most completions given at a time."""
 _SHORTEST = 3
-"""Characters after which names of fields without their path are offered too."""
+"""The number of typed characters after which names of fields without their path are offered too."""
 
 _UNDER_CURSOR = re.compile(r"""(?:[^\s(){},"'=<>!&|~.]|(?<!\.)\.(?!\.))*$""")
 _QUOTES = ('"', "'")
@@ -49,8 +49,8 @@ class Completion(NamedTuple):
 def complete(
     text: str, cursor: int | None = None, inside: Mapping[str, str] | None = None
 ) -> list[Completion]:
-    """What the word at the cursor may become, or what may stand at the cursor if no word is there; the
-    likeliest first. A text that cannot be continued has no completions.
+    """The completions of the word at the cursor, or of the empty place at the cursor; the likeliest first.
+    Empty if the text cannot be continued.
 
     :param inside: names inside decoded keys and values (``customer.id``), with their types.
     """
@@ -83,7 +83,7 @@ def _inside(begun: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _start(before: str) -> int:
-    """Where the word or the string begins that ends at the cursor."""
+    """The start of the word or string that ends at the cursor."""
     from lark.exceptions import UnexpectedCharacters
 
     try:
@@ -129,7 +129,7 @@ def _tokens(before: str) -> list[Any]:
 
 
 def _asked(before: str) -> FilterField | None:
-    """The field whose value should stand after this text; None where no value should."""
+    """The field whose value must follow this text; None if no value can follow."""
     tokens = _tokens(before)
     if tokens and tokens[-1].type in ("LBRACE", "COMMA", "RANGE"):
         at = len(tokens) - 1
@@ -146,7 +146,7 @@ def _asked(before: str) -> FilterField | None:
 
 
 def _last_word(before: str) -> FilterField | None:
-    """The field that stands last in this text."""
+    """The field that is the last word of this text."""
     tokens = _tokens(before)
     return _field(tokens[-1]) if tokens and tokens[-1].type == "WORD" else None
 
@@ -165,7 +165,7 @@ def _field(token: Any) -> FilterField | None:
 def _names(begun: str) -> Iterator[tuple[str, str]]:
     for field in own_fields():
         for alias in field.aliases:
-            if begun and field.name == f"{alias}_ns":  # in a filter values have their own units
+            if begun and field.name == f"{alias}_ns":  # a filter's values have units, so offer the alias
                 yield alias, field.meaning
         yield field.name, field.meaning
     for name, (_, meaning) in MACROS.items():
@@ -193,7 +193,7 @@ def _names(begun: str) -> Iterator[tuple[str, str]]:
 
 
 def _steps(api: int, head: str, rest: str) -> Iterator[tuple[str, str]]:
-    """The next step of a path: one name, with a dot where fields are inside."""
+    """The next step of a path: one name, with a dot if it has fields inside."""
     *done, _ = rest.split(".")
     if not done:
         for side in paths.SIDES:

@@ -1,6 +1,6 @@
-"""Fields of a filter that are computed of an exchange: what its messages say anywhere, and flags.
+"""Fields of a filter that are computed from an exchange: values found anywhere in its messages, and flags.
 
-What cannot be told truly of one exchange is not offered; :data:`NOT_OFFERED` says what to ask instead.
+Facts that one exchange cannot show are not offered. :data:`NOT_OFFERED` says what to use instead.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _picked(exchange: Exchange | None, plan: Callable[[Struct], Selection]) -> I
 
 
 NOBODY = -1
-"""Kafka's producer id for none."""
+"""The producer id by which Kafka means no producer."""
 
 
 def _entities(entity: str, row: Row) -> list[Any]:
@@ -121,7 +121,7 @@ def _ranks(row: Row) -> list[int]:
 
 SLOW = "slow"
 OF_FINDINGS = ("finding", "finding.severity")
-"""What can be told only where findings are known."""
+"""The fields that need findings."""
 
 COMPUTED = (
     FilterField(
@@ -206,4 +206,4 @@ NOT_OFFERED = {
     "retransmitted": "kdissect counts retransmitted bytes per connection (-T connections), not per exchange; "
     "quote the word to search for it as text",
 }
-"""Words that look like flags, which cannot be told truly of one exchange."""
+"""Words that look like flags, but that one exchange cannot show; and what to use instead."""

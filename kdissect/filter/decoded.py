@@ -1,8 +1,8 @@
 """``record.value.customer.id == 7``: fields inside the decoded key or value of a record.
 
-What the values are is known only when they are decoded, so the question says it. A number asks for numbers,
-``true`` and ``false`` for booleans, anything else for text; in quotes everything is text. Lists are passed
-through: a field inside one has as many values as the list has elements. Case and underscores do not count.
+The kind of a value is known only when it is decoded, so the comparison decides it. A number selects numbers,
+``true`` and ``false`` select booleans, any other word selects text; in quotes everything is text. Lists are
+passed through: a field inside a list has one value for each element. Case and underscores do not count.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SEARCH = ("contains", "matches")
 _EQUAL = ("==", "===", "!=", "!==", "in")
 
 _automatic = PayloadDecoder(learns=False)
-"""For rows that are not decoded already: what needs no schema can be asked all the same."""
+"""Decodes rows that are not decoded yet, with the formats that need no schema."""
 
 
 def decoded_field(name: str) -> FilterField | None:
-    """The field of such a name; None for others."""
+    """The field of a name inside a key or value; None for other names."""
     first, _, rest = name.partition(".")
     side, _, path = rest.partition(".")
     if first.lower() != "record" or side.lower() not in SIDES or not path or "" in path.split("."):
@@ -39,12 +39,12 @@ def decoded_field(name: str) -> FilterField | None:
 
 
 def is_decoded(field: FilterField) -> bool:
-    """Whether it is one of these."""
+    """Whether a field is inside a decoded key or value."""
     return isinstance(field.read, partial) and field.read.func is _read
 
 
 def asked_for(field: FilterField, asked: ComparedField) -> FilterField:
-    """The field with the kind that a comparison asks for."""
+    """The field, with the kind that the comparison decides."""
     words = [word for pair in asked.items for word in pair if word is not None]
     if asked.operator in _SEARCH or any(word.quoted for word in words):
         return field

@@ -1,23 +1,23 @@
-"""What is wrong with a filter, and where."""
+"""The error of a wrong filter: the reason and the position."""
 
 from __future__ import annotations
 
 from kdissect.present.sanitise import sanitise, width
 
 ROOM = 76
-"""Columns of a filter that are shown with a caret under them."""
+"""The most columns of a filter that are shown above a caret."""
 
 
 class FilterError(ValueError):
-    """The one way in which a filter fails to compile."""
+    """The only error that compiling a filter raises."""
 
     def __init__(self, reason: str, position: int, length: int = 1, text: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.position = position
-        """Of the first character that is wrong, from 0."""
+        """The first wrong character, from 0."""
         self.length = length
-        """Characters that are wrong."""
+        """The number of wrong characters."""
         self.text = text
         """The whole filter."""
 
@@ -25,7 +25,8 @@ class FilterError(ValueError):
         return f"position {self.position + 1}: {self.reason}"
 
     def excerpt(self) -> tuple[str, str]:
-        """The filter around the place, safe to show, and the line with the caret to go under it."""
+        """The filter around the wrong place, safe to show, and a second line with a caret below that
+        place."""
         start = max(0, self.position - ROOM // 2) if len(self.text) > ROOM else 0
         end = start + ROOM
         before = ("…" if start else "") + sanitise(self.text[start : self.position], None)

@@ -1,4 +1,5 @@
-"""What a filter means: questions to fields, joined by and, or and not; and the function that answers them."""
+"""The meaning of a filter: tests of fields, joined by and, or and not; and the function that evaluates
+them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Answer = Callable[[Row], bool]
 
 
 class Leaf(NamedTuple):
-    """One question to one field."""
+    """One test of one field."""
 
     field: FilterField
     check: Check
@@ -44,7 +45,7 @@ Expression = Leaf | Pair | And | Or | Not
 
 
 def fields_of(expression: Expression) -> Iterator[FilterField]:
-    """The fields of all questions in it."""
+    """The fields of all tests in an expression."""
     if isinstance(expression, Leaf):
         yield expression.field
     elif isinstance(expression, Pair):
@@ -58,13 +59,13 @@ def fields_of(expression: Expression) -> Iterator[FilterField]:
 
 
 def asks_each_record(expression: Expression, *, denied: bool = False) -> bool:
-    """Whether one record may match though its exchange does not.
+    """Whether one record may match although its exchange does not.
 
-    ``not record.key == x`` asks of an exchange whether none of its records has the key. It asks of a record
-    only whether that one has another key. ``not record.key != x`` is true of a record without a key, but not
-    of an exchange that has other keys too.
+    ``not record.key == x`` is true of an exchange if none of its records has the key. It is true of a record
+    if that record has another key. ``not record.key != x`` is true of a record without a key, but not of an
+    exchange that has other keys too.
 
-    :param denied: whether a ``not`` stands before it.
+    :param denied: whether the expression is negated.
     """
     if isinstance(expression, Not):
         return asks_each_record(expression.part, denied=not denied)
@@ -78,7 +79,8 @@ _OF_RECORDS = "record."
 
 
 def of_exchange(expression: Expression) -> Expression | None:
-    """What an exchange matches if one of its records matches the expression; None if that tells nothing."""
+    """An expression that an exchange matches if one of its records matches this one; None if no such
+    expression is known."""
     if not asks_each_record(expression):
         return expression
     if not isinstance(expression, And):
@@ -93,9 +95,8 @@ def cost(expression: Expression) -> int:
 
 
 def compiled(expression: Expression) -> Answer:
-    """The function that answers it. What is cheap is asked first: bodies are decoded and records unpacked
-    only for exchanges whose columns leave the answer open.
-    """
+    """The function that evaluates an expression. Cheap tests come first: bodies are decoded and records
+    unpacked only if the columns leave the answer open."""
     if isinstance(expression, Leaf):
         return _leaf(expression)
     if isinstance(expression, Pair):

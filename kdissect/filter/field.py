@@ -1,4 +1,4 @@
-"""What a filter can ask of an exchange by one name."""
+"""The fields of a filter: name, kind, and how to read the values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.filter.row import Row
 
 
 class FieldKind(Enum):
-    """What can be asked of a field, and how its values are written."""
+    """The kind of a field's values. It decides which comparisons are allowed and how values are written."""
 
     NUMBER = "a number"
     FLOAT = "a decimal number"
@@ -24,13 +24,13 @@ class FieldKind(Enum):
     WORD = "a word"
     RULE = "the id of a finding"
     JSON = "a structure"
-    """Only searched in and asked for its presence."""
+    """Can only be searched, or tested for presence."""
     PRESENCE = "a structure or records"
-    """Only asked for its presence."""
+    """Can only be tested for presence."""
 
 
 HEADER, BODY, RECORD, WHOLE = range(4)
-"""What a value costs: nothing but the header is read; the body is decoded; records are unpacked; all of it
+"""The cost of a value: only the header is read; the body is decoded; records are unpacked; the whole exchange
 is written as JSON."""
 
 
@@ -41,24 +41,24 @@ class FilterField(NamedTuple):
     kind: FieldKind
     meaning: str
     read: Callable[[Row], Any]
-    """The value, None where it is absent; of a field with ``many``, the values."""
+    """Returns the value, or None if it is absent; for a field with ``many``, the values."""
     many: bool = False
     cost: int = HEADER
     unit: str = ""
     """``ns``, ``ms`` or ``bytes``."""
     words: tuple[str, ...] = ()
-    """Of a :attr:`FieldKind.WORD`, what it can be."""
+    """The possible values of a :attr:`FieldKind.WORD`."""
     codes: Mapping[str, int] = {}
-    """Names of numbers."""
+    """The names of numbers, with the numbers."""
     source: str = ""
-    """The column that ``derive`` makes the value of; a field without is its own."""
+    """The column from which ``derive`` computes the value; empty if the field is itself a column."""
     derive: Callable[[Any], Any] | None = None
     alone: str = ""
-    """The field whose presence is asked for where this one stands alone: the same, and cheaper to tell."""
+    """The field to test instead when this one stands alone: the result is the same, and it costs less."""
     aliases: tuple[str, ...] = ()
 
     def values(self, row: Row) -> Sequence[Any]:
-        """The values, of which there may be none."""
+        """The values; empty if the field is absent."""
         found = self.read(row)
         if self.many:
             return found  # type: ignore[no-any-return]
@@ -66,5 +66,5 @@ class FilterField(NamedTuple):
 
 
 def plain(name: str) -> str:
-    """A name as it is compared: case and underscores do not count."""
+    """A name in the form for comparing: case and underscores do not count."""
     return name.replace("_", "").lower()

@@ -1,4 +1,4 @@
-"""Words → values: numbers with units, moments, and what is true of them as ranges of whole numbers."""
+"""Words → values: numbers with units, times, and the whole numbers for which a comparison is true."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """Numbers in captures are int64 at most."""
 
 Interval = tuple[int, int]
-"""Whole numbers from the first to the second, both among them."""
+"""The whole numbers from the first to the second, inclusive."""
 
 _NUMBER = re.compile(
     r"([+-]?)(?:0[xX]([0-9a-fA-F]{1,16})|(\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?))(\D*)",
@@ -31,9 +31,9 @@ _MOMENT = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}})(?:[T ]{_TIME})?(Z|[+-]\d{{2}}:
 
 
 def number(word: Word, unit: str, name: str) -> Fraction:
-    """A number in the ``unit`` of a field: ``ns``, ``ms``, ``bytes``, or nothing.
+    """A number in the ``unit`` of a field: ``ns``, ``ms``, ``bytes``, or none.
 
-    :raises FilterError: it is no number, or has a unit that the field does not have.
+    :raises FilterError: the word is no number, or has a unit that the field does not have.
     """
     found = None if word.quoted else _NUMBER.fullmatch(word.text)
     if found is None:
@@ -62,7 +62,7 @@ class TimeLiteral(NamedTuple):
     """A point in time."""
 
     value: Fraction
-    """In the unit of the field, since the epoch or since midnight."""
+    """The time since the epoch or since midnight, in the unit of the field."""
     of_day: bool
     """Whether it is a time of every day, local, as ``-t a`` prints it."""
 
@@ -70,7 +70,7 @@ class TimeLiteral(NamedTuple):
 def moment(word: Word, unit: str, name: str) -> TimeLiteral:
     """``12:03:01.5``; ``2025-11-21T12:03Z``, local without ``Z`` or offset; or a number since the epoch.
 
-    :raises FilterError: it has another form.
+    :raises FilterError: the word has another form.
     """
     per_second = _per_second(unit)
     day = _TIME_OF_DAY.fullmatch(word.text)
@@ -86,7 +86,7 @@ def moment(word: Word, unit: str, name: str) -> TimeLiteral:
         start = datetime.fromisoformat(text)
         start = start.astimezone() if zone is None else start.replace(tzinfo=UTC)
         if zone is None and time[0] is not None:
-            # Days on which the clocks change are not 24 hours long: the hour belongs to the question.
+            # A day on which the clocks change does not have 24 hours: take the offset at that hour.
             start = datetime.fromisoformat(f"{text}T{time[0]}:{time[1]}").astimezone()
     except (ValueError, OverflowError, OSError):
         raise word.error(f"this time does not exist: {word.text}") from None
@@ -122,7 +122,8 @@ def _per_second(unit: str) -> int:
 # -- times of day -----------------------------------------------------------------------------------
 
 QUARTER = 900
-"""Seconds in which the local offset is taken not to change: clocks are put forward and back at quarters."""
+"""The time, in seconds, in which the local offset is assumed not to change: clocks change at quarters of an
+hour."""
 
 
 def day_length(unit: str) -> int:
@@ -136,16 +137,15 @@ def quarter_length(unit: str) -> int:
 
 
 def time_of_day(value: int, unit: str) -> int:
-    """The local time since midnight of a point since the epoch, both in the unit of a field."""
+    """The local time since midnight of a time since the epoch, both in the unit of a field."""
     day = day_length(unit)
     return (value % day + local_offset(value // quarter_length(unit)) * _per_second(unit)) % day
 
 
 @lru_cache(maxsize=65_536)
 def local_offset(quarter: int) -> int:
-    """Seconds that the local clock is ahead of UTC in a quarter of an hour, counted since the epoch. It is 0
-    for times that the system does not know.
-    """
+    """Seconds by which the local clock is ahead of UTC in a quarter of an hour, counted since the epoch. 0
+    for times that the system does not know."""
     try:
         return localtime(quarter * QUARTER).tm_gmtoff
     except (OverflowError, ValueError, OSError):
@@ -156,7 +156,7 @@ def local_offset(quarter: int) -> int:
 
 
 def interval_of(operator: str, value: Fraction) -> list[Interval]:
-    """The whole numbers of which ``number operator value`` is true; ``!=`` and ``!==`` alike."""
+    """The whole numbers for which ``number operator value`` is true; ``!=`` and ``!==`` give the same."""
     low, high = ceil(value), floor(value)
     if operator in ("==", "==="):
         return [(low, high)]

@@ -1,16 +1,16 @@
-"""A filter over the columns of an index: numpy masks instead of a question to every exchange.
+"""A filter over the columns of an index: numpy masks instead of a test of every exchange.
 
 An index has some of the fields as columns, under the fields' own names:
 
-* :class:`Numbers`, or a bare array: one number (or truth) a row, and which rows have one;
-* :class:`TextColumn`: one text a row, as its place in a list of different texts, which columns may share;
+* :class:`Numbers`, or a bare array: one number (or truth value) a row, and which rows have one;
+* :class:`TextColumn`: one text a row, as its index in a list of different texts, which columns may share;
 * :class:`TextLists`: any number of texts a row;
-* :class:`TextSets`: the same, where rows have the same lists again and again;
+* :class:`TextSets`: the same, for rows that have the same lists again and again;
 * :class:`KnownColumn`: only whether there is a value.
 
-What a column cannot answer stays open. So a filter gives two masks: ``certain``, the rows that it shows
-whatever the other fields hold, and ``possible``, the rows that it may show. The split follows from the
-expression: the rows in between, and no others, are asked with :meth:`Filter.matches`.
+Tests that the columns cannot answer stay open. So a filter gives two masks: ``certain``, the rows that it
+shows whatever the other fields hold, and ``possible``, the rows that it may show. Only the rows in between
+are tested with :meth:`Filter.matches`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from kdissect.filter.literals import Interval, day_length, local_offset, quarter
 Mask = NDArray[np.bool_]
 
 _FEW = 8
-"""Intervals up to which one comparison each is quicker than a search."""
+"""With at most this many intervals, one comparison for each is faster than a binary search."""
 _LONG_SPAN = 100_000
-"""Quarters of an hour that a table of local offsets may have: almost three years."""
+"""The longest table of local offsets, in quarters of an hour: almost three years."""
 
 
 class Numbers(NamedTuple):
     """A column of numbers."""
 
     values: NDArray[Any]
-    """Integers or truth values; what stands where there is none does not matter."""
+    """Integers or truth values. In rows without a value, any number may stand."""
     there: Mask | None = None
     """Which rows have a value; None: all."""
 
@@ -47,10 +47,10 @@ class TextColumn(NamedTuple):
     """A column of text."""
 
     codes: NDArray[Any]
-    """Places in ``words``."""
+    """The index in ``words``."""
     words: Sequence[str]
     none: int = -1
-    """The place that stands for no text."""
+    """The code of rows without text."""
 
 
 class TextLists(NamedTuple):
@@ -58,20 +58,20 @@ class TextLists(NamedTuple):
 
     codes: NDArray[Any]
     starts: NDArray[Any]
-    """One more than there are rows."""
+    """Has one element more than there are rows."""
     words: Sequence[str]
 
 
 class TextSets(NamedTuple):
-    """A column of lists of text; equal lists stand once."""
+    """A column of lists of text; equal lists are stored once."""
 
     codes: NDArray[Any]
-    """Places in ``lists``."""
+    """The index in ``lists``."""
     lists: Sequence[Sequence[str]]
 
 
 class KnownColumn(NamedTuple):
-    """A column of which is only known whether there is a value."""
+    """A column that shows only whether there is a value."""
 
     there: Mask
 
@@ -80,12 +80,12 @@ IndexColumn = NDArray[Any] | Numbers | TextColumn | TextLists | TextSets | Known
 
 
 class Masks(NamedTuple):
-    """What the columns tell."""
+    """The result of testing the columns."""
 
     certain: Mask
     """Rows that are shown."""
     possible: Mask
-    """Rows that are shown or may be; all of ``certain`` are among them."""
+    """Rows that are shown or may be; includes all rows of ``certain``."""
 
     @property
     def open(self) -> NDArray[np.intp]:
@@ -94,7 +94,7 @@ class Masks(NamedTuple):
 
 
 def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
-    """What ``columns`` of an index tell of its ``rows``."""
+    """Test the ``columns`` of an index that has ``rows`` rows."""
     if isinstance(expression, Leaf):
         return _leaf(expression, columns, rows)
     if isinstance(expression, Pair):
@@ -114,7 +114,7 @@ def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int)
 
 
 def _settled(mask: Mask) -> Masks:
-    """The answer is known for every row."""
+    """The masks if the answer is known for every row."""
     return Masks(mask, mask)
 
 
@@ -140,7 +140,7 @@ def _leaf(leaf: Leaf, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
 
 
 def _unknown(rows: int) -> Masks:
-    """The columns do not tell."""
+    """The masks if the columns leave every row open."""
     return Masks(np.zeros(rows, np.bool_), np.ones(rows, np.bool_))
 
 
@@ -155,7 +155,7 @@ _COMPARED: dict[str, Callable[[NDArray[Any], NDArray[Any]], Mask]] = {
 
 
 def _pair(pair: Pair, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
-    """Two columns of numbers in one unit can be compared; other fields cannot here."""
+    """Compare two columns of numbers that have one unit. Other pairs stay open."""
     there: Mask | None = None
     sides = []
     for field in (pair.left, pair.right):
@@ -180,7 +180,8 @@ def _words(
     convert: Callable[[Any], Any] | None,
     none: int = -1,
 ) -> Mask:
-    """Of which words that occur the check is true. There is one element more, which -1 finds."""
+    """For each word, whether it occurs and passes the check. The one extra element is False; code -1 selects
+    it."""
     hit, occurs = np.zeros((2, len(words) + 1), np.bool_)
     occurs[codes] = True
     for code in np.flatnonzero(occurs[:-1]).tolist():
@@ -191,7 +192,7 @@ def _words(
 
 
 def _sets(column: TextSets, check: Check) -> Mask:
-    """Of which lists that occur the check is true."""
+    """For each list, whether it occurs and passes the check."""
     hit, occurs = np.zeros((2, len(column.lists)), np.bool_)
     occurs[column.codes] = True
     for code in np.flatnonzero(occurs).tolist():
@@ -246,7 +247,7 @@ def _in_intervals(values: NDArray[Any], intervals: Sequence[Interval]) -> Mask:
 
 
 def _times_of_day(values: NDArray[Any], there: Mask | None, unit: str) -> NDArray[Any]:
-    """As :func:`~kdissect.filter.literals.time_of_day`, of an array."""
+    """:func:`~kdissect.filter.literals.time_of_day` of an array."""
     values = values.astype(np.int64, copy=False)
     if there is not None:
         values = np.where(there, values, 0)

@@ -1,9 +1,9 @@
-"""Two fields compared: ``request_size > response_size``, ``record.offset >= highWatermark``.
+"""Comparisons of two fields: ``request_size > response_size``, ``record.offset >= highWatermark``.
 
-Each side may have many values. ``==`` and the orders are true if they hold for any value of one side and any
-value of the other. ``!=`` is true if both sides are there and have no value in common. ``===`` is true if all
-values are the same, ``!==`` if any two differ. ``any`` and ``all`` before it choose between these. None of
-them looks at every pair: an exchange may hold a million values.
+Each side may have many values. ``==``, ``<``, ``<=``, ``>`` and ``>=`` are true if they hold for any value of
+one side and any value of the other. ``!=`` is true if both sides are present and have no value in common.
+``===`` is true if all values are the same, ``!==`` if any two differ. ``any`` and ``all`` before a comparison
+override this. No comparison looks at every pair: an exchange may hold a million values.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kdissect.filter.values import code_of
 
 Values = Sequence[Any]
 _GROUPS = ((FieldKind.NUMBER, FieldKind.FLOAT), (FieldKind.TEXT, FieldKind.BYTES))
-"""Kinds that go together; any other goes with itself."""
+"""Kinds that can be compared with each other. Any other kind can be compared only with itself."""
 _SCALES = {"ns": 1, "ms": 1_000_000}
-"""Unit: nanoseconds."""
+"""The nanoseconds of each unit."""
 OPERATORS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
 
 
@@ -31,15 +31,15 @@ class PairComparison(NamedTuple):
 
     operator: str
     every: bool
-    """Whether every value is asked, else any."""
+    """Whether the comparison must hold for every value; else for any."""
     left: Callable[[Values], Values]
-    """Values of a side as they are compared; those that cannot be are left out."""
+    """Converts the values of a side for comparing, and drops values that cannot be compared."""
     right: Callable[[Values], Values]
     scaled: bool
-    """Whether the units of the two differ."""
+    """Whether the two units differ."""
 
     def holds(self, ours: Values, theirs: Values) -> bool:
-        """Whether it is true of these values."""
+        """Whether the comparison is true of these values."""
         return bool(ours) and bool(theirs) and _HOLDS[self.operator, self.every](ours, theirs)
 
 
@@ -65,7 +65,7 @@ _MEANING = {"===": ("==", True), "!==": ("!=", False), "!=": ("!=", True)}
 
 
 def refusal(left: FilterField, right: FilterField) -> str | None:
-    """Why two fields do not go together; None where they do."""
+    """Why two fields cannot be compared; None if they can."""
     if left.kind is not right.kind and not any(left.kind in each and right.kind in each for each in _GROUPS):
         return f"{left.name} is {left.kind.value}, and {right.name} is {right.kind.value}"
     if "bytes" in (left.unit, right.unit) and (left.unit in _SCALES or right.unit in _SCALES):
@@ -75,7 +75,7 @@ def refusal(left: FilterField, right: FilterField) -> str | None:
 
 
 def comparison(left: FilterField, operator: str, right: FilterField, every: bool | None) -> PairComparison:
-    """The comparison of two fields that go together."""
+    """The comparison of two fields that can be compared."""
     plain, of_all = _MEANING.get(operator, (operator, False))
     scaled = left.unit != right.unit and left.unit in _SCALES and right.unit in _SCALES
     hosts = any(field.name.endswith((".ip", ".addr")) for field in (left, right))
@@ -87,9 +87,9 @@ def comparison(left: FilterField, operator: str, right: FilterField, every: bool
 
 
 def _comparable(kind: FieldKind, scale: int, hosts: bool, values: Values) -> Values:
-    """What is compared of values of this kind.
+    """Convert values of this kind for comparing.
 
-    :param hosts: whether of addresses the port does not count.
+    :param hosts: whether to ignore the ports of addresses.
     """
     if kind in (FieldKind.TEXT, FieldKind.BYTES):
         return [value if isinstance(value, bytes) else as_bytes(value) for value in values]

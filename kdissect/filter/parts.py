@@ -1,4 +1,4 @@
-"""What there is many times in an exchange, as fields of a filter: its faults and its records."""
+"""The faults and records of an exchange as fields of a filter. An exchange may have many of each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _record_json(name: str, row: Row) -> list[str]:
 
 
 def _headers(row: Row) -> list[str | bytes]:
-    """Names and values."""
+    """The names and values of headers."""
     out: list[str | bytes] = []
     for record in row.records():
         for name, value in record["headers"]:
@@ -96,7 +96,7 @@ HEADER_PREFIX = "record.header."
 
 
 def header_field(name: str) -> FilterField:
-    """The values of the headers with this name, which is the wire's: its case counts."""
+    """The field of the headers with this name. The name's case counts, as on the wire."""
     meaning = "of a record: the value of a header"
     return FilterField(
         f"{HEADER_PREFIX}{name}", FieldKind.BYTES, meaning, partial(_header, name), True, RECORD

@@ -3,16 +3,16 @@
 A path begins with an API (an old name will do), then ``request`` or ``response``, then the names of the
 definitions, in any version. It may be shortened from the front. What is left is the API and the end of the
 path (``fetch.highWatermark``), the side and the end (``response.throttleTimeMs``), or the end alone
-(``highWatermark``, ``partitions.highWatermark``). A short path means every field whose path ends so, in every
-API that has one. If some of these fields are text and others numbers, the path is ambiguous, and an error.
+(``highWatermark``, ``partitions.highWatermark``). A short path means every field, in every API, whose path
+has this end. If some of these fields are text and others numbers, the path is ambiguous, and an error.
 
 The fields of a message's header have the step ``header`` before them: ``fetch.request.header.clientId``,
 ``response.header.correlationId``. Only headers have this step. The fields of its body may have ``body``
 before them, as in ``request`` and ``response`` of the NDJSON.
 
-Arrays are passed through: a field inside has as many values as there are elements. A records field can be
-asked for its presence and, as in Kafka's JSON, for its ``…SizeInBytes``. How values are read:
-:mod:`kdissect.filter.reach`.
+Arrays are passed through: a field inside an array has one value for each element. A records field can be
+tested for presence and, as in Kafka's JSON, for its ``…SizeInBytes``. :mod:`kdissect.filter.reach` reads the
+values.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from kdissect.protocol.schema import structures_of
 
 SIDES = ("request", "response")
 HEADER_STEP, BODY_STEP = "header", "body"
-"""What may stand after a side; no field of Kafka's is called so."""
+"""The steps allowed after a side. No field of Kafka's has these names."""
 ANY_API = -1
-"""Stands for the API of a header's field where the path names none: of every API, unknown ones too."""
+"""The API key of a header's field if the path names no API: it means every API, unknown ones too."""
 
 
 OLD_NAMES: Mapping[tuple[str, str], Mapping[str, str]] = {
@@ -56,8 +56,8 @@ OLD_NAMES: Mapping[tuple[str, str], Mapping[str, str]] = {
         "name": "resourceName",
     },
 }
-"""Names that fields had in older releases of Kafka, or go by beside their own: the one in the definitions.
-They are understood in paths that begin with the API."""
+"""Names of fields in older releases of Kafka, or aliases, with the name in the definitions. They are
+understood in paths that begin with the API."""
 
 
 class Twig:
@@ -67,14 +67,14 @@ class Twig:
 
     def __init__(self, definition: FieldDefinition) -> None:
         self.name = definition.name
-        """As the newest definition that has it spells it."""
+        """The name in the newest definition that has the field."""
         self.spellings = {definition.name}
         self.type = definition.element
         self.is_array = False
-        """Whether it is one in some version."""
+        """Whether it is an array in some version."""
         self.kind, self.unit = _kind(definition)
         self.children: dict[str, Twig] = {}
-        """By plain name."""
+        """The fields inside it, by plain name."""
 
 
 def _kind(definition: FieldDefinition) -> tuple[FieldKind, str]:
@@ -137,9 +137,9 @@ class ApiField(NamedTuple):
     api_key: int
     side: str
     twigs: tuple[Twig, ...]
-    """From the message's own field down to it."""
+    """The fields from the top of the message down to this one."""
     of_size: bool = False
-    """Whether its length is meant, not the records themselves."""
+    """Whether this is the size of a records field, not the records themselves."""
     in_header: bool = False
     """Whether it is a field of the header, not of the body."""
 
@@ -201,7 +201,7 @@ def places(name: str) -> list[ApiField]:
 
 @cache
 def _renamed(api_key: int, side: str) -> dict[str, str]:
-    """Plain old names: plain names."""
+    """The plain old names, with the plain names of the definitions."""
     names = OLD_NAMES.get((apis.api_name(api_key), side), {})
     return {plain(old): plain(new) for old, new in names.items()}
 
@@ -212,7 +212,7 @@ def old_names(api_key: int) -> set[str]:
 
 
 def _ending(api_key: int, side: str, parts: list[str], exact: bool = False) -> Iterator[ApiField]:
-    """The fields of a side whose path ends with ``parts``, or is just that."""
+    """The fields of a side whose path ends with ``parts``, or, if ``exact``, is equal to ``parts``."""
     if all(parts):
         for steps, twigs, of_size in _all_paths(api_key, side):
             if steps[-len(parts) :] == tuple(parts) and (not exact or len(steps) == len(parts)):
@@ -239,7 +239,7 @@ def _walk(twigs: dict[str, Twig], above: tuple[Twig, ...]) -> Iterator[tuple[Twi
 
 @cache
 def all_names() -> tuple[str, ...]:
-    """Every name of a field in any message, each once: what a path can end with."""
+    """Every name of a field in any message, each once. A path can end with any of them."""
     found: dict[str, None] = {}
     for key in apis.api_keys():
         for side in SIDES:

@@ -1,4 +1,4 @@
-"""Places → values: what a path of Kafka's fields finds in the messages of an exchange."""
+"""Places → values: reads the fields that a path means from the messages of an exchange."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from kdissect.present.sanitise import valid_text
 from kdissect.present.secret_names import REDACTED
 
 Brackets = tuple[tuple[Bracket, ...], ...]
-"""What stands in brackets after each step of a path."""
+"""The brackets after each step of a path."""
 
 SLICED = (FieldKind.TEXT, FieldKind.BYTES)
-"""What has parts."""
+"""The kinds that have parts."""
 
 
 def field_at(name: str, found: Sequence[ApiField], steps: Sequence[PathStep] = ()) -> FilterField:
     """The field that stands for all these places.
 
-    :param steps: those of the name, where there are brackets in it.
-    :raises ValueError: they are of different kinds, and the text names two; or brackets stand where nothing
-        has elements.
+    :param steps: the steps of the name, if it has brackets.
+    :raises ValueError: the places have different kinds, and the text names two of them; or brackets follow a
+        field that has no elements.
     """
     useful = [place for place in found if place.kind is not FieldKind.PRESENCE] or list(found)
     if steps:
@@ -51,10 +51,10 @@ def field_at(name: str, found: Sequence[ApiField], steps: Sequence[PathStep] = (
 
 
 def parts_of(field: FilterField, name: str, steps: Sequence[PathStep]) -> FilterField:
-    """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. There may
-    be many records and faults too, but brackets choose within the value of each.
+    """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. An
+    exchange may have many records and faults, but brackets select within the value of each.
 
-    :raises ValueError: it has neither elements nor parts.
+    :raises ValueError: the field has neither elements nor parts.
     """
     listed = field.many and "." not in field.name
     brackets = steps[-1].brackets
@@ -80,14 +80,14 @@ def _shortest(found: Sequence[ApiField]) -> int:
 
 
 def _aligned(place: ApiField, steps: Sequence[PathStep]) -> Brackets:
-    """The brackets after each field of a place: a name may leave out the first of them, and may have the
-    API and the side before them."""
+    """The brackets after each field of a place. A name may omit the first fields, and may begin with the API
+    and the side."""
     given = [step.brackets for step in steps[-len(place.twigs) :]] if steps else []
     return (*((),) * (len(place.twigs) - len(given)), *given)
 
 
 def _has_elements(place: ApiField, brackets: Brackets) -> bool:
-    """Whether there is something for every bracket to choose among."""
+    """Whether every bracket follows a field with elements or parts."""
     return all(
         len(each) <= _room(twig, twig is place.twigs[-1] and not place.of_size)
         for twig, each in zip(place.twigs, brackets, strict=True)
@@ -118,10 +118,10 @@ def _values(places_of: dict[tuple[int, str], list[tuple[ApiField, Brackets]]], r
 
 
 class _Hiding(NamedTuple):
-    """What is needed to tell secrets of a message."""
+    """The facts that decide which values of a message are secrets."""
 
     message: str
-    """Its class."""
+    """The class of the message."""
     shown: frozenset[str]
     asked: Asked | None
 
@@ -130,7 +130,7 @@ class _Hiding(NamedTuple):
 
 
 def _hiding(row: Row, message: Message, name: str) -> _Hiding | None:
-    """What tells the secrets of a message; None of a class that cannot hold any."""
+    """The facts that decide which values are secrets; None if the class cannot hold secrets."""
     if not may_hold_secrets(name):
         return None
     assert row.exchange is not None
@@ -148,7 +148,7 @@ def _collect(
 ) -> None:
     """Gather the values below a struct.
 
-    :param hiding: what tells the message's secrets, if they are hidden.
+    :param hiding: decides which values are secrets, if they are hidden.
     """
     twig, values, chosen = place.twigs[at], ancestors[-1], brackets[at]
     is_last = at + 1 == len(place.twigs)

@@ -1,5 +1,5 @@
-"""Syntax → meaning: names become fields, words become values of their kind, and what cannot be is refused
-with its place and the nearest name."""
+"""Syntax → meaning: names become fields, words become values of their kind. Errors have the position and the
+nearest name."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ from kdissect.protocol import apis
 from kdissect.protocol.errors import error_name
 
 SEARCHED = ("topics", "client_id", "groups", "record.key", "record.value", "record.headers")
-"""Where a word alone is looked for."""
+"""The fields in which a word alone is searched."""
 _ALIKE = 0.75
-"""How near a field's name must be to a word that is looked for, to be worth a hint."""
+"""How similar a searched word and a field's name must be for a hint."""
 _ROOTS = ("record", "fault", *paths.SIDES)
-"""What a name with a dot can begin with, beside columns and APIs."""
+"""The first steps of a name with a dot, besides columns and APIs."""
 
 
 class Meaning(NamedTuple):
-    """An expression, and what its author should know of it."""
+    """An expression, and the hints for its author."""
 
     expression: Expression
     hints: tuple[str, ...]
 
 
 def resolve(syntax: Syntax, knows_slow: bool = True, knows_findings: bool = True) -> Meaning:
-    """:param knows_slow: whether it can be told what is slow.
-    :param knows_findings: whether findings can be told.
-
-    :raises FilterError: a name is not known, or a value not one of its field.
+    """:param knows_slow: whether ``slow`` can be decided.
+    :param knows_findings: whether findings are known.
+    :raises FilterError: a name is unknown, or a word is no value of its field.
     """
     hints: list[str] = []
     meaning = Meaning(_resolve(syntax, hints), tuple(dict.fromkeys(hints)))
@@ -73,9 +72,9 @@ def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
 
 
 def _refuse(syntax: Syntax, refused: Mapping[str, str]) -> None:
-    """See that nothing asks for what cannot be told.
+    """Raise an error if a field is used that cannot be decided.
 
-    :param refused: why, by the name of the field.
+    :param refused: the reason, by the name of the field.
     """
     if isinstance(syntax, Joined):
         for part in syntax.parts:
@@ -123,7 +122,7 @@ def _compared(syntax: ComparedField, hints: list[str]) -> Expression:
 
 
 def _of_both_ends(syntax: ComparedField, names: tuple[str, ...], hints: list[str]) -> Expression:
-    """The same asked of each end, which an index has columns of."""
+    """The same comparison of each end's field. An index has columns of these fields."""
     parts = [_compared(syntax._replace(field=syntax.field._replace(text=name)), hints) for name in names]
     every = any(
         part.check.every if isinstance(part, Leaf) else part.comparison.every
@@ -141,8 +140,8 @@ def _pair(field: FilterField, syntax: ComparedField, other: FilterField) -> Pair
 
 
 def _text_field(word: Word) -> FilterField | None:
-    """The field that a word after a field of text means. Where any text may stand, a word is a name only if
-    it is one of kdissect's own, or a path that begins with an API or a side."""
+    """The field that a word after a field of text means. Any text may stand there. So a word is a name only
+    if it is one of kdissect's own, or a path that begins with an API or a side."""
     head, dot, _ = word.text.partition(".")
     is_path = dot and (head.lower() in _ROOTS or paths.api_of(head) is not None)
     if not is_path and plain(word.text.partition("[")[0]) not in by_name():
@@ -152,8 +151,8 @@ def _text_field(word: Word) -> FilterField | None:
 
 
 def _nearer(error: FilterError, word: Word, kind: FieldKind) -> FilterError:
-    """An error about a value; where the word looks like the name of a field of that kind, with the one it may
-    be."""
+    """An error about a value. If the word looks like the name of a field of that kind, the error suggests
+    that name."""
     wrong = _wrong_step(word)
     if wrong is not None:
         return wrong
@@ -171,7 +170,7 @@ def _nearer(error: FilterError, word: Word, kind: FieldKind) -> FilterError:
 def named(word: Word) -> FilterField | None:
     """The field of a name; None if there is no such field.
 
-    :raises FilterError: the path is ambiguous, or what stands in brackets is wrong.
+    :raises FilterError: the path is ambiguous, or the brackets are wrong.
     """
     text = word.text
     steps = steps_of(word) if "[" in text else []
@@ -187,7 +186,7 @@ def named(word: Word) -> FilterField | None:
 
 
 def field_named(name: str) -> FilterField:
-    """The field of a name that stands for itself, outside of a filter.
+    """The field of a name that is used outside of a filter.
 
     :raises FilterError: there is no such field, or the path is ambiguous; the text names the nearest.
     """
@@ -219,7 +218,7 @@ def _unknown(word: Word) -> FilterError:
 
 
 def _wrong_step(word: Word) -> FilterError | None:
-    """What is wrong in the path of an API's field, if one of its names is; None for other words."""
+    """The error of a path that begins with an API and has a wrong name; None for other words."""
     head, *steps = word.text.split(".")
     api = paths.api_of(head) if steps else None
     if api is None:
@@ -243,7 +242,7 @@ def _wrong_step(word: Word) -> FilterError | None:
 
 
 def _known(text: str) -> Iterable[str]:
-    """Names that a wrong one may have meant."""
+    """The names that a wrong name may have meant."""
     head, dot, _ = text.partition(".")
     api = paths.api_of(head) if dot else None
     if dot and plain(f"{head}.") == wireshark.PREFIX:
@@ -263,7 +262,7 @@ def _known(text: str) -> Iterable[str]:
 
 
 def _bare(word: Word, hints: list[str]) -> Expression:
-    """A word alone: a field's presence, a flag, or text to look for."""
+    """A word alone: a field's presence, a flag, or text to search."""
     name = plain(word.text)
     if not word.quoted:
         flag = next((flag for flag in MACROS if plain(flag) == name), None)
@@ -276,7 +275,7 @@ def _bare(word: Word, hints: list[str]) -> Expression:
             raise _unknown(word)
         if name in NOT_OFFERED:
             raise word.error(f"{word.text} is not a flag: {NOT_OFFERED[name]}")
-        # A field of a message is asked for by more than its last name, which may be any word.
+        # The last name of a message's field may be any word: alone it is searched as text.
         whole = "." in word.text or plain(word.text.partition("[")[0]) in by_name()
         field = named(word) if whole else None
         if field is not None:
@@ -294,7 +293,7 @@ def _bare(word: Word, hints: list[str]) -> Expression:
 
 
 def _hint(word: Word) -> list[str]:
-    """What else a word that is looked for as text may have meant."""
+    """Hints about a word that is searched as text but may have meant something else."""
     text = word.text
     key = paths.api_of(text)
     if key is not None:

@@ -1,4 +1,4 @@
-"""What a filter looks at: an exchange, or a row of another table with the exchange that it belongs to."""
+"""The object that a filter is applied to: an exchange, or a row of another table with its exchange."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kdissect.present.records import record_rows
 
 
 class Row:
-    """An exchange with what was unpacked of it for one question, so that it is unpacked once.
+    """An exchange, with its records once they are unpacked, so that they are unpacked once.
 
-    In the table of records a row has one record, in that of faults one fault. ``record.…`` and ``fault.…``
-    ask about those; everything else asks about the exchange. A fault may have no exchange.
+    In the table of records a row has one record; in the table of faults, one fault. ``record.…`` and
+    ``fault.…`` apply to these; all other fields apply to the exchange. A fault may have no exchange.
     """
 
     __slots__ = ("_faults", "_records", "connection", "exchange", "options", "signs", "slowness")
@@ -35,11 +35,11 @@ class Row:
         self.exchange = exchange
         self.options = options
         self.connection = connection
-        """Of a fault without exchange."""
+        """The connection of a fault that has no exchange."""
         self.slowness = slowness
-        """Tells what is slow."""
+        """Decides which exchanges are slow."""
         self.signs = signs
-        """The findings of which the exchange is evidence."""
+        """The findings that have the exchange as evidence."""
         self._records = records
         self._faults = faults
 

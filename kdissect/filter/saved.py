@@ -1,6 +1,5 @@
-"""Saved filters in other filters. A name does not put the saved filter in. A word alone that is such a name
-is looked for as text, as any other word, and its author gets a note.
-"""
+"""Names of saved filters inside other filters. Such a name does not insert the saved filter. It is searched
+as text, like any other word alone, and the author gets a note."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from kdissect.filter.syntax import Bare, Joined, Negated, Syntax, Word, parse
 
 
 def hints_of_saved(text: str, named: Mapping[str, str]) -> tuple[str, ...]:
-    """What the author of a filter may not know of the names in it.
+    """Notes about words that are names of saved filters.
 
     :param named: the saved filters by their name.
     """
@@ -30,7 +29,8 @@ def hints_of_saved(text: str, named: Mapping[str, str]) -> tuple[str, ...]:
 
 @lru_cache(16)
 def searched(text: str) -> tuple[str, ...]:
-    """The words of a filter that are looked for as text, without those in quotes; of none, none."""
+    """The words of a filter that are searched as text, except words in quotes. Empty if the filter is
+    wrong."""
     try:
         words = list(_alone(parse(text)))
     except FilterError:

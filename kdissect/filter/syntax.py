@@ -1,9 +1,9 @@
-"""Text → syntax: what a filter says, before it is known what its names mean.
+"""Text → syntax: the structure of a filter, before its names are resolved.
 
-The grammar is LALR, read by lark. A word is anything between blanks, brackets, commas, quotes and
-operators, so that ``10.0.0.0/8``, ``12:03:01``, ``50ms``, ``connect-offsets`` and ``topics[0].name`` need no
-quotes. Words that are operators (``and``, ``in``, ``contains`` …) must be quoted to be values; ``any`` and
-``all`` only to be looked for as text.
+The grammar is LALR, read by lark. A word is anything between blanks, brackets, commas, quotes and operators,
+so that ``10.0.0.0/8``, ``12:03:01``, ``50ms``, ``connect-offsets`` and ``topics[0].name`` need no quotes.
+Words that are operators (``and``, ``in``, ``contains`` …) must be quoted to be values. ``any`` and ``all``
+must be quoted only to be searched as text.
 
 In ``"…"`` and ``'…'`` a backslash begins ``\\n``, ``\\t``, ``\\xff``, ``\\u20ac`` or stands before the
 character itself. In ``r"…"`` and in regular expressions it is a backslash.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from lark import Lark, Token
 
 LONGEST = 4_096
-"""Characters of a filter."""
+"""The most characters of a filter."""
 DEEPEST = 64
-"""Nested parentheses and negations."""
+"""The deepest nesting of parentheses and negations."""
 
 GRAMMAR = r"""
 start: or_
@@ -61,7 +61,7 @@ OPERATORS = {"eq": "==", "any_eq": "==", "ne": "!=", "all_ne": "!=", "any_ne": "
     "le": "<=",
     "~": "matches",
 }
-"""Other ways to write an operator: the one that is used here."""
+"""Other spellings of operators, with the spelling that is used here."""
 
 SPELLINGS = {
     "AND": "and",
@@ -79,22 +79,22 @@ SPELLINGS = {
     "IN": "in",
     "QUANTIFIER": "any",
 }
-"""How a terminal of the grammar is written; a word or string is not among them."""
+"""The spelling of each terminal of the grammar, except words and strings."""
 
 
 class Word(NamedTuple):
     """A word or string."""
 
     text: str
-    """What it says: of a string, without quotes and escapes."""
+    """The word; for a string, without quotes and escapes."""
     raw: str
-    """Of a string, what stands between the quotes."""
+    """The characters between the quotes of a string."""
     quoted: bool
     start: int
     end: int
 
     def error(self, reason: str) -> FilterError:
-        """An error that points at it."""
+        """An error at the word's position."""
         return FilterError(reason, self.start, self.end - self.start)
 
 
@@ -112,17 +112,17 @@ class Negated(NamedTuple):
 
 
 class ComparedField(NamedTuple):
-    """``field == value``, ``field in {value, low..high}``, with ``any`` or ``all`` before it or not."""
+    """``field == value``, ``field in {value, low..high}``, with or without ``any`` or ``all`` before it."""
 
     field: Word
     operator: str
     """One of ``== != === !== < <= > >= contains matches in``."""
     at: Word
-    """The operator as it stands there."""
+    """The operator as written, with its position."""
     items: tuple[tuple[Word, Word | None], ...]
     """Values, and the upper end of each that is a range."""
     every: bool | None = None
-    """Whether ``all`` stands before it, or ``any``; None: neither."""
+    """True after ``all``, False after ``any``, None without either."""
 
 
 class Bare(NamedTuple):
@@ -136,14 +136,15 @@ Syntax = Joined | Negated | ComparedField | Bare
 
 @cache
 def parser() -> Lark:
-    """The parser, made when the first filter comes: lark takes longer to import than most of kdissect."""
+    """The parser. It is made for the first filter: importing lark takes longer than importing most of
+    kdissect."""
     from lark import Lark
 
     return Lark(GRAMMAR, parser="lalr", lexer="basic", maybe_placeholders=False, keep_all_tokens=False)
 
 
 def parse(text: str) -> Syntax:
-    """:raises FilterError: this is no filter."""
+    """:raises FilterError: the text is no filter."""
     _check(text)
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -170,7 +171,7 @@ def _check(text: str) -> None:
 
 
 def _unreadable(text: str, position: int) -> FilterError:
-    """Characters that begin no token."""
+    """The error of characters that begin no token."""
     character = text[position]
     if character in "\"'":
         return FilterError("the closing quote is missing", position, len(text) - position)
@@ -180,7 +181,7 @@ def _unreadable(text: str, position: int) -> FilterError:
 
 
 def _unexpected(text: str, error: Any) -> FilterError:
-    """A token that does not go with what stands before it."""
+    """The error of a token that cannot follow the text before it."""
     token = error.token
     if token.type == "$END":
         return FilterError(
@@ -193,7 +194,7 @@ def _unexpected(text: str, error: Any) -> FilterError:
 
 
 def accepted_after(text: str) -> set[str]:
-    """The terminals that the grammar takes after this text; none where the text itself is wrong."""
+    """The terminals that the grammar accepts after this text; empty if the text itself is wrong."""
     from lark.exceptions import UnexpectedInput
 
     reading = parser().parse_interactive(text)
@@ -205,7 +206,7 @@ def accepted_after(text: str) -> set[str]:
 
 
 def _wanted(accepted: set[str]) -> str:
-    """What the grammar would take, in words."""
+    """The accepted terminals, in words."""
     if "LPAR" in accepted:
         return "a field or a word"
     if accepted == {"WORD"}:
@@ -214,7 +215,7 @@ def _wanted(accepted: set[str]) -> str:
         return "a value"
     if accepted == {"STRING", "WORD", "QUANTIFIER", "LBRACE"}:
         return "a value or '{'"
-    # Where a whole question has been asked, that an operator or a unit could follow goes without saying.
+    # After a complete comparison, do not list the operators and units that could also follow.
     told = {"AND", "OR", "RPAR"} if "AND" in accepted else set(SPELLINGS)
     words = [f"'{text}'" for each, text in SPELLINGS.items() if each in accepted & told]
     words += ["the end"] if "$END" in accepted else []

@@ -12,4 +12,4 @@ SIZES = {
     "MiB": 1 << 20,
     "GiB": 1 << 30,
 }
-"""Unit: bytes."""
+"""The number of bytes of each unit."""

@@ -1,4 +1,4 @@
-"""Words → what they ask of a field: values of its kind, or an error that says which there are."""
+"""Words → checks of a field: values of the field's kind, or an error that lists the possible values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNEQUAL = ("!=", "!==")
 
 
 def presence(field: FilterField) -> Check:
-    """What a field alone asks."""
+    """The check of a field alone."""
     if field.kind is FieldKind.FLAG:
         return Check(bool)
     if field.kind is FieldKind.ERROR:
@@ -48,7 +48,7 @@ def presence(field: FilterField) -> Check:
 
 
 def not_asked(field: FilterField, operator: str) -> str:
-    """Why an operator does not go with a field."""
+    """Why an operator cannot be used with a field."""
     if field.kind is FieldKind.PRESENCE:
         return f"{field.name} is {field.kind.value}: use it without a value, or name a field inside it"
     if operator in _SEARCH:
@@ -59,7 +59,7 @@ def not_asked(field: FilterField, operator: str) -> str:
 
 
 def check_of(field: FilterField, asked: ComparedField, hints: list[str]) -> Check:
-    """What a comparison asks of the values of its field.
+    """The check that a comparison means.
 
     :raises FilterError: a word is no value of this field.
     """
@@ -182,7 +182,7 @@ def _addresses(field: FilterField, operator: str, items: Items) -> Check:
 
 
 def _ordered(operator: str, items: Items, value: Callable[[Word], Any]) -> Check:
-    """A check of values that Python orders."""
+    """A check of values that Python can order."""
     first = value(items[0][0])
     if operator == "in":
         single = {value(low) for low, high in items if high is None}
@@ -241,7 +241,7 @@ def _word_of(field: FilterField, word: Word) -> str:
 
 
 def _begun(text: str, known: Sequence[str]) -> str:
-    """``"; did you mean …?"`` with the shortest name that begins so; nothing where none does."""
+    """``"; did you mean …?"`` with the shortest name that begins with ``text``; empty if no name does."""
     wanted = plain(text)
     found = min((name for name in known if plain(name).startswith(wanted)), key=len, default=None)
     return f"; did you mean {found}?" if found is not None and wanted else ""
@@ -269,7 +269,7 @@ _PLAIN_CODES = {plain(name): code for name, code in ERROR_CODES.items()}
 
 
 def code_of(value: str | int) -> int | None:
-    """The code of an error as a column names it, or as a field has it; None for text that names none."""
+    """The code of an error, given by the name in a column or by its number; None if the name is unknown."""
     if isinstance(value, int):
         return value
     code = ERROR_CODES.get(value)

@@ -1,8 +1,8 @@
-"""The names that Wireshark's Kafka dissector gives its fields, as other names of what a filter asks here.
+"""The names of fields in Wireshark's Kafka dissector, as aliases of the names here.
 
-One table: :data:`NAMES`. A name stands for a field, or for several that Wireshark has under one. If it says
-that something is so, it stands for a filter of its own. If kdissect has nothing like it, it stands for the
-reason. The names are those of ``packet-kafka.c`` of Wireshark 4.0, and a few earlier and later ones.
+One table: :data:`NAMES`. A name stands for one field, or for several that Wireshark has under one name. A
+name that states a fact stands for a filter. If kdissect has no equivalent, the table gives the reason. The
+names are those of ``packet-kafka.c`` of Wireshark 4.0, and a few earlier and later ones.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ PREFIX = f"{PROTOCOL}."
 
 
 class Means(NamedTuple):
-    """A name that says that something is so."""
+    """A name that states a fact."""
 
     filter: str
-    """The filter for that."""
+    """The filter that tests the fact."""
 
 
 class Refused(NamedTuple):
-    """A name without meaning here."""
+    """A name without an equivalent here."""
 
     why: str
-    """What to ask instead."""
+    """The reason, and what to use instead."""
 
 
 _LENGTHS = Refused(
@@ -255,8 +255,8 @@ NAMES: Mapping[str, str | Means | Refused] = {
     "unknown_message_magic": Means("fault.kind == bad-magic"),
     "pdu_length_mismatch": Means("fault.kind in {remainder, truncated}"),
 }
-"""By the name without ``kafka.``: names of kdissect's with blanks between, or what it means, or why not.
-Those with ``#`` are below."""
+"""By the name without ``kafka.``: names of kdissect's fields with blanks between them, or a filter, or the
+reason for refusing it. Names with ``#`` are defined below."""
 
 
 @cache
@@ -265,7 +265,7 @@ def _by_plain_name() -> Mapping[str, str]:
 
 
 def known(name: str) -> str | Means | Refused | None:
-    """What a name of Wireshark's stands for; None for other names."""
+    """The meaning of a name of Wireshark's; None for other names."""
     if plain(name) == plain(PROTOCOL):
         return Means("number >= 1")  # every exchange
     found = _by_plain_name().get(plain(name))
@@ -352,7 +352,7 @@ _OF_RECORDS = {
 
 
 def names() -> Iterator[tuple[str, str]]:
-    """Every name of Wireshark's that may be used, and what it is here."""
+    """Every name of Wireshark's that may be used, and its meaning here."""
     for name, found in NAMES.items():
         if isinstance(found, Means):
             yield PREFIX + name, found.filter
