@@ -1,4 +1,4 @@
-r"""Network adapters of Windows: the names that people know ─► those by which Npcap opens them.
+r"""Network adapters of Windows: the names that users know ─► the names by which Npcap opens them.
 
 Npcap calls an adapter ``\Device\NPF_{6B29…}``; Windows calls it ``Ethernet``. Scapy asks Windows for both.
 """
@@ -24,7 +24,7 @@ class Adapter(NamedTuple):
     description: str
 
     def is_called(self, name: str) -> bool:
-        """Whether somebody who says this name means it."""
+        """Whether ``name`` is one of the adapter's names."""
         own = (self.name, self.device, self.device.removeprefix(_PREFIX), self.description)
         return name.casefold() in (each.casefold() for each in own)
 
@@ -35,7 +35,7 @@ class _KnownAdapter(NamedTuple):
 
 
 def adapters() -> list[Adapter]:
-    """Those that Npcap shows to who asks; none without it."""
+    """The adapters that Npcap shows to this user; empty without Npcap."""
     if not libpcap.is_there():
         return []
     known = _known()
@@ -48,9 +48,9 @@ def adapters() -> list[Adapter]:
 
 
 def adapter(name: str) -> Adapter:
-    """The adapter of a name.
+    """The adapter with this name.
 
-    :raises LiveError: there is no such adapter, or none that may be captured from.
+    :raises LiveError: there is no such adapter, or capturing is not permitted.
     """
     found = adapters()
     if not libpcap.is_there():
@@ -65,7 +65,7 @@ def adapter(name: str) -> Adapter:
 
 
 def _known() -> dict[str, _KnownAdapter]:
-    """What Windows says of its adapters, by their identity in small letters."""
+    """The adapters that Windows lists, by their identity in lower case."""
     try:
         from scapy.arch.windows import get_windows_if_list
 
@@ -75,5 +75,5 @@ def _known() -> dict[str, _KnownAdapter]:
             )
             for each in get_windows_if_list()
         }
-    except (ImportError, OSError):  # then they have Npcap's names
+    except (ImportError, OSError):  # adapters then keep Npcap's names
         return {}

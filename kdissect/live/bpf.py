@@ -1,10 +1,10 @@
 """A capture filter → the program that the kernel runs on every packet.
 
-The expression language is libpcap's, and where libpcap is installed it compiles the filter. Where it is not,
-``tcp`` and ``tcp port N or M …`` still work: their program is made here.
+The filter language is libpcap's. If libpcap is installed, it compiles the filter. Otherwise ``tcp`` and ``tcp
+port N or M …`` still work: this module makes their program.
 
-Every program begins with two instructions against doubles. A packet that goes through the loopback interface
-is seen on its way out and on its way in, and only the second counts.
+Every program begins with instructions against duplicates. A packet on the loopback interface is seen on its
+way out and on its way in, and only the second counts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kdissect.live.errors import BadFilterError
 
 DEFAULT_FILTER = "tcp"
 SNAP_LENGTH = 262_144
-"""Bytes kept of a packet: libpcap's most. On loopback, and with segmentation offload, frames are larger than
-the 65,535 that is often taken for the most."""
+"""Bytes kept of a packet: libpcap's maximum. On loopback, and with segmentation offload, frames are larger
+than 65,535 bytes."""
 
 ETHERNET, COOKED = 1, 276
-"""Link types of packets: with their Ethernet header, or with a header of ours that says what came (SLL2)."""
+"""Link types of packets: with their Ethernet header, or with an SLL2 header that kdissect adds."""
 _RAW_IP = 12
-"""DLT_RAW: what libpcap compiles for where the kernel runs the program on packets without a link header."""
+"""DLT_RAW: libpcap compiles for it if the kernel runs the program on packets without a link header."""
 
 _instruction = Struct("<HBBI").pack
 _LOAD_BYTE, _LOAD_HALF, _LOAD_WORD = 0x30, 0x28, 0x20
@@ -30,13 +30,13 @@ _LOAD_HALF_INDEXED, _LOAD_HEADER_LENGTH = 0x48, 0xB1
 _EQUAL, _ANY_BIT, _RETURN = 0x15, 0x45, 0x06
 _ANCILLARY = 0xFFFFF000
 _PROTOCOL, _PACKET_TYPE, _INTERFACE = _ANCILLARY, _ANCILLARY + 4, _ANCILLARY + 8
-"""What the kernel knows of a packet beside its bytes (linux/filter.h: SKF_AD_OFF)."""
+"""Facts that the kernel has about a packet besides its bytes (linux/filter.h: SKF_AD_OFF)."""
 _OUTGOING = 4
 _TCP, _IPV6_FRAGMENT = 6, 44
 
 _PORTS = re.compile(r"tcp(\s+port\s+\d+(\s+or\s+(tcp\s+)?(port\s+)?\d+)*)?", re.IGNORECASE)
 MOST_PORTS = 60
-"""Of one filter made here: jumps reach 255 instructions."""
+"""The most ports of a filter made here: jumps reach 255 instructions."""
 
 
 def program_of(text: str, link_type: int, snap_length: int, loopback: int | None) -> bytes:
@@ -45,7 +45,7 @@ def program_of(text: str, link_type: int, snap_length: int, loopback: int | None
     :param link_type: :data:`ETHERNET` or :data:`COOKED`.
     :param snap_length: bytes to keep of a packet.
     :param loopback: index of the loopback interface, if its packets may come.
-    :raises BadFilterError: it is no filter, or one that needs libpcap, which is not installed.
+    :raises BadFilterError: the text is no filter, or it needs libpcap, which is not installed.
     """
     from kdissect.live import libpcap
 
@@ -59,7 +59,7 @@ def program_of(text: str, link_type: int, snap_length: int, loopback: int | None
 def own_program(text: str, link_type: int, snap_length: int) -> bytes:
     """The program for ``tcp`` or ``tcp port N or M …``; fragments of TCP that have no ports pass too.
 
-    :raises BadFilterError: it is another filter.
+    :raises BadFilterError: the text is another filter.
     """
     ports = _ports_of(text)
     base = 14 if link_type == ETHERNET else 0
@@ -106,7 +106,7 @@ def own_program(text: str, link_type: int, snap_length: int) -> bytes:
 
 
 class _Code:
-    """A program with names for the places that jumps lead to, all of them forwards."""
+    """A program with labels as targets of jumps. All jumps go forwards."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[int, int, str | None, str | None]] = []
@@ -116,7 +116,7 @@ class _Code:
         self._lines.append((code, operand, None, None))
 
     def jump(self, code: int, operand: int, if_so: str | None, if_not: str | None = None) -> None:
-        """Go to a label or, without one, on."""
+        """Jump to a label; without a label, continue with the next instruction."""
         self._lines.append((code, operand, if_so, if_not))
 
     def label(self, name: str) -> None:

@@ -1,7 +1,7 @@
-"""The capture process: sources ─► spool, until somebody says stop or a limit is reached.
+"""The capture process: sources ─► spool, until it is stopped or a limit is reached.
 
-It understands nothing of what it writes. It ends cleanly, with whole files, when the pipe to the process that
-started it is shut for any reason. The journal's status says how it ended.
+It does not decode the packets that it writes. It ends cleanly, with complete files, when the pipe to the
+process that started it is closed for any reason. The journal's status says how it ended.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
     from kdissect.system import Pipe
 
 TICK_SECONDS = 0.2
-"""How often the status is written, at most."""
+"""The shortest time between two writes of the status."""
 MOST_BLOCKS = 64
-"""Of one source that are written before the others have their turn."""
+"""The most blocks of one source that are written before the other sources have their turn."""
 CLOCK_STEP_NS = SECOND
-"""By so much the clock may differ from the time that has passed, in one tick, before that is told."""
+"""How much the clock may differ from the time passed, in one tick, before that is reported."""
 
 
 class CaptureJob(NamedTuple):
-    """What to capture, and where to."""
+    """What to capture, and where to write it."""
 
     folder: str
-    """Of the journal."""
+    """The journal's folder."""
     path: str
-    """Of the capture, or of its first file's name."""
+    """The path of the capture, or of the first file's name."""
     rotation: Bounds = Bounds()
     stop: Bounds = Bounds()
     size: SpoolSize | None = None
-    """Of a spool; None where what is captured stays."""
+    """The size of a spool; None if the captured packets stay."""
 
 
 class Capturer:
-    """The loop, with everything it needs handed in."""
+    """The loop. The caller passes all that it needs."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Capturer:
         seconds: float | None,
         clock: SystemClocks,
     ) -> None:
-        """:param seconds: how long to go on, if there is a limit."""
+        """:param seconds: how long to capture, if there is a limit."""
         self._sources = dict(enumerate(sources))
-        """Those that are not over, by the number of their interface."""
+        """The sources that are not over, by number."""
         self._all = sources
         self._counts = [SourceCounts()] * len(sources)
         self._numbers = [[spool.add(each) for each in source.interfaces] for source in sources]
-        """In the spool, of the interfaces of each source."""
+        """The spool's numbers of the interfaces of each source."""
         self._spool = spool
         self._journal = journal
         self._seconds = seconds
@@ -84,7 +84,7 @@ class Capturer:
         self._is_stopped = False
 
     def run(self, waiting: WayToWait) -> None:
-        """Capture until the pipe is shut, a limit is reached or no source is left."""
+        """Capture until the pipe is closed, a limit is reached or no source is left."""
         reason: str | None = None
         while reason is None:
             if waiting.wait(TICK_SECONDS):
@@ -94,7 +94,7 @@ class Capturer:
 
     @property
     def written(self) -> int:
-        """Packets that were."""
+        """The number of packets written."""
         return self._spool.packets
 
     def stop(self) -> None:
@@ -102,9 +102,9 @@ class Capturer:
         self._is_stopped = True
 
     def step(self, forget: Callable[[PacketSource], object] = lambda _: None) -> str | None:
-        """Write what has come; gives why the capture is over, if it is.
+        """Write the packets that have arrived; return why the capture is over, if it is.
 
-        :param forget: is told a source that is over.
+        :param forget: gets each source that is over.
         """
         for number, source in list(self._sources.items()):
             self._write(number, source)
@@ -123,7 +123,7 @@ class Capturer:
 
     def _tell_gone(self, source: PacketSource) -> None:
         name = source.interfaces[0].name or "an interface"
-        with suppress(OSError):  # it has been noted, too
+        with suppress(OSError):  # a note says it, too
             self._journal.tell(Gone(name, self._spool.packets, self._clock.wall_ns()))
 
     def _reason(self) -> str | None:
@@ -153,7 +153,7 @@ class Capturer:
         self._spool.write(numbers[interface], packets)
 
     def _tick(self) -> None:
-        """Count, look at the clocks, and write the status."""
+        """Read the counts, check the clocks, and write the status."""
         self._due = self._clock.seconds() + TICK_SECONDS
         self._count()
         failure = self._spool.failure
@@ -209,12 +209,12 @@ class Capturer:
         )
 
     def give_up(self, reason: str) -> None:
-        """End as soon as possible; what was written is whole."""
+        """End as soon as possible; the files are complete."""
         self._note(reason)
         self._tell(reason)
 
     def finish(self, reason: str) -> None:
-        """Take no more in, write what has come, end the file, and tell how it was."""
+        """Stop the sources, write the packets that have arrived, end the file, and write the last status."""
         for number, source in self._sources.items():
             source.stop()
             while (block := source.read()) is not None:
@@ -228,10 +228,10 @@ class Capturer:
 
 
 def run(job: CaptureJob, openers: Sequence[SourceOpener], control: Pipe) -> None:
-    """What the process does. Sends None when it has begun, or the error that says why it cannot."""
-    for number in INTERRUPTS:  # who started it decides when it stops
+    """The main function of the process. Sends None when it has begun, or the error if it cannot."""
+    for number in INTERRUPTS:  # the process that started it decides when it stops
         signal.signal(number, signal.SIG_IGN)
-    take_signals()  # others end it at once, for there is nothing yet
+    take_signals()  # other signals end it at once, because nothing is written yet
     leave_no_core()
     begun = _begun(job, openers)
     if isinstance(begun, LiveError):
@@ -244,7 +244,7 @@ def run(job: CaptureJob, openers: Sequence[SourceOpener], control: Pipe) -> None
         capturer.stop()
     try:
         capturer.run(waiting_for(control, sources))
-    except Exception as error:  # told in one line; a traceback would be written over the screens
+    except Exception as error:  # reported in one line; a traceback would be written over the screens
         capturer.give_up(defect(error))
         sys.exit(1)
     _leave_to_nobody(job, capturer.written)
@@ -253,7 +253,7 @@ def run(job: CaptureJob, openers: Sequence[SourceOpener], control: Pipe) -> None
 def _begun(
     job: CaptureJob, openers: Sequence[SourceOpener]
 ) -> tuple[Capturer, list[PacketSource]] | LiveError:
-    """What captures, or why it cannot; then nothing of it is left."""
+    """The capturer and its sources, or the error if it cannot begin; then the folder is removed."""
     try:
         sources = [opener() for opener in openers]
         os.mkdir(job.folder, 0o700)
@@ -279,7 +279,7 @@ def _begun(
 
 
 def _answer(control: Pipe, error: LiveError | None) -> bool:
-    """Say whether it has begun; gives whether there is anybody to hear it."""
+    """Send whether the capture has begun; return whether the other process still listens."""
     try:
         control.send(error)
     except OSError:
@@ -288,13 +288,13 @@ def _answer(control: Pipe, error: LiveError | None) -> bool:
 
 
 def _leave_to_nobody(job: CaptureJob, packets: int) -> None:
-    """Who started us may have been killed, and cannot clean up: a folder without packets in it goes; of one
-    with packets it is told where it is."""
+    """Clean up if the process that started this one was killed. A folder without packets is removed; the path
+    of a folder with packets is printed."""
     parent = parent_process()
     if parent is None or parent.is_alive():
         return
     if not packets or os.path.dirname(job.path) != job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)
         return
-    with suppress(OSError):  # the terminal has gone, too
+    with suppress(OSError):  # the terminal is closed, too
         sys.stderr.write(f"kdissect was killed; what was captured is in {job.folder}\n")

@@ -1,4 +1,4 @@
-"""The interfaces of a Linux machine, as the kernel describes them to anybody who asks."""
+"""The interfaces of a Linux machine, as the kernel shows them without any privilege."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kdissect.live.errors import NoInterfaceError
 
 ANY = "any"
-"""What stands for all interfaces at once."""
+"""The name that means all interfaces at once."""
 _GET_FLAGS, _GET_HARDWARE, _GET_ADDRESS = 0x8913, 0x8927, 0x8915
 _UP, _LOOPBACK = 1, 8
 _WITH_ETHERNET_HEADER = frozenset((1, 772))
@@ -25,18 +25,18 @@ class Device(NamedTuple):
     is_up: bool
     is_loopback: bool
     has_ethernet_header: bool
-    """Whether its packets begin with one; those of tunnels do not."""
+    """Whether its packets begin with an Ethernet header; packets of tunnels do not."""
     address: str | None
     """IPv4."""
 
 
 def devices() -> list[Device]:
-    """All there are, in the order of their numbers."""
+    """All interfaces, in the order of their numbers."""
     return [device for _, name in socket.if_nameindex() if (device := _device(name)) is not None]
 
 
 def device(name: str) -> Device:
-    """The interface of a name.
+    """The interface with this name.
 
     :raises NoInterfaceError: there is no such interface; the text names those that exist.
     """

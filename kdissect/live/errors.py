@@ -1,10 +1,10 @@
-"""Why a capture cannot begin, or ended."""
+"""The errors of a live capture."""
 
 from __future__ import annotations
 
 
 class LiveError(Exception):
-    """A capture cannot begin. The text has one line: what is wrong, and the way out."""
+    """A capture cannot begin. The text has one line: what is wrong, and what to do."""
 
 
 class BadFilterError(LiveError):
@@ -16,12 +16,12 @@ class NoCaptureError(LiveError):
 
 
 class NoInterfaceError(LiveError):
-    """There is no such interface, or it cannot be captured from."""
+    """The interface does not exist, or packets cannot be captured from it."""
 
 
 class NotPermittedError(LiveError):
-    """The system does not permit it."""
+    """The system does not permit capturing."""
 
 
 class NotPermittedThereError(NotPermittedError):
-    """Another system does not permit it; the text tells the way out."""
+    """Another system does not permit capturing; the text says what to do."""

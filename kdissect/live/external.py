@@ -1,9 +1,9 @@
-"""Captures that another program makes ─► blocks of packets: ``tcpdump`` or ``dumpcap``, here or over ssh, and
-whatever writes a capture to our standard input.
+"""Captures that another program makes ─► blocks of packets. The program is ``tcpdump`` or ``dumpcap``, here
+or over ssh, or any program that writes a capture to the standard input.
 
     tcpdump:eth0   dumpcap:eth0   ssh://user@host:port/eth0   -
 
-What comes is a capture file, read as all of them are; it is a stream of unknown origin until then.
+The input must be a capture file, and is read like any other. Until then it is a stream of unknown origin.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ _SSH_PORT = 22
 _PIECE = 1 << 20
 _DROPPED = re.compile(r"(\d+) packets? dropped by kernel|received/dropped on interface [^:]*: \d+/(\d+)")
 _DENIED = re.compile(r"operation not permitted|permission to (perform|capture)", re.IGNORECASE)
-"""What the programs say that may not capture. That somebody may not log in is something else."""
+"""The messages of programs that have no permission to capture. A failed login is a different error."""
 _SAID = re.compile(r"(tcpdump|dumpcap|ssh): (?!listening on|cap_set_proc)")
-"""How the line begins that tells what is wrong. Behind it there may be advice."""
+"""The beginning of the line with the error. Advice may follow that line."""
 _VANISHED = re.compile(
     r"interface.* (disappeared|no longer exists)|adapter.* no longer (running|attached)|No such device",
     re.IGNORECASE,
 )
-"""What they say when the interface goes while they capture."""
+"""The messages when the interface disappears during a capture."""
 _LAST_WORDS = 4096
-"""Bytes of what a program said last that are kept."""
+"""The most bytes kept of a program's last messages."""
 _ON_WINDOWS = "dumpcap -i INTERFACE -w - | kdissect read -"
 _END_SECONDS = 1.0
-"""How long a program may take to write out what it has."""
+"""How long a program may take to write its last packets."""
 
 
 def is_external(name: str) -> bool:
-    """Whether an interface is captured from by another program."""
+    """Whether another program captures from this interface."""
     return name == STDIN or name.startswith(_SSH) or name.partition(":")[0] in _PROGRAMS
 
 
@@ -84,7 +84,7 @@ def command_of(name: str, wanted: Interfaces) -> list[str]:
         host, port = head, int(tail)
     if not _HOST.fullmatch(host) or not interface:
         raise NoInterfaceError(f"{name}: the form is ssh://user@host:port/interface")
-    # What ssh sends to us must not be captured, which would be sent to us, too.
+    # Do not capture ssh's own packets: each would be sent to us and captured again.
     filtered = f"({wanted.filter}) and not tcp port {port or _SSH_PORT}"
     remote = shlex.join(_local("tcpdump", interface, wanted, filtered))
     return ["ssh", *(() if port is None else ("-p", str(port))), "--", host, remote]
@@ -108,15 +108,16 @@ class External:
     name: str
     pid: int | None
     output: Any
-    """The descriptor of what the program writes."""
+    """The descriptor of the program's output."""
     errors: Any
-    """The descriptor of what it says; None for standard input."""
+    """The descriptor of the program's messages; None for standard input."""
 
     def __call__(self) -> PipedCapture:
         return PipedCapture(self.name, self.pid, self.output, self.errors)
 
     def close(self) -> None:
-        """Leave the pipes to the capture process, with whose end the program hears that nobody reads them."""
+        """Close the pipes here. When the capture process ends, the program then notices that nobody reads
+        them."""
         if self.errors is not None:
             os.close(self.output)
             os.close(self.errors)
@@ -131,11 +132,11 @@ def _arrived(name: str, pid: int | None, output: Any, errors: Any) -> External:
 
 
 def opener(name: str, wanted: Interfaces) -> External:
-    """Start the program. To be called before privileges are given up, which it may need.
+    """Start the program. Call this before privileges are given up: the program may need them.
 
     :raises LiveError: it cannot be started.
     """
-    if sys.platform == "win32":  # a pipe cannot be waited for beside others there
+    if sys.platform == "win32":  # Windows cannot wait for several pipes at once
         raise LiveError(f"kdissect cannot capture from {name} on Windows: {_ON_WINDOWS}")
     if name == STDIN:
         return External("standard input", None, sys.stdin.fileno(), None)
@@ -145,8 +146,8 @@ def opener(name: str, wanted: Interfaces) -> External:
         raise LiveError(f"{name}: {command[0]} is not installed")
     output, to_output = os.pipe()
     errors, to_errors = os.pipe()
-    # In a group of its own: Ctrl-C is ours to answer, and what it has must still be written. Whoever reads
-    # its pipes hears of its end.
+    # In a group of its own: only this process handles Ctrl-C, and the program's last packets must be written.
+    # The reader of its pipes notices its end.
     pid = os.posix_spawn(
         program,
         command,
@@ -173,7 +174,7 @@ def _set_blocking(descriptor: int, blocking: bool) -> None:
 class PipedCapture:
     """A capture that comes through a pipe. Waits for its beginning.
 
-    :raises LiveError: the program ends before it, or it is no capture.
+    :raises LiveError: the program ends before it, or the stream is no capture.
     """
 
     def __init__(self, name: str, pid: int | None, output: int, errors: int | None) -> None:
@@ -187,7 +188,7 @@ class PipedCapture:
         self._received = 0
         self._troubles: deque[str] = deque()
         self._untold = 0
-        """Faults that there are beside those."""
+        """The number of further faults, which are not reported one by one."""
         self._is_over = False
         if errors is not None:
             _set_blocking(errors, False)
@@ -255,7 +256,7 @@ class PipedCapture:
         self._troubles.append(f"{self.name} has ended" + (f": {said}" if (said := self._last_line()) else ""))
 
     def _take(self, items: list[Item]) -> None:
-        """Put packets of one interface that follow each other together."""
+        """Join successive packets of one interface."""
         group: list[Captured] = []
         last = -1
         for item in items:
@@ -270,7 +271,7 @@ class PipedCapture:
                 continue
             elif len(self._troubles) < MOST_NOTES:
                 self._troubles.append(f"{self.name}: {item.message}")
-            else:  # each is told in its turn: a stream of nothing else would fill the memory
+            else:  # faults are reported one by one: a stream of faults would fill the memory
                 self._untold += 1
 
     def _listen(self) -> None:
@@ -286,7 +287,7 @@ class PipedCapture:
         return told[-1] if told else ""
 
     def counts(self) -> SourceCounts:
-        """What came, and what the program said it lost, which is known when it has ended."""
+        """The packets received, and the packets that the program reports as dropped at its end."""
         self._listen()
         found = _DROPPED.search(self._words.decode("utf-8", "replace"))
         dropped = 0 if found is None else int(found[1] or found[2])
@@ -309,7 +310,7 @@ class PipedCapture:
 
     def stop(self) -> None:
         if self._pid is not None:
-            with suppress(OSError):  # it has ended, or is another user's: then its pipe is shut
+            with suppress(OSError):  # it has ended, or is another user's: then its pipe is closed
                 os.kill(self._pid, signal.SIGTERM)
         until = time.monotonic() + _END_SECONDS
         while self._pid is not None and not self._is_over and time.monotonic() < until:

@@ -17,19 +17,19 @@ from kdissect.live.sources import Interfaces, SourceCounts
 
 _TIMEOUT_MS = 20
 _MOST_PACKETS = 5_000
-"""Of a block."""
+"""The most packets of a block."""
 _BUFFER_BYTES = 16 << 20
-"""Of Npcap, whose own megabyte is full before we look again."""
+"""The buffer size for Npcap. Its default, one megabyte, is full before the next read."""
 _END_SECONDS = 0.5
-"""How long what has come is still read when no more is wanted: on a busy line more comes all the time."""
+"""How long packets that already arrived are read after the end: on a busy line new ones never stop."""
 _RAW_NUMBERS = (12, 14)
-"""What DLT_RAW is on some systems."""
+"""The values of DLT_RAW on different systems."""
 
 
 class PcapSource:
-    """One interface, opened by libpcap, which wants the privilege itself.
+    """One interface, opened by libpcap. Opening needs the privilege in this process.
 
-    :param device: what libpcap calls it, if that is not its name.
+    :param device: libpcap's name for it, if that differs from its name.
     :raises LiveError: it cannot be opened.
     """
 
@@ -48,10 +48,10 @@ class PcapSource:
             kind = NotPermittedError if is_refused else NoInterfaceError
             raise kind(f"{name}: {said}")
         self._filter(wanted.filter)
-        if hasattr(library, "pcap_setmintocopy"):  # Npcap, which would wait for more before it gives some
+        if hasattr(library, "pcap_setmintocopy"):  # Npcap, which would wait until it has more packets
             library.pcap_setbuff(self._handle, _BUFFER_BYTES)
             library.pcap_setmintocopy(self._handle, 0)
-        # Without this a line on which nothing comes would hold us for ever.
+        # Otherwise reading an idle line would block for ever.
         library.pcap_setnonblock(self._handle, 1, self._error)
         link_type: int = library.pcap_datalink(self._handle)
         link_type = RAW if link_type in _RAW_NUMBERS else link_type
@@ -90,7 +90,7 @@ class PcapSource:
                 self._trouble = self._library.pcap_geterr(self._handle).decode("utf-8", "replace")
                 break
             head = self._header.contents
-            # Where the binding reads eight bytes, macOS has four, and nobody knows what behind them.
+            # The binding reads eight bytes; macOS has only four, and the bytes after them are undefined.
             microseconds = head.ts.tv_usec & 0xFFFF_FFFF
             time_ns = head.ts.tv_sec * 1_000_000_000 + microseconds * 1_000
             packets.append((time_ns, head.len, ctypes.string_at(self._data, head.caplen)))
@@ -98,7 +98,7 @@ class PcapSource:
         return (0, packets) if packets else None
 
     def counts(self) -> SourceCounts:
-        """Packets that were read and those that libpcap says were dropped."""
+        """The packets that were read, and the packets that libpcap reports as dropped."""
         said = self._library.pcap_stat()
         if self._library.pcap_stats(self._handle, ctypes.byref(said)) < 0:
             return SourceCounts(self._received, 0)

@@ -1,13 +1,13 @@
-"""What a capture process and whoever follows it agree on: a folder with three files.
+"""How a capture process and its readers communicate: a folder with three files.
 
-    journal   JSON lines: the files of the spool, in order, and what is missing between packets; locked as
-              long as the capture goes on, so that the end of the capture process is seen however it came
+    journal   JSON lines: the files of the spool, in order, and gaps between packets; locked while the capture
+              runs, so that readers see the end of the capture process, even if it was killed
     status    JSON in a file that never grows, so that it can be written when the disk is full
     done      how many files of the spool were decoded, if they are to stay until their room is needed
 
 The capture process writes the first two, the decoder the third. Any number of processes may read, and no
-reader is needed. What a journal tells when a disk is full must find its place. So there is always some in
-reserve: zeros at the end of the file.
+reader is needed. Entries must fit into the journal when the disk is full. So the file always ends with a
+reserve of zeros.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from typing import Any, NamedTuple
 from kdissect.system import OPENING, is_locked, lock, read_at, write_at
 
 _STATUS_BYTES = 1 << 15
-"""More than ten notes take, were all of it escapes."""
+"""The size of the status file: larger than ten notes that consist of escapes only."""
 _RESERVE, _LEAST_RESERVE = 1 << 14, 1 << 13
-"""Bytes by which a journal grows, and when."""
+"""The bytes by which a journal grows, and the remaining bytes at which it grows."""
 _LINE_BYTES = 1 << 15
-"""More than a line takes."""
+"""More than the bytes of any line."""
 _DONE_BYTES = 20
 MOST_NOTES = 10
-"""Notes that a status holds; of more, the oldest are forgotten."""
+"""The most notes of a status; the oldest are dropped."""
 LONGEST_NOTE = 300
-"""Characters."""
+"""The most characters of a note."""
 
 
 class Status(NamedTuple):
-    """How a capture goes."""
+    """The state of a capture."""
 
     received: int = 0
     """Packets that passed the filter."""
     dropped: int = 0
-    """Those of them that the system dropped: the ring was full."""
+    """Received packets that the system dropped: the ring was full."""
     lost: int = 0
-    """Those of them that could not be written."""
+    """Received packets that could not be written."""
     written: int = 0
-    """Those that are in the spool."""
+    """Received packets that are in the spool."""
     bytes: int = 0
-    """Of the spool, files that were removed included."""
+    """The bytes of the spool, including files that were removed."""
     files: int = 0
-    """How many were begun."""
+    """The number of files begun."""
     fill: float = 0.0
-    """Of the ring: the share that waits to be written."""
+    """The share of the ring that waits to be written."""
     said: int = 0
-    """How many notes there were."""
+    """The number of notes so far."""
     notes: tuple[str, ...] = ()
-    """The latest of them, each a line: the interface went down, the disk is full …"""
+    """The latest notes, each a line: the interface went down, the disk is full …"""
     reason: str | None = None
-    """Why the capture is over, once it is."""
+    """Why the capture ended, once it has."""
 
 
 class Begun(NamedTuple):
@@ -62,19 +62,20 @@ class Begun(NamedTuple):
 
     path: str
     before: int
-    """Packets that are in the files before it."""
+    """The number of packets in the files before it."""
 
 
 class Complete(NamedTuple):
-    """Nothing more comes to the latest file, though no other has begun: there is no room for one."""
+    """The latest file is complete although no other has begun: there is no room for another."""
 
 
 class Lost(NamedTuple):
-    """Packets came and could not be written. Between the first and the last of them some may have been."""
+    """Packets that could not be written. Some packets between the first and the last of them may have been
+    written."""
 
     packets: int
     before: int
-    """Packets that were written before the first of them."""
+    """The number of packets written before the first of them."""
     first_ns: int
     last_ns: int
     why: str
@@ -85,7 +86,7 @@ class Gone(NamedTuple):
 
     name: str
     before: int
-    """Packets, of all interfaces, that were written before."""
+    """The number of packets, of all interfaces, that were written before."""
     time_ns: int
 
 
@@ -117,12 +118,12 @@ class JournalWriter:
     def tell(self, entry: Entry) -> None:
         """Append an entry.
 
-        :raises OSError: it cannot be written; then nothing of it is there.
+        :raises OSError: it cannot be written; then the journal has no part of it.
         """
         line = json.dumps([_NAMES[type(entry)], *entry], ensure_ascii=False).encode(errors="surrogateescape")
         line += b"\n"
         if self._end + len(line) + _LEAST_RESERVE > self._size:
-            with suppress(OSError):  # there is a reserve yet
+            with suppress(OSError):  # some reserve is left
                 self._grow()
         try:
             _write_all(self._journal, line, self._end)
@@ -135,13 +136,13 @@ class JournalWriter:
         self._size = max(self._size, self._end)
 
     def status(self, status: Status) -> None:
-        """How the capture goes now."""
+        """Write the current status."""
         notes = tuple(note[:LONGEST_NOTE] for note in status.notes[-MOST_NOTES:])
         text = json.dumps(status._replace(notes=notes)._asdict(), ensure_ascii=False)
         write_at(self._status, text.encode(errors="backslashreplace").ljust(_STATUS_BYTES), 0)
 
     def decoded(self) -> int:
-        """How many files were decoded, by the last word of the decoder."""
+        """How many files were decoded, as last reported by the decoder."""
         try:
             with open(_done(self._folder), "rb") as file:
                 return int(file.read(_DONE_BYTES))
@@ -149,13 +150,13 @@ class JournalWriter:
             return 0
 
     def close(self) -> None:
-        """The capture is over."""
+        """Close the files: the capture is over."""
         os.close(self._status)
         os.close(self._journal)
 
 
 class JournalReader:
-    """The side of who follows.
+    """The side of a reader.
 
     :raises OSError: this folder has no journal.
     """
@@ -165,10 +166,10 @@ class JournalReader:
         self._folder = folder
         self._at = 0
         self._known = b""
-        """What was read behind there."""
+        """Bytes that were read after that place."""
 
     def next_entry(self) -> Entry | None:
-        """What was told next; None if nothing was, yet."""
+        """The next entry; None if there is no further entry yet."""
         line, end, _ = self._known.partition(b"\n")
         if not end:
             self._known = read_at(self._file.fileno(), _LINE_BYTES, self._at)
@@ -184,7 +185,7 @@ class JournalReader:
         return entry
 
     def is_over(self) -> bool:
-        """Whether the capture process has ended; what it wrote is all there then."""
+        """Whether the capture process has ended; then all its files and entries are complete."""
         return not is_locked(self._file.fileno())
 
     def close(self) -> None:
@@ -193,9 +194,9 @@ class JournalReader:
 
 
 class DecodingProgress:
-    """Tells the capture process which files were decoded.
+    """Reports to the capture process which files were decoded.
 
-    :raises OSError: it cannot be told.
+    :raises OSError: the file cannot be written.
     """
 
     def __init__(self, folder: str) -> None:
@@ -203,16 +204,16 @@ class DecodingProgress:
         self.tell(0)
 
     def tell(self, files: int) -> None:
-        """So many were decoded."""
+        """Report that ``files`` files were decoded."""
         write_at(self._file, str(files).encode().ljust(_DONE_BYTES), 0)
 
     def close(self) -> None:
-        """Nothing more will be told."""
+        """Close the file."""
         os.close(self._file)
 
 
 def status_of(folder: str) -> Status | None:
-    """How the capture goes that has this folder; None if that cannot be told now."""
+    """The status of the capture in this folder; None if it cannot be read now."""
     try:
         with open(_status(folder), "rb") as file:
             said: dict[str, Any] = json.loads(file.read(_STATUS_BYTES))

@@ -1,4 +1,4 @@
-"""libpcap (Npcap on Windows), through scapy's binding: it compiles filters, and captures where there is no
+"""libpcap (Npcap on Windows), through scapy's binding: it compiles filters, and captures on systems without a
 TPACKET_V3 ring."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from kdissect.live.errors import BadFilterError
 
 _FLAWS = (ImportError, OSError)
-"""What scapy's module raises without libpcap."""
+"""The errors that scapy's module raises without libpcap."""
 
 
 @cache
@@ -32,14 +32,14 @@ def is_there() -> bool:
 
 
 def how_to_get() -> str:
-    """What to do where it cannot be used."""
+    """How to install it, for the user."""
     if sys.platform == "win32":
         return "install Npcap (https://npcap.com), which the Wireshark installer also installs"
     return "install libpcap (Debian: apt install libpcap0.8)"
 
 
 def version() -> str:
-    """What libpcap says of itself."""
+    """The version in libpcap's own words."""
     said: bytes = binding().pcap_lib_version()
     return said.decode("utf-8", "replace")
 
@@ -47,8 +47,8 @@ def version() -> str:
 def compile_filter(text: str, link_type: int, snap_length: int) -> bytes:
     """A capture filter as instructions of eight bytes, which accept ``snap_length`` bytes of a packet.
 
-    :param link_type: a DLT number, which for Ethernet and raw IP is not the LINKTYPE everywhere.
-    :raises BadFilterError: libpcap does not understand it; the text is libpcap's.
+    :param link_type: a DLT number. For Ethernet and raw IP, some systems have a DLT other than the LINKTYPE.
+    :raises BadFilterError: libpcap rejects the filter; the text is libpcap's.
     """
     library = binding()
     with _without_device(library, link_type, snap_length) as handle:

@@ -1,10 +1,11 @@
 """Events and the state of the capture ─► metrics for Prometheus, over HTTP.
 
-Statistics count. Their columns declare the metrics (:class:`~kdissect.analysis.declared.Metric`), and their
-rows are read when somebody asks.
+Statistics do the counting. Their columns declare the metrics (:class:`~kdissect.analysis.declared.Metric`).
+Their rows are read at each request.
 
-The wire, not kdissect, chooses names. So only the first client ids, topics and errors become label values, up
-to a limit. All others count together as ``other``; what is not on the wire is ``none``. Times are seconds.
+Label values come from the wire, so anybody can choose them. Only the first client ids, topics and errors
+become label values, up to a limit. All others count together as ``other``; a value that is not on the wire is
+``none``. Times are seconds.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 MOST_VALUES = 100
-"""Different values of one label."""
+"""The most different values of one label."""
 LONGEST_VALUE = 200
-"""Characters."""
+"""The most characters of a value."""
 NONE = "none"
 DEFAULT_ADDRESS = "127.0.0.1"
 _GROWING = (COUNTER, HISTOGRAM)
 
 
 class Metrics:
-    """Counts; :meth:`serve` lets others ask.
+    """Counts events; :meth:`serve` answers requests.
 
-    :param status: tells how the capture goes, when it is asked.
-    :param statistics: those whose columns may declare metrics.
+    :param status: returns the status of the capture.
+    :param statistics: the statistics whose columns may declare metrics.
     :raises ImportError: prometheus_client is not installed.
     """
 
@@ -57,7 +58,7 @@ class Metrics:
 
         self.registry = CollectorRegistry()
         self._known: set[tuple[str, str]] = set()
-        """Ids and severities that were told."""
+        """Ids and severities that were reported."""
         self._findings = Gauge(
             "kdissect_findings",
             "Findings that are not over (kdissect explain).",
@@ -75,14 +76,14 @@ class Metrics:
         self._counted.feed(event)
 
     def know(self, findings: Iterable[Finding]) -> None:
-        """What is found now; what was found before is over where it is not among it."""
+        """Take in the current findings. Earlier findings that are not among them are over."""
         counts = Counts((each.id, each.severity) for each in findings if each.resolved_ns is None)
         self._known |= set(counts)
         for id, severity in self._known:
             self._findings.labels(id, severity).set(counts[id, severity])
 
     def serve(self, address: str, port: int) -> Callable[[], None]:
-        """Answer on a port from now on; gives what ends that.
+        """Answer requests on a port from now on; return the function that ends that.
 
         :raises OSError: the port is taken.
         """
@@ -90,7 +91,7 @@ class Metrics:
 
 
 def served(registry: CollectorRegistry, address: str, port: int) -> Callable[[], None]:
-    """Answer on a port with what is registered; gives what ends that.
+    """Answer requests for the registered metrics on a port; return the function that ends that.
 
     :raises OSError: the port is taken.
     """
@@ -107,7 +108,7 @@ def served(registry: CollectorRegistry, address: str, port: int) -> Callable[[],
 
 
 class _ToldColumn(NamedTuple):
-    """A column that a metric is made of."""
+    """A column with a metric."""
 
     column: Declared
     metric: Metric
@@ -117,13 +118,13 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class _StatisticMetrics:
-    """Statistics of which columns declare metrics, and these metrics. One thread feeds, others ask."""
+    """Statistics with columns that declare metrics, and these metrics. One thread feeds, others read."""
 
     def __init__(self, statistics: Iterable[type[Statistic]], limits: Limits, most_values: int) -> None:
         self._names = FirstNames(most_values)
         self._lock = Lock()
         self._created: dict[tuple[str, Labels], float] = {}
-        """When a metric was first told with these labels."""
+        """When a metric first had a value with these labels."""
         told: dict[tuple[type[Statistic], tuple[str, ...]], list[_ToldColumn]] = {}
         for kind in statistics:
             if not kind.is_deep:
@@ -140,7 +141,7 @@ class _StatisticMetrics:
             self._together.feed(event)
 
     def collect(self) -> Iterable[Any]:
-        """As Prometheus' library asks."""
+        """Called by Prometheus' library."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         kinds = {COUNTER: CounterMetricFamily, HISTOGRAM: HistogramMetricFamily}
@@ -155,9 +156,9 @@ class _StatisticMetrics:
         return families.values()
 
     def _values(self) -> list[tuple[Metric, dict[Labels, list[float]]]]:
-        """The values of each metric: one by labels; of a histogram those of its buckets, and their total."""
+        """The values of each metric, by labels: one value, or the buckets and the total of a histogram."""
         out: list[tuple[Metric, dict[Labels, list[float]]]] = []
-        with self._lock:  # rows are made while nobody feeds
+        with self._lock:  # no thread may feed while rows are made
             for fold, told in self._told:
                 rows = fold.result()
                 out += [(each.metric, self._summed(each, rows)) for each in told]
@@ -200,7 +201,7 @@ class _StatisticMetrics:
 
 
 def _how(kind: type[Statistic], metric: Metric) -> tuple[str, ...]:
-    """What a statistic is told apart by, for a metric."""
+    """The groupings of a statistic that a metric needs."""
     columns = {column for _, column in metric.labels}
     return tuple(each for each in kind.groupings if each in columns)
 
@@ -237,7 +238,7 @@ class _CaptureMetrics:
 def address_of(text: str) -> tuple[str, int]:
     """``:9464``, ``9464``, ``0.0.0.0:9464`` as address and port.
 
-    :raises ValueError: it is neither.
+    :raises ValueError: the text has another form.
     """
     address, _, port = text.rpartition(":")
     if not port.isdecimal() or not 0 <= int(port) < 65_536:

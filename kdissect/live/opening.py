@@ -1,7 +1,7 @@
-"""Interfaces that are wanted ─► what opens them in the capture process.
+"""Chosen interfaces ─► objects that open them in the capture process.
 
-On Linux a process of its own has opened their sockets by then, and nothing more needs a privilege. Elsewhere
-libpcap opens them, in the capture process, which is as privileged as whoever started it.
+On Linux, a separate process has opened their sockets by then, and no further step needs a privilege. On other
+systems, libpcap opens them in the capture process, which has the privileges of its user.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class _Ring:
 
 @dataclass(frozen=True)
 class _Pcap:
-    """Opens an interface by libpcap in the capture process."""
+    """Opens an interface with libpcap in the capture process."""
 
     name: str
     device: str
-    """What libpcap calls it."""
+    """The name that libpcap uses for it."""
     wanted: Interfaces
 
     def __call__(self) -> PacketSource:
@@ -55,7 +55,7 @@ class _Pcap:
         return PcapSource(self.name, self.wanted, self.device)
 
     def close(self) -> None:
-        """Nothing is opened for it beforehand."""
+        """Do nothing: nothing was opened beforehand."""
 
 
 class OpenedInterfaces(NamedTuple):
@@ -63,18 +63,17 @@ class OpenedInterfaces(NamedTuple):
 
     openers: list[SourceOpener]
     probe: Probe | None
-    """Sees what the capture filter does not let through; None where it lets everything through."""
+    """Sees packets that the capture filter drops; None if the filter drops none."""
 
     def hand_over(self) -> None:
-        """The capture process has what was opened for it. The decoder has no use for packets that nobody
-        filtered, and no use for a socket that could send packets.
-        """
+        """Close the sockets here after the capture process got them. The decoder must not have unfiltered
+        packets, or a socket that could send packets."""
         for each in self.openers:
             each.close()
 
 
 def open_interfaces(wanted: Interfaces) -> OpenedInterfaces:
-    """Have what needs a privilege opened, where that can be done for another process: on Linux.
+    """Open the sockets that need a privilege, where that can be done for another process: on Linux.
 
     :raises LiveError: the filter is wrong, there is no such interface, or capturing is not permitted.
     """

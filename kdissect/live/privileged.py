@@ -1,14 +1,15 @@
 """Opens packet sockets, gives up every privilege, passes the sockets on, ends.
 
-Run as a program of its own, by its path, with only the standard library in it. So only these lines run with
-the privilege. It reads no packets and does not understand filters. A socket that it passes on is bound to its
+It is run as a separate program, by its path, with only the standard library. So only these lines run with the
+privilege. It reads no packets and does not understand filters. A socket that it passes on is bound to its
 interface, and its filter can no longer be changed.
 
     argument 1       the descriptor of the socket to answer on
     argument 2       JSON: [{"interface", "cooked", "program" (hex), "promiscuous"}, …]
     answer           a message each, in order: JSON, {} with the descriptor, or {"errno"}
 
-What asks for it, and how anything else gives up its privileges, stands here too.
+This module also has the function that starts it, and the function by which any process gives up its
+privileges.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ _PROMISCUOUS = 1
 _ETH_P_ALL = 3
 _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _CLEAR_ALL = 38, 47, 4
 _CAPABILITY_VERSION = 0x20080522
-"""Linux's numbers for what Python's modules do not name."""
+"""Linux's numbers of constants that Python's modules do not have."""
 _MOST_ANSWER = 4096
 
 
 class WantedSocket(NamedTuple):
-    """A socket."""
+    """A socket to open."""
 
     interface: str
-    """``""`` is all interfaces."""
+    """``""`` means all interfaces."""
     program: bytes
     """The filter: instructions of eight bytes."""
     is_cooked: bool = False
@@ -48,7 +49,7 @@ class WantedSocket(NamedTuple):
 
 
 def open_sockets(wanted: list[WantedSocket]) -> list[socket.socket]:
-    """Have sockets opened by a process of their own.
+    """Have sockets opened by a separate process.
 
     :raises OSError: one of them cannot be opened; ``filename`` is its interface.
     """
@@ -61,17 +62,17 @@ def open_sockets(wanted: list[WantedSocket]) -> list[socket.socket]:
         }
         for each in wanted
     ]
-    from kdissect.system import signals_held  # what runs by itself has nothing of kdissect's
+    from kdissect.system import signals_held  # run as a program, this module must not import kdissect
 
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         command = [sys.executable, "-I", "-S", os.path.abspath(__file__)]
         try:
-            with signals_held():  # it ends at once, and by itself
+            with signals_held():  # the process ends soon, by itself
                 process = subprocess.Popen(
                     [*command, str(theirs.fileno()), json.dumps(asked)], pass_fds=[theirs.fileno()]
                 )
-        except OSError as error:  # of Python itself, which is no privilege to capture
+        except OSError as error:  # Python could not be started: not a missing privilege
             raise OSError(errno.ENOEXEC, f"cannot be run: {error.strerror}", sys.executable) from None
         theirs.close()
         sockets: list[socket.socket] = []
@@ -96,16 +97,16 @@ def _receive(ours: socket.socket, interface: str) -> socket.socket:
     if not descriptors:
         raise OSError(said["errno"], os.strerror(said["errno"]), interface)
     opened = socket.socket(fileno=descriptors[0])
-    opened.set_inheritable(False)  # ssh, tcpdump and whatever else we start have no use for it
+    opened.set_inheritable(False)  # ssh, tcpdump and other programs that we start must not have it
     return opened
 
 
 def drop_privileges(user: int | None = None, group: int | None = None) -> None:
-    """Become an ordinary user, without any capability, for good. Elsewhere than on Linux nothing is given up:
-    who opens an interface is who goes on with it.
+    """Become an ordinary user, without any capability, for good. On systems other than Linux nothing is given
+    up: the process that opens an interface also reads it.
 
-    :param user: who; none to stay who one is.
-    :raises OSError: it cannot be done.
+    :param user: the user to become; None to stay the same user.
+    :raises OSError: the privileges cannot be given up.
     """
     if sys.platform != "linux":
         return
@@ -114,7 +115,7 @@ def drop_privileges(user: int | None = None, group: int | None = None) -> None:
 
         try:
             os.initgroups(pwd.getpwuid(user).pw_name, group)
-        except KeyError:  # a user without a name has no other groups, above all not root's
+        except KeyError:  # a user without a name gets no other groups, and never root's
             os.setgroups([group])
         os.setresgid(group, group, group)
         os.setresuid(user, user, user)
@@ -142,7 +143,7 @@ def invoking_user() -> tuple[int | None, int | None]:
 
 
 def _opened(asked: dict[str, Any]) -> socket.socket:
-    # Protocol 0: nothing arrives before the filter is in force.
+    # Protocol 0: no packet arrives before the filter is set.
     kind = socket.SOCK_DGRAM if asked["cooked"] else socket.SOCK_RAW
     opened = socket.socket(socket.AF_PACKET, kind, 0)
     program = array.array("B", bytes.fromhex(asked["program"]))
@@ -162,7 +163,7 @@ def _opened(asked: dict[str, Any]) -> socket.socket:
 
 
 def _bind_to_all(opened: socket.socket) -> None:
-    """What Python's own ``bind`` cannot: it looks for an interface of any name."""
+    """Bind to all interfaces. Python's own ``bind`` cannot: it looks up the name of an interface."""
     library = ctypes.CDLL(None, use_errno=True)
     address = struct.pack("HHiHBB8x", socket.AF_PACKET, socket.htons(_ETH_P_ALL), 0, 0, 0, 0)
     if library.bind(opened.fileno(), address, len(address)) != 0:
@@ -182,7 +183,7 @@ def _main() -> None:
                 answers.append(({"errno": error.errno or 0}, []))
                 break
         drop_privileges(*invoking_user())
-        with suppress(ConnectionError):  # who asked has been killed
+        with suppress(ConnectionError):  # the process that asked was killed
             for answer, descriptors in answers:
                 socket.send_fds(theirs, [json.dumps(answer).encode()], descriptors)
 

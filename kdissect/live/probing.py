@@ -1,7 +1,7 @@
-"""While a capture filter lets nothing of Kafka's through: on which other ports there is any.
+"""Finds the ports with Kafka traffic while a capture filter lets no Kafka traffic through.
 
-Sockets of their own see all TCP of the interfaces. They are not read until somebody asks; what does not fit
-into their buffers is dropped, and no matter: a few connections tell enough.
+Separate sockets see all TCP of the interfaces. They are not read until a caller asks. Packets that do not fit
+into their buffers are dropped. That does no harm: a few connections are enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.model import Packet
 
 SECONDS = 2.0
-"""How long one look takes at most."""
+"""The longest time of one look."""
 MOST_PACKETS = 20_000
 MOST_PORTS = 5
 _BUFFER = 1 << 20
@@ -59,7 +59,7 @@ class Probe:
             for each, has_header in self._sockets:
                 try:
                     data = each.recv(1 << 18)
-                except OSError:  # nothing there, or the interface is down
+                except OSError:  # no packet, or the interface is down
                     continue
                 quiet = False
                 number += 1

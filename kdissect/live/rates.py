@@ -1,4 +1,4 @@
-"""What goes on on the interfaces, as the kernel counts it for anybody who asks: no privilege is needed."""
+"""The packets a second of each interface, from the kernel's counters: no privilege is needed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from kdissect.live.adapters import adapters
 
 _COUNTERS = "/proc/net/dev"
 _RECEIVED, _SENT = 1, 9
-"""Where the packets stand in a line of it."""
+"""The positions of the packet counts in a line of ``/proc/net/dev``."""
 
 
 class InterfaceRate(NamedTuple):
-    """An interface, and what goes on on it."""
+    """An interface, and its packets a second."""
 
     name: str
     state: str
-    """``up`` or ``down``; empty where the system does not tell."""
+    """``up`` or ``down``; empty if the system does not show it."""
     address: str | None = None
     """IPv4."""
     description: str = ""
     rate: float | None = None
-    """Packets a second since the look before; None at the first."""
+    """Packets a second since the last look; None at the first look."""
 
 
 def interfaces() -> list[InterfaceRate]:
-    """What can be captured from; none on a system that is not Linux, without libpcap."""
+    """The interfaces that can be captured from. On systems other than Linux they are empty without
+    libpcap."""
     if sys.platform == "win32":
         return [InterfaceRate(each.name, "", each.address, each.description) for each in adapters()]
     if sys.platform != "linux":
@@ -44,7 +45,7 @@ def _interface(device: devices.Device) -> InterfaceRate:
 
 
 def packet_counts() -> dict[str, int]:
-    """How many packets each interface has seen. What goes through loopback is sent and received, and counts
+    """The number of packets of each interface. A packet on loopback is both sent and received, and counts
     once."""
     try:
         with open(_COUNTERS, encoding="utf-8", errors="surrogateescape") as file:
@@ -54,7 +55,7 @@ def packet_counts() -> dict[str, int]:
 
 
 def counts_of(text: str) -> dict[str, int]:
-    """The same of the text of ``/proc/net/dev``."""
+    """The number of packets of each interface, from the text of ``/proc/net/dev``."""
     found: dict[str, int] = {}
     for line in text.split("\n")[2:]:
         name, colon, rest = line.rpartition(":")
@@ -67,9 +68,9 @@ def counts_of(text: str) -> dict[str, int]:
 
 
 class Rates:
-    """Looks at all interfaces, again and again.
+    """Measures the rates of all interfaces again and again.
 
-    :param counts: gives what was counted of each.
+    :param counts: returns the number of packets of each interface.
     """
 
     def __init__(
@@ -83,9 +84,9 @@ class Rates:
         self._at: float | None = None
 
     def look(self, now: float) -> list[InterfaceRate]:
-        """The interfaces, with what went on since the look before.
+        """The interfaces, with the rates since the last look.
 
-        :param now: seconds, since whenever.
+        :param now: seconds of any clock.
         """
         counts = self._counts()
         counts[devices.ANY] = sum(counts.values())

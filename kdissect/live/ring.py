@@ -1,8 +1,8 @@
 """A packet socket ─► blocks of packets, through a ring of memory that the kernel fills (TPACKET_V3).
 
-The kernel writes packets into a block and hands the block over when it is full or some time has passed. That
-needs no call for each packet and no copy between kernel and process. A block that we do not hand back in time
-is not overwritten; the kernel drops packets then, and counts them.
+The kernel writes packets into a block, and releases the block when it is full or some time has passed. That
+needs no call for each packet and no copy between kernel and process. A block that is not returned in time is
+not overwritten; the kernel drops new packets then, and counts them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from kdissect.live.sources import SourceCounts
 assert sys.platform == "linux"
 
 BLOCK_BYTES = 1 << 19
-"""More than the largest packet takes."""
+"""The size of a block, larger than the largest packet."""
 BLOCKS = 128
-"""Of a ring: at 100,000 packets of 300 bytes a second it takes two seconds to fill."""
+"""The number of blocks of a ring. At 100,000 packets of 300 bytes a second it takes two seconds to fill."""
 RETIRE_MS = 40
-"""When a block is handed over that is not full. However little comes, the ring is full after so long for each
-block: if nobody reads for five seconds, packets are dropped."""
+"""The time after which the kernel releases a block that is not full. So even a few packets fill the ring
+after this time for each block: if nobody reads for five seconds, packets are dropped."""
 
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION = 263, 5, 6, 10
 _TPACKET_V3 = 2
 _TO_USER = 1
 _HAS_TAG, _HAS_TAG_PROTOCOL = 1 << 4, 1 << 6
 _FRAME_BYTES = 2048
-"""Says nothing in this version of the ring; must divide a block."""
+"""Not used in this version of the ring; must divide a block."""
 
 _request = Struct("IIIIIII").pack
 _block = Struct("IIIIII").unpack_from
@@ -69,7 +69,7 @@ class RingListenSocket(L2ListenSocket):
         snap_length: int = SNAP_LENGTH,
         blocks: int = BLOCKS,
     ) -> None:
-        # Not scapy's own beginning: it would open a socket, for which there is no privilege here.
+        # Do not call scapy's __init__: it would open a socket, and this process has no privilege for that.
         self.ins, self.iface, self.promisc = opened, interface, False
         self._interface = interface
         self.name = interface or devices.ANY
@@ -88,12 +88,12 @@ class RingListenSocket(L2ListenSocket):
         self._next = 0
         self._counts = SourceCounts()
         self._left: int | None = None
-        """Blocks that may still be read, once it was stopped."""
+        """The number of blocks that may still be read after stopping."""
         self._is_down = self._is_gone = False
-        self._read_statistics()  # what came before there was a ring does not count
+        self._read_statistics()  # packets before the ring do not count
 
     def read(self) -> tuple[int, list[Captured]] | None:
-        """The packets of the next block; None if the kernel has handed over no more."""
+        """The packets of the next block; None if the kernel has released no more."""
         if self._left == 0:
             return None
         base = self._next * BLOCK_BYTES
@@ -112,7 +112,7 @@ class RingListenSocket(L2ListenSocket):
                 data = self._cooked_header(at) + data
                 wire_length += 20
             elif status & _HAS_TAG:
-                # The tag that the network card, or the kernel, took off.
+                # Restore the tag that the network card or the kernel removed.
                 control, protocol = _tag(ring, at + _TAG_AT)
                 tag = _tag_bytes(protocol if status & _HAS_TAG_PROTOCOL else 0x8100, control & 0xFFFF)
                 data = data[:12] + tag + data[12:]
@@ -130,18 +130,18 @@ class RingListenSocket(L2ListenSocket):
         return _cooked(protocol, index, hardware, kind, length, address)
 
     def counts(self) -> SourceCounts:
-        """What the kernel counted so far."""
+        """The kernel's counts so far."""
         received, dropped = self._read_statistics()
         self._counts = SourceCounts(self._counts.received + received, self._counts.dropped + dropped)
         return self._counts
 
     def _read_statistics(self) -> tuple[int, int]:
-        # The kernel begins anew at each call.
+        # The kernel resets the counts at each call.
         said = self.ins.getsockopt(_SOL_PACKET, _STATISTICS, 12)
         return int.from_bytes(said[:4], "little"), int.from_bytes(said[4:8], "little")
 
     def fill(self) -> float:
-        """The share of the ring that waits for us."""
+        """The share of the ring that waits to be read."""
         waiting: int = 0
         for at in range(self._blocks):
             (status,) = _status.unpack_from(self._ring, at * BLOCK_BYTES + 8)
@@ -149,7 +149,7 @@ class RingListenSocket(L2ListenSocket):
         return waiting / self._blocks
 
     def trouble(self) -> str | None:
-        """What has gone wrong with the interface since the last call, or right again."""
+        """A change of the interface's state since the last call, in words."""
         error = self.ins.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error == errno.ENETDOWN:
             self._is_down = True
@@ -160,7 +160,7 @@ class RingListenSocket(L2ListenSocket):
             return f"{self.name}: {os.strerror(error)}"
         if self._is_down and not self._is_gone:
             found = devices.is_up(self._interface)
-            if found is None:  # the kernel says nothing more of one that was down before
+            if found is None:  # the kernel reports no error for an interface that was already down
                 self._is_gone = True
                 return f"{self.name} is gone"
             if found:
@@ -169,20 +169,20 @@ class RingListenSocket(L2ListenSocket):
         return None
 
     def is_over(self) -> bool:
-        """Whether the interface does not exist any more."""
+        """Whether the interface no longer exists."""
         return self._is_gone
 
     def has_vanished(self) -> bool:
-        """The same: there is no other end."""
+        """Whether the interface no longer exists: a ring ends for no other reason."""
         return self._is_gone
 
     def stop(self) -> None:
-        """Let the kernel hand over the block it is filling; one ring full is read from now on, no more."""
+        """Let the kernel release the block that it is filling. From now on at most one full ring is read."""
         time.sleep(3 * RETIRE_MS / 1_000)
         self._left = self._blocks
 
     def close(self) -> None:
-        """Let go of the ring and the socket."""
+        """Release the ring and the socket."""
         if not self.closed:
             self._ring.close()
             super().close()

@@ -1,7 +1,8 @@
-"""How much of its disk a spool may take, and which of its files may go.
+"""How much of its disk a spool may take, and which of its files may be removed.
 
-A file may go when it was decoded: the decoder removes it, or says that it is done with it. What was not
-decoded never goes to make room for what comes; that is lost, counted and told.
+A file may be removed when it was decoded: the decoder removes it, or reports that it has read it. Files that
+were not decoded are never removed to make room for new packets. The new packets are lost instead, counted and
+reported.
 """
 
 from __future__ import annotations
@@ -16,45 +17,45 @@ from typing import NamedTuple
 from kdissect.present.form import size
 
 LARGEST_FILE, SMALLEST_FILE = 64 << 20, 64 << 10
-"""Bytes at which a file is full, however much room there is."""
+"""The largest and the smallest size at which a file is full, however much room there is."""
 FILES = 8
-"""About so many files fill the room that there is: what was decoded is freed file by file."""
+"""About how many files fill the room: decoded packets are removed one file at a time."""
 _LOOK_SECONDS = 0.1
 
 
 class SpoolSize(NamedTuple):
-    """How much is wanted."""
+    """The size of the spool that the user wants."""
 
     most: int | None = None
-    """Bytes; None is half of what is free on the disk."""
+    """The most bytes; None means half of the free space on the disk."""
     kept: int = 0
-    """Bytes of files that stay though they were decoded, until their room is needed."""
+    """Bytes of decoded files that stay until their room is needed."""
 
 
 class SpoolRoom:
-    """The room of one spool, whose complete files it keeps account of.
+    """The room of one spool, and its complete files.
 
-    :param folder: where the spool is.
-    :param decoded: tells how many files were decoded, those that are gone among them.
+    :param folder: the folder of the spool.
+    :param decoded: returns how many files were decoded, including those that were removed.
     """
 
     def __init__(self, folder: str, wanted: SpoolSize, decoded: Callable[[], int]) -> None:
         self._folder, self._wanted, self._decoded = folder, wanted, decoded
         self._files: deque[tuple[str, int]] = deque()
-        """Complete ones that are still there: path and bytes."""
+        """The complete files that still exist: path and bytes."""
         self._bytes = 0
-        """Of those."""
+        """The total size of these files."""
         self._gone = 0
         self._look_at = float("-inf")
         self._budget = 0
 
     @property
     def file_bytes(self) -> int:
-        """At how many bytes a file is full."""
+        """The size at which a file is full."""
         return min(LARGEST_FILE, max(SMALLEST_FILE, self._budget // FILES))
 
     def look(self, now: float, current: int) -> None:
-        """See how much there is; what else fills the disk leaves less.
+        """Measure the room; other files on the disk make it smaller.
 
         :param now: seconds of a clock that is never set.
         :param current: bytes of the file that is being written.
@@ -63,7 +64,7 @@ class SpoolRoom:
             return
         self._look_at = now + _LOOK_SECONDS
         self._forget()
-        with suppress(OSError):  # then it is what it was
+        with suppress(OSError):  # the last value stays
             there = disk_usage(self._folder).free + self._bytes + current
             most = self._wanted.most
             self._budget = there // 2 if most is None else min(most, there)
@@ -71,27 +72,28 @@ class SpoolRoom:
             self._remove(self._bytes - self._wanted.kept)
 
     def complete(self, path: str, count: int) -> None:
-        """Nothing more comes to a file of so many bytes."""
+        """Add a file that is complete, with its size."""
         self._files.append((path, count))
         self._bytes += count
 
     def takes(self, count: int) -> bool:
-        """Whether there is room for so many bytes beside the complete files, of which some may go for it."""
+        """Whether there is room for ``count`` bytes besides the complete files. Decoded files are removed for
+        it."""
         if self._bytes + count > self._budget:
             self._forget()
             self._remove(self._bytes + count - self._budget)
         return self._bytes + count <= self._budget
 
     def make(self, count: int) -> bool:
-        """The disk is full: remove what may go, so many bytes at least if there are. Gives whether anything
-        went."""
+        """Remove decoded files because the disk is full, at least ``count`` bytes if possible. Return whether
+        any file was removed."""
         before = self._bytes
         self._forget()
         self._remove(count)
         return self._bytes < before
 
     def _forget(self) -> None:
-        """Leave out of account what the decoder has removed."""
+        """Drop files from the account that the decoder has removed."""
         while self._files and not os.path.exists(self._files[0][0]):
             self._drop()
 
@@ -102,7 +104,7 @@ class SpoolRoom:
             try:
                 with suppress(FileNotFoundError):
                     os.unlink(self._files[0][0])
-            except OSError:  # on Windows, as long as somebody reads it
+            except OSError:  # on Windows, while another process reads it
                 return
             self._drop()
 

@@ -1,6 +1,5 @@
-"""When a file of a capture is full, when a capture ends, and what files are called: dumpcap's ``-b`` and
-``-a``.
-"""
+"""When a file of a capture is full, when a capture ends, and the names of files: dumpcap's ``-b`` and
+``-a``."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ _KILOBYTE = 1_000
 
 
 class Bounds(NamedTuple):
-    """Limits; the first that is reached counts. None is no limit."""
+    """Limits. The first one reached ends the file or the capture. None is no limit."""
 
     seconds: float | None = None
     bytes: int | None = None
     packets: int | None = None
     files: int | None = None
     interval: int | None = None
-    """A new file whenever the time of day is a multiple of so many seconds."""
+    """A new file whenever the time of day is a multiple of this many seconds."""
 
     @property
     def rotates(self) -> bool:
@@ -30,7 +29,7 @@ class Bounds(NamedTuple):
         return any(each is not None for each in (self.seconds, self.bytes, self.packets, self.interval))
 
     def are_reached(self, seconds: float, size: int, packets: int) -> bool:
-        """Whether a file, or a capture, that has these is complete."""
+        """Whether a file or a capture of this age and size is complete."""
         return (
             (self.seconds is not None and seconds >= self.seconds)
             or (self.bytes is not None and size >= self.bytes)
@@ -39,13 +38,13 @@ class Bounds(NamedTuple):
 
 
 _FORMS = {"duration": "60s", "interval": "60s", "filesize": "KILOBYTES", "packets": "N", "files": "N"}
-"""What stands behind each name, for the user."""
+"""The form of the value after each name, for the user."""
 
 
 def bounds_of(rules: tuple[str, ...], names: tuple[str, ...]) -> Bounds:
-    """Limits as dumpcap has them: ``duration:60`` (seconds, or ``1m``), ``filesize:1000`` (kilobytes) …
+    """Limits in dumpcap's form: ``duration:60`` (seconds, or ``1m``), ``filesize:1000`` (kilobytes) …
 
-    :param names: those that count here.
+    :param names: the names that are allowed here.
     :raises ValueError: a rule has another form; the text is for the user.
     """
     found: dict[str, float] = {}
@@ -68,7 +67,7 @@ def bounds_of(rules: tuple[str, ...], names: tuple[str, ...]) -> Bounds:
 
 
 def _value(name: str, text: str) -> float:
-    """The number of a rule, times in seconds; 0 where it is none."""
+    """The number of a rule, times in seconds; 0 if the text is no such number."""
     if name not in ("duration", "interval"):
         return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
     try:

@@ -1,8 +1,8 @@
-"""Starts the capture process, and hears how it goes.
+"""Starts the capture process, and reads its status.
 
-The process gets sockets that are open, and no privilege. Its folder holds the journal. It also holds the
-spool, unless the user asked for a capture file. The folder is removed when the session is closed. It stays if
-the capture process goes on alone, or if nobody decoded what is in it.
+The process gets open sockets, and no privilege. Its folder holds the journal. It also holds the spool, unless
+the user asked for a capture file. The folder is removed when the session is closed. It stays if the capture
+process continues alone, or if not all of its files were decoded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _END_SECONDS = 10.0
 class CaptureSession:
     """A capture process.
 
-    :param path: where the capture is written, if it is to be kept.
-    :param folder: where the folder of the journal is made; None for where temporary files are.
-    :param size: of the spool, where it is not to be kept.
-    :raises LiveError: it cannot begin.
+    :param path: the capture file, if the capture is to be kept.
+    :param folder: the folder in which the journal's folder is made; None for the system's temporary folder.
+    :param size: the size of the spool, if the capture is not to be kept.
+    :raises LiveError: the capture cannot begin.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class CaptureSession:
         folder: str | None = None,
         size: SpoolSize = SpoolSize(),  # noqa: B008 - it cannot be changed
     ) -> None:
-        # Made by the capture process: who is killed here leaves nothing behind.
+        # The capture process makes the folder: if this process is killed before that, no folder is left.
         self.folder = os.path.join(folder or tempfile.gettempdir(), f"kdissect-live-{secrets.token_hex(8)}")
-        """Of the journal; whoever follows the capture needs nothing else."""
+        """The journal's folder. It is all that a reader of the capture needs."""
         spool = os.path.join(self.folder, "spool.pcapng")
         job = capturing.CaptureJob(self.folder, path or spool, rotation, stop, size if path is None else None)
         self._is_mended = self._is_kept = False
         self._latest = Status()
-        if sys.platform != "win32":  # where nothing helps to start processes
-            resource_tracker.ensure_running()  # which would let the signals come
+        if sys.platform != "win32":  # Windows has no resource tracker
+            resource_tracker.ensure_running()  # starting it later would unblock the signals
         context = get_context("spawn")
         self._control, theirs = context.Pipe()
         self._process = context.Process(
@@ -67,7 +67,7 @@ class CaptureSession:
         )
         try:
             error = self._begin(theirs)
-        except BaseException:  # Ctrl-C, say, while a stream is waited for: nothing is captured yet
+        except BaseException:  # for example Ctrl-C while waiting for a stream: nothing is captured yet
             if self._process.pid is not None:
                 self._process.kill()
                 self._process.join()
@@ -78,8 +78,8 @@ class CaptureSession:
             raise error
 
     def _begin(self, theirs: Pipe) -> LiveError | None:
-        """Start the process; gives why it cannot capture."""
-        # Textual's stderr has no descriptor that could be handed on.
+        """Start the process; return why it cannot capture."""
+        # Textual's stderr has no descriptor for the new process to inherit.
         with signals_held(), redirect_stderr(sys.__stderr__):
             self._process.start()
         theirs.close()
@@ -95,12 +95,12 @@ class CaptureSession:
         return self._process.pid
 
     def status(self) -> Status:
-        """How it goes, or went at the last look, if that cannot be told just now: counts never fall."""
+        """The current status, or the last known one if it cannot be read: counts never fall."""
         self._latest = status_of(self.folder) or self._latest
         return self._latest
 
     def stop(self) -> None:
-        """Have it end: what came so far is written, nothing more is taken in."""
+        """End the capture: packets received so far are written, and no more are taken in."""
         self._control.close()
 
     def death(self) -> str | None:
@@ -112,8 +112,8 @@ class CaptureSession:
         return f"the capture process {how}; the packets that it had written are complete"
 
     def join(self) -> None:
-        """Wait until it has ended, as it does soon after :meth:`stop`. If it was killed, what it was just
-        writing is taken away."""
+        """Wait until the process has ended, soon after :meth:`stop`. If it was killed, remove a partly
+        written block."""
         self._process.join(_END_SECONDS)
         code = self._process.exitcode
         if code and not self._is_mended:
@@ -131,11 +131,11 @@ class CaptureSession:
                 cut_to_whole_blocks(latest)
 
     def keep(self) -> None:
-        """Keep the folder when this is closed, because not all of it was decoded."""
+        """Keep the folder when the session is closed, because not all of it was decoded."""
         self._is_kept = True
 
     def close(self) -> None:
-        """End it, and remove the folder, unless it is to be kept."""
+        """End the process, and remove the folder unless it is to be kept."""
         self.stop()
         self.join()
         if self._process.is_alive():

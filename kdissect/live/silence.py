@@ -1,4 +1,4 @@
-"""What to say while a capture brings nothing of Kafka's."""
+"""The message while a capture shows no Kafka traffic."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from kdissect.live.probing import Probe
 from kdissect.wording import plural
 
 SILENCE_SECONDS = 8.0
-"""After so long it is said."""
+"""The message comes after this time."""
 
 
 class Silence:
-    """Says it once. To be closed as soon as it is not needed: sockets of the probe cost something a packet.
+    """Gives the message once. Close it as soon as it is not needed: the probe's sockets cost time for each
+    packet.
 
-    :param capture_filter: through which packets come; None where others have captured them.
-    :param probe: sees what the filter does not let through.
+    :param capture_filter: the filter of the capture; None if another program captured the packets.
+    :param probe: sees packets that the filter drops.
     """
 
     def __init__(self, capture_filter: str | None, probe: Probe | None) -> None:
@@ -22,7 +23,7 @@ class Silence:
         self._probe = probe
 
     def say(self, status: Status) -> str:
-        """What came, and on which ports there is more to see."""
+        """The message: what arrived, and which ports have Kafka traffic."""
         if status.received:
             of = "" if self._filter is None else f" of {self._filter}"
             said = f"{plural(status.received, 'packet')}{of} so far, none with Kafka"
@@ -43,7 +44,7 @@ class Silence:
         )
 
     def close(self) -> None:
-        """Nothing will be said."""
+        """Close the probe: no message is needed any more."""
         if self._probe is not None:
             self._probe.close()
             self._probe = None

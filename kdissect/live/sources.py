@@ -1,4 +1,4 @@
-"""What a capture process reads from: packets by the block, and what was counted."""
+"""The sources of a capture process: blocks of packets, and counts."""
 
 from __future__ import annotations
 
@@ -20,53 +20,54 @@ class Interfaces(NamedTuple):
 
 
 class SourceCounts(NamedTuple):
-    """What a source counted since it began."""
+    """The counts of a source since it began."""
 
     received: int = 0
-    """Packets that passed the filter, those that were dropped among them."""
+    """Packets that passed the filter, including those that were dropped."""
     dropped: int = 0
 
 
 class PacketSource(Protocol):
-    """Where packets come from."""
+    """A source of packets."""
 
     @property
     def interfaces(self) -> Sequence[Interface]:
-        """Where they were captured. There is one at least, to which the counts belong; they may grow."""
+        """The interfaces of its packets. There is at least one; the counts belong to the first. More may be
+        added."""
 
     def fileno(self) -> int:
-        """A descriptor that can be read when packets have come."""
+        """A descriptor that becomes readable when packets arrive."""
 
     def read(self) -> tuple[int, list[Captured]] | None:
-        """The number of an interface and packets of it that have come; None if no packet is there yet."""
+        """The number of an interface, and packets that arrived on it; None if there are no packets yet."""
 
     def counts(self) -> SourceCounts:
-        """What was counted so far."""
+        """The counts so far."""
 
     def fill(self) -> float:
-        """The share of the memory for packets that is taken."""
+        """The share of the packet memory that is in use."""
 
     def trouble(self) -> str | None:
-        """What has gone wrong since the last call, in words."""
+        """An error since the last call, in words; None if there was no error."""
 
     def is_over(self) -> bool:
         """Whether no more packets can come."""
 
     def has_vanished(self) -> bool:
-        """Whether it is over because its interface does not exist any more."""
+        """Whether it is over because its interface no longer exists."""
 
     def stop(self) -> None:
-        """Take no more packets in; those that have come can still be read."""
+        """Take in no more packets. Packets that already arrived can still be read."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 class SourceOpener(Protocol):
     """Makes a source, in the capture process."""
 
     def __call__(self) -> PacketSource:
-        """The source."""
+        """Open the source."""
 
     def close(self) -> None:
-        """Let go of what was opened for it, in the process that has handed it on."""
+        """Close the descriptors of the source, in the process that passed them on."""

@@ -1,9 +1,9 @@
-"""Blocks of packets ─► rotating pcapng files, each whole at any time.
+"""Blocks of packets ─► rotating pcapng files, each valid at any time.
 
-Only whole pcapng blocks are written. If the disk is full, what could not be written is taken away again and
-counted as lost. The capture goes on, and the file goes on when there is room. When writing has gone well for
-a while, the spool tells what was lost, with its span. A file ends with what its interfaces counted since the
-capture began (Interface Statistics Blocks), as dumpcap's do.
+Only complete pcapng blocks are written. If the disk is full, a partly written block is removed, and its
+packets are counted as lost. The capture continues. The file continues, too, when there is room. When writing
+has gone well for a while, the spool reports the lost packets with their first and last time. A file ends with
+the counts of its interfaces since the capture began (Interface Statistics Blocks), as dumpcap's files do.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from kdissect.system import OPENING
 
 SECOND = 1_000_000_000
 _BLOCK_BYTES = 32
-"""Of a packet in a file, beside its data."""
+"""The bytes of a packet's block besides its data."""
 _CALM_SECONDS = 1.0
-"""How long nothing must have been lost before that is told: losses in quick succession are one."""
+"""How long no packet must be lost before a loss is reported: losses in quick succession are one."""
 
 
 class SystemClocks:
-    """Both clocks of the system: the one that can be set, and the one that cannot."""
+    """Both clocks of the system: one can be set, the other cannot."""
 
     def wall_ns(self) -> int:
         """Nanoseconds since the epoch."""
         return time.time_ns()
 
     def seconds(self) -> float:
-        """Seconds that have passed, since whenever."""
+        """Seconds of a clock that cannot be set."""
         return time.monotonic()
 
 
 class _SpoolFile:
-    """A file that is being written: whole blocks, or nothing of them."""
+    """A file that is being written, always with complete blocks."""
 
     def __init__(self, path: str, clock: SystemClocks) -> None:
-        """:raises OSError: it cannot be made."""
+        """:raises OSError: the file cannot be created."""
         self.path = path
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OPENING, 0o600)
         self.bytes = self.packets = 0
@@ -62,14 +62,14 @@ class _SpoolFile:
     def write(self, blocks: bytes) -> None:
         """Append blocks.
 
-        :raises OSError: they cannot be written; nothing of them is in the file then.
+        :raises OSError: they cannot be written; then the file has no part of them.
         """
         rest = memoryview(blocks)
         try:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
-            with suppress(OSError):  # a pipe, whose reader has gone
+            with suppress(OSError):  # a pipe without a reader
                 os.ftruncate(self._descriptor, self.bytes)
                 os.lseek(self._descriptor, self.bytes, os.SEEK_SET)
             error.filename = self.path
@@ -83,9 +83,9 @@ class _SpoolFile:
 class Spool:
     """Writes the files of one capture.
 
-    :param path: where to; with bounds that rotate, each file has its number and time in its name.
-    :param tell: is told of each file that is begun, and of what is lost.
-    :param stop: what ends the capture: beyond these bytes, packets and files nothing is written.
+    :param path: the file; with bounds that rotate, each file has its number and time in its name.
+    :param tell: gets each file that is begun, and each loss.
+    :param stop: the limits of the capture: beyond these bytes, packets and files nothing is written.
     :param room: how much all files may take. It decides how long each file is; ``bounds`` must be empty then.
     :raises OSError: the first file cannot be written.
     """
@@ -109,14 +109,14 @@ class Spool:
         self._start_ns = clock.wall_ns()
         self._kept: deque[str] = deque()
         self.bytes = self.files = self.packets = 0
-        """Of all files."""
+        """The totals of all files."""
         self._lost: list[int] = []
-        """By interface."""
+        """The number of lost packets, by interface."""
         self._loss: Lost | None = None
-        """What was lost of late and was not told yet."""
+        """The latest loss, if it is not reported yet."""
         self._lost_at = 0.0
         self.counts: list[SourceCounts] = []
-        """By interface."""
+        """The counts of sources, by interface."""
         self._delivered: list[int] = []
         self._file: _SpoolFile | None = None
         self._look()
@@ -124,24 +124,24 @@ class Spool:
 
     @property
     def failure(self) -> str | None:
-        """Why packets are lost at the moment."""
+        """Why packets are being lost; None if they are not."""
         return None if self._loss is None else self._loss.why
 
     @property
     def lost(self) -> int:
-        """Packets that could not be written."""
+        """The number of packets that could not be written."""
         return sum(self._lost)
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more is written, because there is as much as was wanted."""
+        """Whether a limit is reached, so that nothing more is written."""
         files = self._stop.files
         if files is not None and self._file is None and self.files >= files:
             return True
         return self._stop.are_reached(0, self.bytes, self.packets)
 
     def add(self, interface: Interface) -> int:
-        """Take in another interface; gives its number."""
+        """Add an interface; return its number."""
         self._interfaces.append(interface)
         self.counts.append(SourceCounts())
         self._delivered.append(0)
@@ -149,7 +149,7 @@ class Spool:
         if self._file is not None:
             try:
                 self._write(self._file, interface_block(interface))
-            except OSError:  # the file would lack it: the next one, in which it is, begins
+            except OSError:  # this file lacks the interface: begin the next file, which has it
                 self._end_file()
         return len(self._interfaces) - 1
 
@@ -165,7 +165,7 @@ class Spool:
             done = end
 
     def _fitting(self, packets: Sequence[Captured], start: int) -> int:
-        """How many of the packets, from ``start`` on, go to the file that is being written: one at least."""
+        """How many of the packets, from ``start`` on, go to the current file: at least one."""
         count = len(packets) - start
         size, written = (0, 0) if self._file is None else (self._file.bytes, self._file.packets)
         rooms: list[int] = []
@@ -212,7 +212,7 @@ class Spool:
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
     def _write_packets(self, blocks: bytes) -> None:
-        """:raises OSError: there is no room for them, or they cannot be written."""
+        """:raises OSError: there is no room for the blocks, or they cannot be written."""
         room = self._room
         if room is not None and not room.takes(len(blocks) + (0 if self._file is None else self._file.bytes)):
             raise OSError(errno.ENOSPC, "", room.why_full())
@@ -234,13 +234,13 @@ class Spool:
             last_ns=max(loss.last_ns, last_ns),
         )
         if self._room is not None and self._file is not None and self._file.packets:
-            # Who decodes it can let go of it only when it is complete.
+            # The decoder can release the file only when the file is complete.
             self._end_file()
             with suppress(OSError):
                 self._tell(Complete())
 
     def _tell_loss(self) -> None:
-        """What was lost and is told by now, or else later again."""
+        """Report the latest loss; if that fails, try again later."""
         loss = self._loss
         if loss is not None:
             with suppress(OSError):
@@ -248,8 +248,8 @@ class Spool:
                 self._loss = None
 
     def tick(self) -> None:
-        """Some time has passed: a file may be complete though no packets come. The next one begins with the
-        next packet."""
+        """Check the time: a file may be complete although no packets come. The next file begins with the next
+        packet."""
         if self._file is not None and self._is_full(self._file):
             self._end_file()
         self._look()
@@ -262,7 +262,7 @@ class Spool:
             self._room.look(self._clock.seconds(), 0 if self._file is None else self._file.bytes)
 
     def close(self) -> None:
-        """Nothing more comes: end the file that is being written, and tell what is untold."""
+        """End the current file, and report losses."""
         self._end_file()
         self._tell_loss()
 
@@ -277,7 +277,7 @@ class Spool:
                 zip(self.counts, self._lost, self._delivered, strict=True)
             )
         )
-        with suppress(OSError):  # the disk is full, which was told when packets were lost
+        with suppress(OSError):  # the disk is full; that was reported when packets were lost
             self._write(file, blocks)
         file.close()
         if self._room is not None:
@@ -300,7 +300,7 @@ class Spool:
             self._tell(Begun(path, self.packets))
         except OSError:
             file.close()
-            if rotates:  # the next try has another name
+            if rotates:  # the next attempt uses another name
                 os.unlink(path)
             raise
         self.files = number
@@ -312,9 +312,9 @@ class Spool:
     def _remove_old(self) -> None:
         while self._bounds.files is not None and len(self._kept) > self._bounds.files:
             try:
-                with suppress(FileNotFoundError):  # somebody else removed it
+                with suppress(FileNotFoundError):  # another process removed it
                     os.unlink(self._kept[0])
-            except OSError:  # on Windows, as long as somebody reads it
+            except OSError:  # on Windows, while another process reads it
                 return
             self._kept.popleft()
 
@@ -336,8 +336,8 @@ class Spool:
 
 
 def cut_to_whole_blocks(path: str) -> int:
-    """Take away what stands behind the last whole block of a file whose writer was killed; gives how many
-    bytes that were.
+    """Cut off the bytes after the last complete block of a file whose writer was killed. Return how many
+    bytes.
 
     :raises OSError: the file cannot be read or written.
     """

@@ -1,4 +1,4 @@
-"""The files of a capture process → packets, in the order of its journal, as they come."""
+"""The files of a capture process → packets, in the order of its journal, as they arrive."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from kdissect.wording import plural
 
 
 class Spooled(Following):
-    """The files of a capture process, by its folder, and what is missing between them.
+    """Reads the files of a capture process from its folder, and reports packets missing between them.
 
-    :param consume: remove each file when it was read.
-    :param tells: tell the capture process of each file that was read; it removes them when it needs the room.
-    :raises OSError: there is no journal in the folder.
+    :param consume: remove each file after reading it.
+    :param tells: report each file that was read to the capture process, which removes files when it needs
+        room.
+    :raises OSError: the folder has no journal.
     """
 
     def __init__(
@@ -30,11 +31,11 @@ class Spooled(Following):
         self._progress = DecodingProgress(folder) if tells else None
         self._path: str | None = None
         self._files = 0
-        """How many were begun to be read."""
+        """The number of files whose reading has begun."""
         self._following: Begun | None = None
         """The file after this one, once it has begun."""
         self._has_ended = False
-        """Whether nothing more comes to this one, although no other has begun."""
+        """Whether the current file is complete although the next one has not begun."""
         super().__init__(limits)
 
     def close(self) -> None:
@@ -51,25 +52,25 @@ class Spooled(Following):
         self._following = None
         if found is None:
             return None
-        # Files may be gone that nobody has read: packets keep their numbers.
+        # Files may have been removed before anybody read them: packets keep their numbers.
         self._path, self.packets = found
         self._files += 1
         return self._path
 
     def _is_read(self, path: str) -> None:
-        with suppress(OSError):  # the capture process was faster
+        with suppress(OSError):  # the capture process has removed it already
             if self._consume:
                 os.unlink(path)
         if self._progress is not None:
             self._progress.tell(self._files)
 
     def _is_complete(self) -> bool:
-        # In this order: what a process writes before its end is in the journal before its end.
+        # Look for the end first: then all that the process wrote is already in the journal.
         over = self._is_over()
         return self._listen() is not None or self._has_ended or over
 
     def _listen(self) -> Begun | None:
-        """Hear what the capture process has told up to the next file, which is given."""
+        """Read the journal up to the next file, and return that file."""
         while self._following is None and (entry := self._journal.next_entry()) is not None:
             if isinstance(entry, Begun):
                 self._following = entry

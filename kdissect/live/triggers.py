@@ -1,8 +1,8 @@
-"""Packets, and the moments that matter ─► a pcapng file around each.
+"""Packets, and moments of interest ─► a pcapng file around each moment.
 
-The latest packets are kept in memory, as far back as ``before_ns`` and no more than ``most_bytes``. At a hit
-they are written, and those that come until ``after_ns`` have passed. A hit in that time makes it longer, in
-the same file. Time is that of the packets.
+The latest packets are kept in memory, as far back as ``before_ns`` and at most ``most_bytes``. At a hit they
+are written, together with the packets of the next ``after_ns``. A hit in that time extends it, in the same
+file. Times are those of the packets.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kdissect.live.rotation import file_name
 from kdissect.model import Packet, Secrets
 
 MOST_BYTES = 256 << 20
-"""Of the packets that are kept in memory."""
+"""The most bytes of packets kept in memory."""
 _PACKET_COST = 200
-"""Bytes that a packet takes beside its data, about."""
+"""About how many bytes a packet takes besides its data."""
 
 
 class CaptureTrigger:
-    """Writes files of the name ``path`` with a number and a time in it.
+    """Writes files named ``path`` with a number and a time.
 
-    :param interfaces: those of the packets; they may grow.
-    :param began: is told the path of each file.
+    :param interfaces: the interfaces of the packets; more may be added.
+    :param began: gets the path of each file.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CaptureTrigger:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self.hits = self.files = 0
-        """How many there were."""
+        """The numbers of hits and of files."""
         self._path = path
         self._interfaces = interfaces
         self._before_ns = before_ns
@@ -49,15 +49,14 @@ class CaptureTrigger:
         self._most_bytes = most_bytes
         self._kept: deque[Packet] = deque()
         self.kept_bytes = 0
-        """About what the packets in memory take."""
+        """About how many bytes the packets in memory take."""
         self._latest_ns = 0
         self._file: BinaryIO | None = None
         self._writer: PcapngWriter | None = None
         self._until_ns = 0
 
     def packet(self, item: Packet | Secrets) -> None:
-        """The next packet, to be told before what it brings to light. What else captures hold is of no
-        concern here.
+        """Take in the next packet. Call this before its events are handled. Secrets are ignored.
 
         :raises OSError: a file cannot be written.
         """
@@ -79,7 +78,7 @@ class CaptureTrigger:
             self.kept_bytes -= len(kept.popleft().data) + _PACKET_COST
 
     def hit(self) -> None:
-        """The latest packet was such a moment.
+        """Mark the latest packet as a moment of interest.
 
         :raises OSError: the file cannot be written.
         """
@@ -88,7 +87,7 @@ class CaptureTrigger:
         if self._writer is not None:
             return
         path = file_name(self._path, self.files + 1, self._latest_ns)
-        # For nobody else to read: captures hold passwords.
+        # Readable for the owner only: captures may hold passwords.
         self._file = open(path, "wb", opener=_ours_alone)  # noqa: SIM115 - closed when the time is over
         self.files += 1
         self._began(path)
@@ -104,7 +103,7 @@ class CaptureTrigger:
         self._file = self._writer = None
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the file: no more packets come."""
         self._end()
 
 

@@ -1,4 +1,5 @@
-"""How the capture process waits: for packets, and for the pipe to who started it to be shut."""
+"""How the capture process waits: for packets, and for the pipe of the process that started it to be
+closed."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
     from kdissect.system import Pipe
 
 TURN_SECONDS = 0.01
-"""How long packets of sources that nobody can wait for lie there, at most."""
+"""The longest time that packets wait in sources without a descriptor."""
 
 
 class WayToWait(Protocol):
     """One way to wait."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait until there may be packets, for at most so many seconds. Gives whether the pipe was closed."""
+        """Wait until there may be packets, for at most ``seconds``. Return whether the pipe was closed."""
 
     def forget(self, source: PacketSource) -> None:
-        """A source is over."""
+        """Stop waiting for a source: it is over."""
 
 
 if sys.platform != "win32":
@@ -45,7 +46,7 @@ if sys.platform != "win32":
 
 
 class InTurns:
-    """Waits for the pipe, a moment at a time, where sources have no descriptor: nothing of them is used."""
+    """Waits for the pipe, a moment at a time. For sources without a descriptor."""
 
     def __init__(self, control: Pipe) -> None:
         self._control = control
@@ -53,15 +54,15 @@ class InTurns:
     def wait(self, seconds: float) -> bool:
         try:
             return self._control.poll(min(seconds, TURN_SECONDS))
-        except OSError:  # Windows' way to say that it is shut
+        except OSError:  # Windows raises this if the pipe is closed
             return True
 
     def forget(self, source: PacketSource) -> None:
-        """Nothing of it is remembered."""
+        """Do nothing: no source is remembered."""
 
 
 def waiting_for(control: Pipe, sources: Sequence[PacketSource]) -> WayToWait:
-    """This system's way."""
+    """The way to wait on this system."""
     if sys.platform != "win32":
         return ByDescriptors(control.fileno(), sources)
     return InTurns(control)
