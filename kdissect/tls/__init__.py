@@ -1,5 +1,5 @@
-"""TLS: the bytes of a connection → what they say, with the secrets that people have.
+"""TLS: the bytes of a connection → the decrypted data, with the secrets that the user has.
 
-One layer between reassembly and framing: chunks and gaps of both directions go into
-:class:`kdissect.tls.decrypting.Tls`, chunks and gaps of what was encrypted come out.
+It is one layer between reassembly and framing. Chunks and gaps of both directions go into
+:class:`kdissect.tls.decrypting.Tls`; chunks and gaps of the decrypted data come out.
 """

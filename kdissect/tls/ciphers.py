@@ -1,7 +1,7 @@
-"""Protected records → what they protect: one opener a direction and key.
+"""Protected records → their content: one opener for each direction and key.
 
-``open(header, fragment, seq)`` gives the content's type and the content. It gives None if the record is not
-authentic under this key and sequence number, so a wrong guess of either never passes for data.
+``open(header, fragment, seq)`` returns the content's type and the content. It returns None if the record is
+not authentic under this key and sequence number. So a wrong guess of either never passes for data.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Opener13(NamedTuple):
 
     @classmethod
     def of(cls, suite: Suite, secret: bytes) -> Opener13:
-        """The opener that a traffic secret leads to."""
+        """The opener for a traffic secret."""
         key, iv = traffic_keys(secret, suite.key_bytes, suite.hash)
         return cls(Aead(suite.mode, key), int.from_bytes(iv, "big"), secret, suite)
 
@@ -51,9 +51,7 @@ class Opener13(NamedTuple):
         return (inner[-1], inner[:-1]) if inner else (0, b"")
 
     def content_bytes(self, fragment_bytes: int) -> int | None:
-        """How long the content of a fragment is; None if that cannot be told, because there may be
-        padding.
-        """
+        """The length of a fragment's content; None if unknown, because there may be padding."""
         return None
 
 
@@ -91,7 +89,7 @@ class OpenerCbc(NamedTuple):
     mac: str
     """The hash of the HMAC."""
     mac_comes_last: bool
-    """Encrypt-then-MAC."""
+    """Whether it is encrypt-then-MAC."""
 
     def open(self, header: bytes, fragment: bytes, seq: int) -> Opened | None:
         return (
@@ -132,7 +130,7 @@ class OpenerCbc(NamedTuple):
         return hmac.compare_digest(hmac.digest(self.mac_key, covered, self.mac), tag)
 
     def content_bytes(self, fragment_bytes: int) -> int | None:
-        """Padding may be of any length."""
+        """None: padding may have any length."""
         return None
 
 

@@ -1,6 +1,7 @@
-"""The one door to the package ``cryptography``: ciphers, RSA, certificates. Key schedules are not here.
+"""The only module that uses the package ``cryptography``: ciphers, RSA, certificates. Key schedules are not
+here.
 
-The package is imported where it is used: loading it takes longer than reading a small capture, and most
+The package is imported inside functions: loading it takes longer than reading a small capture, and most
 captures have no TLS.
 """
 
@@ -15,7 +16,7 @@ TAG_BYTES = 16
 
 
 class Aead:
-    """Opens what an AEAD cipher sealed. ``mode`` is ``GCM``, ``CCM``, ``CCM_8`` or ``CHACHA20``."""
+    """Opens data that an AEAD cipher sealed. ``mode`` is ``GCM``, ``CCM``, ``CCM_8`` or ``CHACHA20``."""
 
     __slots__ = ("_decrypt", "_refusals", "key", "mode", "tag_bytes")
 
@@ -46,7 +47,7 @@ class Aead:
         return Aead, (self.mode, self.key)
 
     def open(self, nonce: bytes, data: bytes, associated: bytes) -> bytes | None:
-        """The plaintext; None where the tag does not fit."""
+        """The plaintext; None if the tag is wrong."""
         try:
             plain: bytes = self._decrypt(nonce, data, associated)
         except self._refusals:
@@ -55,7 +56,7 @@ class Aead:
 
 
 def decrypt_cbc(key: bytes, iv: bytes, data: bytes) -> bytes:
-    """AES in CBC mode, padding left on; ``data`` has whole blocks."""
+    """Decrypt AES in CBC mode, without removing the padding; ``data`` has whole blocks."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     decryptor = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor()
@@ -67,7 +68,7 @@ def decrypt_cbc(key: bytes, iv: bytes, data: bytes) -> bytes:
 def load_rsa_key(data: bytes) -> Any:
     """An RSA private key in PEM or DER, without a password.
 
-    :raises ValueError: it is something else; the text says what.
+    :raises ValueError: the data is no such key; the text says what it is.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import rsa
@@ -86,7 +87,8 @@ def load_rsa_key(data: bytes) -> Any:
 
 
 def decrypt_premaster(key: bytes, encrypted: bytes) -> bytes | None:
-    """The premaster secret of a ClientKeyExchange (RFC 5246, 7.4.7.1); None where the key does not fit."""
+    """The premaster secret of a ClientKeyExchange (RFC 5246, 7.4.7.1); None if it was encrypted to another
+    key."""
     from cryptography.hazmat.primitives.asymmetric import padding
 
     try:
@@ -97,7 +99,7 @@ def decrypt_premaster(key: bytes, encrypted: bytes) -> bytes | None:
 
 
 class Certificate(NamedTuple):
-    """What an X.509 certificate says."""
+    """The fields of an X.509 certificate that are shown."""
 
     subject: str
     issuer: str
@@ -108,12 +110,12 @@ class Certificate(NamedTuple):
 
 
 def read_certificate(der: bytes) -> Certificate | None:
-    """What a certificate says; None where it is damaged."""
+    """The fields of a certificate; None if it is damaged."""
     from cryptography import x509
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of serial numbers and the like, which are not our matter
+            warnings.simplefilter("ignore")  # warnings of serial numbers and the like do not matter here
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(
                 certificate.subject.rfc4514_string(),

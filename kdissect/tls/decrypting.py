@@ -1,21 +1,21 @@
-"""Chunks and gaps of both directions of a TLS connection → chunks and gaps of what was encrypted.
+"""Chunks and gaps of both directions of a TLS connection → chunks and gaps of the decrypted data.
 
     Chunk | Gap ─► RecordReader ─► what waits ─► Flow ─► handshake | alert | data ─► Chunk | Gap | Fault
 
 Rules
 
-1. Bytes come out only of records that are authentic. A chunk has the packet and the time at which its
-   record was whole; its offset counts the bytes that came out of its direction.
-2. A record whose key is not known yet waits for the secret, which may come later. Early data waits until the
-   broker says whether it takes it. The records behind wait too. Data of the other direction also waits,
-   because it may be the answer. What waits is bounded; beyond it the connection is dark, and says why. What
-   is read out of those that waited keeps their order.
-3. Records that are lost are a Gap. It is exact where the one record that was lost says how long its content
-   was; else its length is an estimate, and says so.
+1. Only authentic records give data. A chunk has the packet and the time at which its record was complete. Its
+   offset counts the bytes that came out of its direction.
+2. A record without a known key waits for the secret, which may come later. Early data waits until the broker
+   accepts or refuses it. Later records wait too. Data of the other direction also waits, because it may be
+   the answer. The waiting records are bounded; beyond the bound the connection is dark, with a reason.
+   Records that waited are read in their order.
+3. Lost records are a Gap. Its length is exact if one record was lost whose header gives the length of its
+   content. Else the length is an estimate, and marked as one.
 4. A record that is not authentic is a Fault and a Gap. A direction with too many such records in a row is
    given up.
 
-What it is fed, in order, and the secrets that it is given are all that its output depends on.
+The output depends only on the pieces, in order, and on the secrets.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from kdissect.tls.waiting import WaitingRecords
 Piece = tuple[Side, Chunk | Gap | Fault]
 
 MOST_RETRIES = 32
-"""How often in a row secrets may be told for which records wait, and records still wait. A key log that is
-looked at after each line tells those of a connection five times; what goes on is a forger's."""
+"""How often in a row secrets may come while records still wait. If a key log is read after each line, a
+connection gets five secrets one by one. More than that is a forger's work."""
 
 
 class Tls:
-    """The machine of one connection. ``secrets`` are those of all connections; they may grow."""
+    """The machine of one connection. ``secrets`` are those of all connections; more may be added."""
 
     __slots__ = (
         *("_flows", "_gave_up", "_keying", "_limits", "_retries", "_secrets", "_waiting"),
@@ -65,20 +65,20 @@ class Tls:
         self._keying = Keying(self._flows, secrets)
         self._waiting = WaitingRecords(self._flows, self._keying)
         self._gave_up = False
-        """More waited than the limit."""
+        """Whether more bytes waited than the limit allows."""
         self._retries = 0
-        """How many in a row did not read all that waited."""
+        """How many retries in a row did not read all waiting records."""
         self.read_bytes = 0
-        """Bytes of records that could be read, as captured."""
+        """Bytes of records that were read, as captured."""
 
     # -- what goes in -------------------------------------------------------------------------------
 
     def feed(self, side: Side, piece: Chunk | Gap) -> list[Piece]:
-        """What a piece of one direction brings to light."""
+        """Take in a piece of one direction, and return the resulting pieces."""
         out: list[Piece] = []
         flow = self._flows[side]
         for item in flow.reader.feed(piece):
-            # Data under keys that are known is nearly all there is: it takes the short way.
+            # Nearly all records are data with known keys: a fast path for them.
             if item.type == APPLICATION_DATA and isinstance(item, TlsRecord) and not self._waiting.items:
                 opened = flow.open(item)
                 if opened is not None:
@@ -90,7 +90,7 @@ class Tls:
         return out
 
     def retry(self) -> list[Piece]:
-        """One of the secrets came that are :attr:`awaited`: what waited for it."""
+        """Read waiting records again, because one of the :attr:`awaited` secrets came."""
         out: list[Piece] = []
         if self._waiting.items:
             self._keying.moved = True
@@ -102,7 +102,7 @@ class Tls:
         return out
 
     def give_up(self) -> list[Piece]:
-        """Wait no longer."""
+        """Stop waiting."""
         out: list[Piece] = []
         if self._waiting.items:
             self._keying.darken(self._keying.lacks())
@@ -110,7 +110,7 @@ class Tls:
         return out
 
     def close(self) -> list[Piece]:
-        """Nothing more will come."""
+        """End the connection."""
         out: list[Piece] = []
         for side, flow in enumerate(self._flows):
             for item in flow.reader.close():
@@ -120,7 +120,7 @@ class Tls:
             if flow.unsaid is not None and flow.opened:
                 self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
         dark = self.dark
-        if dark is not None and self._secrets:  # without any, nobody asked for it
+        if dark is not None and self._secrets:  # without secrets, no user wants decryption
             out.append((self.client or 0, fault("not-decrypted", dark)))
         return out
 
@@ -133,12 +133,12 @@ class Tls:
 
     @property
     def seen(self) -> SeenHandshake:
-        """What the handshake shows."""
+        """The visible facts of the handshake."""
         return self._keying.seen
 
     @property
     def dark(self) -> str | None:
-        """Why it is not decrypted, or not all of it; None where there is nothing that is not."""
+        """Why the connection is not decrypted, or only partly; None if all of it is."""
         keying = self._keying
         if self._gave_up and keying.negotiation.has_all(self._secrets):
             return (
@@ -160,17 +160,17 @@ class Tls:
 
     @property
     def awaited(self) -> tuple[bytes, ...]:
-        """The names of the secrets that may open what waits; none where nothing does."""
+        """The names of the secrets that may open waiting records; empty if no records wait."""
         return self._keying.negotiation.names() if self._waiting.items else ()
 
     @property
     def held_bytes(self) -> int:
-        """What those that wait cost."""
+        """The memory that waiting records take."""
         return self._waiting.bytes
 
     @property
     def kept_bytes(self) -> int:
-        """What all cost that is kept: records that wait, and the beginnings of others."""
+        """The memory that all kept records take: waiting ones, and incomplete ones."""
         return self.held_bytes + sum(flow.reader.held_bytes for flow in self._flows)
 
     @property
@@ -179,10 +179,10 @@ class Tls:
         return any(flow.opened for flow in self._flows)
 
     def summary(self, closed_by: Side | None = None, closed_ns: int | None = None) -> dict[str, Any]:
-        """What the handshake shows, and why the rest cannot be decrypted.
+        """The visible facts of the handshake, and why the rest cannot be decrypted.
 
-        :param closed_by: who closed the connection first.
-        :param closed_ns: when.
+        :param closed_by: the side that closed the connection first.
+        :param closed_ns: when it was closed.
         """
         return self.seen.summary(closed_ns if closed_by == self.client else None) | {
             "decrypted": self.is_decrypted,
@@ -203,7 +203,7 @@ class Tls:
             self._drain(out)
 
     def _drain(self, out: list[Piece]) -> None:
-        """Read what needs not wait any more."""
+        """Read the records that need not wait any more."""
         while self._keying.moved:
             self._keying.moved = False
             if not self._waiting.is_any_free():
@@ -231,7 +231,7 @@ class Tls:
         if self._keying.is_refused(side):
             return
         if self._keying.negotiation.version == TLS_1_3 and item.type != APPLICATION_DATA:
-            if item.type == CHANGE_CIPHER_SPEC:  # it means nothing there (RFC 8446, 5)
+            if item.type == CHANGE_CIPHER_SPEC:  # it has no meaning in TLS 1.3 (RFC 8446, 5)
                 self.read_bytes += HEADER_BYTES + len(item.fragment)
             elif item.type == ALERT:
                 self._content(side, item.type, item.fragment, item, out)
@@ -239,14 +239,14 @@ class Tls:
         opened = flow.open(item)
         if opened is None:
             opened = flow.search(item, self._keying.later(side, flow))
-            self._keying.moved |= opened is not None  # it may be at a later stage
+            self._keying.moved |= opened is not None  # the flow may now be at a later stage
         if opened is None:
             self._fail(side, flow, item, out)
         else:
             self._content(side, opened[0], opened[1], item, out)
 
     def _read_unseen(self, side: Side, flow: Flow, record: TlsRecord, out: list[Piece]) -> bool:
-        """Read a record that looks like one in the clear, where a loss may have held the change of keys."""
+        """Read a record that looks unencrypted, if a loss may have contained the change of keys."""
         if self._keying.dark is not None:
             return False
         opened = flow.search(record, self._keying.later(side, flow))
@@ -304,7 +304,7 @@ class Tls:
             self._miss(side, flow, loss, out)
 
     def _miss(self, side: Side, flow: Flow, loss: Loss, out: list[Piece]) -> None:
-        """Data may have been lost. It is said at once where it is known that data comes here."""
+        """Handle a loss that may have contained data. It is reported at once if this stage has data."""
         if flow.unsaid is not None:
             loss = loss._replace(length=loss.length + flow.unsaid.length)
         if flow.stage == TRAFFIC and flow.opener is not None:
@@ -313,13 +313,13 @@ class Tls:
             flow.unsaid = loss
 
     def _fail(self, side: Side, flow: Flow, record: TlsRecord, out: list[Piece]) -> None:
-        """A record that nothing opens."""
+        """Handle a record that no key opens."""
         size = len(record.fragment)
         why = "a record that is not authentic"
         loss = Loss(record.offset, size, record.type, size, why, record.packet, record.timestamp_ns)
         if flow.opener is None:
-            # It may be of a stage before the first whose secret is known. Early data that is not accepted is
-            # no data: the client sends it again.
+            # It may belong to a stage before the first stage with a known secret. Refused early data is not
+            # lost data: the client sends it again.
             if flow.stage == EARLY and self._keying.negotiation.early_accepted is not False:
                 self._miss(side, flow, loss._replace(reason="early data without its secret"), out)
             flow.failures += 1

@@ -1,10 +1,10 @@
-"""One direction of a TLS connection: its records, what protects them, and where in the sequence it is.
+"""One direction of a TLS connection: its records, their protection, and the next sequence number.
 
-A record says neither its sequence number nor its key. Both are known as long as nothing is lost. After a loss
-they are searched for, within bounds. A record counts as found only when it is authentic:
+A record has neither its sequence number nor its key. Both are known as long as no record is lost. After a
+loss they are searched for, within bounds. A record counts as found only if it is authentic:
 
-1. the key at hand, with the sequence numbers that the lost bytes have room for;
-2. the keys that come after it in the handshake, and the one after a KeyUpdate, from their sequence number 0.
+1. under the current key, with the sequence numbers that the lost bytes have room for;
+2. under the keys that come after it in the handshake, and the key after a KeyUpdate, from sequence number 0.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kdissect.tls.negotiation import CLEAR
 from kdissect.tls.records import HEADER_BYTES, Loss, RecordReader, TlsRecord
 
 SHORTEST_RECORD = HEADER_BYTES + 17
-"""Of a protected one: what a loss has room for goes by it."""
+"""The fewest bytes of a protected record: they limit how many records a loss can contain."""
 
 MOST_LOST = 65_536
-"""So many records are taken to be lost at most."""
+"""The most records that are assumed to be lost."""
 
 SEARCH_EFFORT = 64 << 20
-"""Bytes that a direction's searches may decrypt in all."""
+"""The most bytes that all searches of a direction may decrypt."""
 TRY_COST = 256
-"""What a try costs beside the record's bytes."""
+"""The effort of an attempt besides the record's bytes."""
 
 MOST_FAILURES = 32
-"""Records in a row that cannot be opened, before the direction is given up."""
+"""After this many records in a row that cannot be opened, the direction is given up."""
 
 
 class Flow:
@@ -44,37 +44,37 @@ class Flow:
         self.messages = Messages()
         self.stage = CLEAR
         self.opener: Opener | None = None
-        """What opens its records; None while it is in the clear or the secret is not known."""
+        """Opens its records; None while they are in the clear or the secret is unknown."""
         self.seq = 0
-        """Sequence number of the next record, if none was lost."""
+        """The sequence number of the next record, if no record was lost."""
         self.slack = 0
-        """How many more may have been lost."""
+        """How many records may have been lost before it."""
         self.opened = 0
-        """Records that were opened."""
+        """The number of records that were opened."""
         self.failures = 0
-        """Records in a row that were not."""
+        """The number of records in a row that could not be opened."""
         self.is_dead = False
-        """It is given up."""
+        """Whether the direction is given up."""
         self.offset = 0
-        """Bytes that came out."""
+        """The number of bytes that came out."""
         self.unsaid: Loss | None = None
-        """What was lost and may have held data, before it is known that there is data."""
+        """A loss that may have contained data. It is reported only if data follows."""
         self._effort = SEARCH_EFFORT
 
     def enter(self, stage: str) -> None:
-        """From the next record on, other keys count."""
+        """Use the keys of another stage from the next record on."""
         self.stage = stage
         self.opener = None
         self.seq = self.slack = 0
 
     def update(self) -> None:
-        """A KeyUpdate was sent: the next generation of keys."""
+        """Use the next generation of keys, after a KeyUpdate."""
         if isinstance(self.opener, Opener13):
             self.opener = self.opener.updated()
             self.seq = self.slack = 0
 
     def lost(self, loss: Loss) -> None:
-        """Records are missing."""
+        """Note that records are missing."""
         if loss.type is None:
             self.slack = min(MOST_LOST, self.slack + loss.length // SHORTEST_RECORD + 1)
         elif self.opener is not None:
@@ -83,7 +83,7 @@ class Flow:
             self.slack = min(MOST_LOST, self.slack + 1)
 
     def open(self, record: TlsRecord) -> Opened | None:
-        """What a record protects, under the key and the number that are expected."""
+        """The content of a record, under the expected key and sequence number; None if that fails."""
         if self.opener is None or self.is_dead:
             return None
         opened = self.opener.open(record.header, record.fragment, self.seq)
@@ -95,7 +95,8 @@ class Flow:
         return opened
 
     def search(self, record: TlsRecord, later: Iterable[tuple[str, Opener]]) -> Opened | None:
-        """The same under what else may count; ``later`` are stages that may have begun unseen."""
+        """The content of a record, under other possible keys and sequence numbers. ``later`` are stages that
+        may have begun in a loss."""
         candidates = [(stage, opener, range(self.slack + 1)) for stage, opener in later]
         if self.opener is not None:
             candidates.insert(0, (self.stage, self.opener, range(self.seq + 1, self.seq + 1 + self.slack)))
@@ -114,11 +115,11 @@ class Flow:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it was given up, or nothing of it could be opened."""
+        """Whether the direction was given up, or no record of it could be opened."""
         return self.is_dead or (self.failures > 0 and not self.opened)
 
     def fail(self) -> None:
-        """A record could not be opened. It counts in the sequence all the same."""
+        """Note that a record could not be opened. It counts in the sequence all the same."""
         self.seq += 1
         self.failures += 1
         self.is_dead = self.failures >= MOST_FAILURES

@@ -1,6 +1,7 @@
-"""Handshake messages → what they say (RFC 8446, 4; RFC 5246, 7.4; RFC 6066; RFC 7301).
+"""Handshake messages → their fields (RFC 8446, 4; RFC 5246, 7.4; RFC 6066; RFC 7301).
 
-Only what decryption needs or people want to see is read. A message that breaks off is a DecodeError.
+Only the fields that decryption needs or that are shown are read. A message that is too short is a
+DecodeError.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e07
 """The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3)."""
 
 LARGEST_MESSAGE = 262_144
-"""Chains of certificates are a few KiB."""
+"""The most bytes of a message; chains of certificates have a few KiB."""
 
 TLS_1_2, TLS_1_3 = 0x0303, 0x0304
 
@@ -62,16 +63,16 @@ ALERTS = {
     116: "certificate_required",
     120: "no_application_protocol",
 }
-"""IANA's registry of alerts, those of older versions among them (RFC 8446, 6; RFC 5246, 7.2)."""
+"""IANA's registry of alerts, including those of older versions (RFC 8446, 6; RFC 5246, 7.2)."""
 
 
 def version_name(version: int) -> str:
-    """``TLS 1.3``; ``0x7f1c`` for those that are not known."""
+    """``TLS 1.3``; ``0x7f1c`` for an unknown version."""
     return VERSIONS.get(version, f"0x{version:04x}")
 
 
 def alert_name(code: int) -> str:
-    """``handshake_failure``; ``unknown(200)`` for those that are not known."""
+    """``handshake_failure``; ``unknown(200)`` for an unknown alert."""
     return ALERTS.get(code, f"unknown({code})")
 
 
@@ -83,23 +84,24 @@ class Hello(NamedTuple):
     """``legacy_version``."""
     session_id: bytes
     suites: tuple[int, ...]
-    """Those offered, or the one chosen."""
+    """The offered suites, or the chosen one."""
     compression: int
-    """The method chosen; 0 in a ClientHello."""
+    """The chosen method; 0 in a ClientHello."""
     extensions: dict[int, bytes]
 
     @property
     def is_retry(self) -> bool:
-        """It is a HelloRetryRequest."""
+        """Whether it is a HelloRetryRequest."""
         return self.random == RETRY_RANDOM
 
     def chosen_version(self) -> int:
-        """The version that the connection has, by its ServerHello."""
+        """The version of the connection, according to a ServerHello."""
         data = self.extensions.get(SUPPORTED_VERSIONS)
         return self.version if data is None or len(data) != 2 else int.from_bytes(data, "big")
 
     def offered_versions(self) -> tuple[int, ...]:
-        """The versions that a ClientHello offers, without those that are there to test servers (RFC 8701)."""
+        """The versions that a ClientHello offers, without GREASE values, which only test servers (RFC
+        8701)."""
         data = self.extensions.get(SUPPORTED_VERSIONS)
         if data is None:
             return (self.version,)
@@ -108,10 +110,10 @@ class Hello(NamedTuple):
 
 
 class Messages:
-    """Fragments of one direction → whole handshake messages.
+    """Fragments of one direction → complete handshake messages.
 
-    After a loss it is not known where a message begins; a record that is whole messages to its last byte
-    shows it again.
+    After a loss, the start of the next message is unknown. It is known again after a record that consists of
+    whole messages.
     """
 
     __slots__ = ("_data", "_is_lost")
@@ -121,9 +123,9 @@ class Messages:
         self._is_lost = False
 
     def feed(self, fragment: bytes) -> list[bytes]:
-        """The messages that are whole now, each with its header of 4 bytes.
+        """The messages that are now complete, each with its header of 4 bytes.
 
-        :raises DecodeError: a message announces a length that none has; what is at hand is forgotten.
+        :raises DecodeError: a message announces an impossible length; the bytes held are dropped.
         """
         if self._is_lost:
             if not _is_whole(fragment):
@@ -146,13 +148,13 @@ class Messages:
         return out
 
     def lose(self) -> None:
-        """Fragments are missing: what is at hand will never be whole."""
+        """Drop the bytes held, because fragments are missing."""
         self._data.clear()
         self._is_lost = True
 
 
 def _is_whole(fragment: bytes) -> bool:
-    """Whether it is handshake messages to its last byte."""
+    """Whether a fragment consists of whole handshake messages."""
     at = 0
     while at + 4 <= len(fragment):
         at += 4 + int.from_bytes(fragment[at + 1 : at + 4], "big")
@@ -160,7 +162,7 @@ def _is_whole(fragment: bytes) -> bool:
 
 
 def read_client_hello(message: bytes) -> Hello:
-    """:raises DecodeError: it breaks off."""
+    """:raises DecodeError: the message is too short."""
     cursor = Cursor(message, 4)
     version = cursor.read_uint16()
     random = cursor.read_bytes(32)
@@ -172,7 +174,7 @@ def read_client_hello(message: bytes) -> Hello:
 
 
 def read_server_hello(message: bytes) -> Hello:
-    """:raises DecodeError: it breaks off."""
+    """:raises DecodeError: the message is too short."""
     cursor = Cursor(message, 4)
     version = cursor.read_uint16()
     random = cursor.read_bytes(32)
@@ -183,14 +185,14 @@ def read_server_hello(message: bytes) -> Hello:
 
 
 def read_encrypted_extensions(message: bytes) -> dict[int, bytes]:
-    """:raises DecodeError: it breaks off."""
+    """:raises DecodeError: the message is too short."""
     return _extensions(Cursor(message, 4))
 
 
 def read_certificates(message: bytes, version: int) -> list[bytes]:
     """The certificates of a chain, in DER, the sender's own first.
 
-    :raises DecodeError: it breaks off.
+    :raises DecodeError: the message is too short.
     """
     cursor = Cursor(message, 4)
     if version == TLS_1_3:
@@ -207,7 +209,7 @@ def read_certificates(message: bytes, version: int) -> list[bytes]:
 def read_ticket(message: bytes) -> bytes:
     """The ticket of a NewSessionTicket of TLS 1.2 (RFC 5077, 3.3).
 
-    :raises DecodeError: it breaks off.
+    :raises DecodeError: the message is too short.
     """
     cursor = Cursor(message, 4)
     cursor.take(4)
@@ -215,17 +217,15 @@ def read_ticket(message: bytes) -> bytes:
 
 
 def read_encrypted_premaster(message: bytes) -> bytes:
-    """What a ClientKeyExchange of RSA key exchange carries.
+    """The encrypted premaster secret in a ClientKeyExchange of RSA key exchange.
 
-    :raises DecodeError: it breaks off.
+    :raises DecodeError: the message is too short.
     """
     return _vector(Cursor(message, 4), 2)
 
 
 def server_name(extension: bytes) -> str | None:
-    """The host name that a client asks for (RFC 6066, 3); None if the client asks for no name, or the name is
-    no text.
-    """
+    """The host name that a client asks for (RFC 6066, 3); None if there is no name, or it is no text."""
     try:
         names = Cursor(_vector(Cursor(extension), 2))
         while names.remaining():
@@ -239,7 +239,7 @@ def server_name(extension: bytes) -> str | None:
 
 
 def protocols(extension: bytes) -> list[str]:
-    """The protocol names in an ALPN extension (RFC 7301, 3.1) that can be read."""
+    """The protocol names in an ALPN extension (RFC 7301, 3.1), up to the first that cannot be read."""
     found: list[str] = []
     try:
         names = Cursor(_vector(Cursor(extension), 2))
@@ -255,7 +255,7 @@ def _text(data: bytes) -> str:
 
 
 def _vector(cursor: Cursor, width: int) -> bytes:
-    """Bytes behind a length of ``width`` bytes."""
+    """Bytes after a length of ``width`` bytes."""
     length = int.from_bytes(cursor.read_bytes(width), "big")
     return cursor.read_bytes(length)
 

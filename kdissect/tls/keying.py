@@ -1,7 +1,7 @@
-"""Handshakes and secrets → which key opens a record, and whether it can be known yet.
+"""Handshakes and secrets → the key that opens a record, and whether it can be known yet.
 
-The handshake of a connection, both directions of it: messages come in as they are read, keys change behind
-them. What stands in the way of decryption is found here too, and said in words.
+It has the state of a connection's handshake, in both directions: messages are fed as they are read, and keys
+change after them. It also finds out why decryption is impossible, and says so in words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdissect.tls.records import APPLICATION_DATA, TlsRecord
 from kdissect.tls.seen import SeenHandshake
 
 Side = int
-"""0 or 1, as whoever feeds it counts."""
+"""The direction, 0 or 1, as the caller numbers them."""
 
 
 class Keying:
@@ -32,17 +32,17 @@ class Keying:
         self._flows = flows
         self._secrets = secrets
         self.negotiation = Negotiation()
-        """The latest."""
+        """The latest handshake."""
         self.client: Side | None = None
         """The side that opened the handshake."""
         self.dark: str | None = None
-        """Why what has no key will have none."""
+        """The reason why records without a key will never get one."""
         self.moved = False
-        """Something happened for which records may have waited."""
+        """Whether a change happened for which records may have waited."""
         self.seen = SeenHandshake()
 
     def must_wait(self, side: Side, record: TlsRecord) -> bool:
-        """Whether a record cannot be read yet. Where it can, the flow has its opener afterwards."""
+        """Whether a record cannot be read yet. If it can be read, the flow has its opener afterwards."""
         flow = self._flows[side]
         if flow.opener is not None or flow.is_dead or not self.is_protected(flow, record):
             return False
@@ -56,7 +56,7 @@ class Keying:
         elif self.dark is None and now.unsupported is not None:
             self.darken(now.unsupported)
         if self.dark is not None:
-            flow.stage = TRAFFIC  # what looks like a message of the handshake is encrypted from here on
+            flow.stage = TRAFFIC  # from here on, records that look like handshake messages are encrypted
             return False
         is_client = side == self.client
         if flow.stage == CLEAR:
@@ -71,13 +71,13 @@ class Keying:
         return flow.opener is None and not self._has_later(side, flow)
 
     def is_refused(self, side: Side) -> bool:
-        """Whether what is encrypted now is early data that the broker does not take: it asked for another
-        hello first (RFC 8446, 4.2.10). The client sends it again."""
+        """Whether the encrypted records are early data that the broker refuses: it asked for another hello
+        first (RFC 8446, 4.2.10). The client sends that data again."""
         now = self.negotiation
         return now.is_retried and now.server_hello is None and side == self.client
 
     def _may_tell_of_early_data(self) -> bool:
-        """Whether the server's word on it is yet to come, and can be read."""
+        """Whether the server's answer about early data is still to come, and can be read."""
         assert self.client is not None
         server = self._flows[1 - self.client]
         if server.stage == TRAFFIC or server.is_dead:
@@ -98,7 +98,7 @@ class Keying:
         return any(True for _ in self.later(side, flow))
 
     def later(self, side: Side, flow: Flow) -> Iterator[tuple[str, Opener]]:
-        """The stages that may have begun unseen and whose secrets are known."""
+        """The stages that may have begun in a loss and whose secrets are known."""
         now = self.negotiation
         if now.server_hello is None or now.unsupported is not None or self.client is None:
             return
@@ -117,13 +117,13 @@ class Keying:
             yield TRAFFIC, flow.opener.updated()
 
     def lacks(self) -> str:
-        """What those that wait lack."""
+        """What the waiting records lack, in words."""
         if self.negotiation.server_hello is None:
             return "handshake not complete"
         return self.negotiation.lacks(self._secrets)
 
     def darken(self, why: str) -> None:
-        """What has no key yet will have none; the first reason counts."""
+        """Decide that records without a key will never get one; the first reason is kept."""
         self.dark = self.dark or why
         self.moved = True
 
@@ -134,20 +134,20 @@ class Keying:
     # -- the handshake ------------------------------------------------------------------------------
 
     def change_cipher(self, side: Side) -> None:
-        """A ChangeCipherSpec: from the next record of this side on, the keys that were agreed on count."""
+        """Handle a ChangeCipherSpec: from the next record of this side on, the agreed keys are used."""
         now = self.negotiation
         may_be_13 = now.server_hello is None and side == self.client and now.offers_early_data
         if now.version == TLS_1_3 or may_be_13:
-            return  # it is there for old middleboxes (RFC 8446, D.4)
+            return  # it has no meaning, and is sent for old middleboxes (RFC 8446, D.4)
         if now.server_hello is None or now.client_hello is None:
             self.darken("handshake not captured")
         self._flows[side].enter(TRAFFIC)
         self.moved = True
 
     def hear(self, side: Side, message: bytes, record: TlsRecord) -> list[Fault]:
-        """A message of the handshake, which came in ``record``; gives what is wrong with what it says.
+        """Take in a handshake message, which came in ``record``; return the faults of its content.
 
-        :raises DecodeError: it breaks off.
+        :raises DecodeError: the message is too short.
         """
         now, kind = self.negotiation, message[0]
         if kind == handshake.CLIENT_HELLO:
@@ -208,7 +208,7 @@ class Keying:
         self.moved = True
 
     def _change_keys(self, side: Side, kind: int) -> None:
-        """TLS 1.3: messages behind which other keys count (RFC 8446, 4.4.4, 4.5, 4.6.3)."""
+        """TLS 1.3: change keys after some messages (RFC 8446, 4.4.4, 4.5, 4.6.3)."""
         flow = self._flows[side]
         if kind == handshake.FINISHED and flow.stage != TRAFFIC:
             flow.enter(TRAFFIC)

@@ -5,8 +5,9 @@
     RSA  first 8 bytes of the encrypted premaster secret  premaster secret
     RSA Session-ID:…  Master-Key:…
 
-all in hex, one a line. Lines of other forms, comments among them, are passed over and counted. A key log
-arrives in pieces (a growing file, several Decryption Secrets Blocks): each has whole lines.
+All values are hex, and each entry is one line. Lines of other forms, such as comments, are ignored and
+counted. A key log arrives in pieces (a growing file, several Decryption Secrets Blocks): each has whole
+lines.
 """
 
 from __future__ import annotations
@@ -28,43 +29,44 @@ else:
 
 RANDOM_BYTES = 32
 ENCRYPTED_BYTES = 8
-"""So much of an encrypted premaster secret is its name."""
+"""How many bytes of an encrypted premaster secret are its name."""
 SESSION_ID_BYTES = 32
-"""Of a session id at most (RFC 5246, 7.4.1.2)."""
+"""The most bytes of a session id (RFC 5246, 7.4.1.2)."""
 LONGEST_SECRET = 64
 LONGEST_PREMASTER = 8_192
 """A Diffie-Hellman secret is as long as the group's prime; the largest in use has 1,024 bytes."""
 
 SESSIONS = 10_000
-"""Sessions that may be resumed; of more, the oldest are forgotten."""
+"""The most sessions that may be resumed; beyond that, the oldest are forgotten."""
 
 CONNECTIONS = 100_000
-"""Connections whose secrets :meth:`TlsSecrets.key_log` gives; of more, the oldest are forgotten."""
+"""The most connections whose secrets :meth:`TlsSecrets.key_log` returns; beyond that, the oldest are
+forgotten."""
 
 OTHER_LABELS = frozenset({"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "ECH_SECRET", "ECH_CONFIG"})
 
 
 def premaster_name(encrypted: bytes) -> bytes:
-    """The name of a premaster secret, by what it was encrypted to."""
+    """The name of a premaster secret, from its encrypted form."""
     return encrypted[:ENCRYPTED_BYTES]
 
 
 def session_name(word: bytes) -> bytes:
-    """The name of a session, by its id or ticket; a ticket may have 64 KiB."""
+    """The name of a session, from its id or ticket; a ticket may have 64 KiB."""
     return word if len(word) <= SESSION_ID_BYTES else hashlib.sha256(word).digest()
 
 
 def _lines(key_log: bytes) -> Iterator[bytes]:
-    """The lines, which end with CR, LF or both; one at a time, for there may be millions."""
+    """The lines, which end with CR, LF or both, one at a time: there may be millions."""
     for several in BytesIO(key_log):
         yield from several.splitlines()
 
 
 class TlsSecrets:
-    """What is known of all connections: given as key logs and private keys, or learned from handshakes.
+    """The secrets of all connections: given as key logs and private keys, or learned from handshakes.
 
-    A secret is looked for by its name: a client random, the first bytes of an encrypted premaster secret, or
-    a session's id or ticket. A connection that waits for a secret gets the names of the new ones.
+    A secret is found by its name: a client random, the first bytes of an encrypted premaster secret, or a
+    session's id or ticket. A connection that waits for a secret gets the names of the new ones.
     """
 
     __slots__ = (
@@ -74,25 +76,26 @@ class TlsSecrets:
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._known = RememberedSecrets(limits.secret_bytes)
-        """By client random, and premaster secrets by what they were encrypted to: names of other lengths."""
-        self._sessions: OrderedDict[bytes, bytes] = OrderedDict()  # finds its first at once, as no dict does
+        """The secrets by client random, and premaster secrets by their encrypted form. These names differ in
+        length."""
+        self._sessions: OrderedDict[bytes, bytes] = OrderedDict()  # finds its first key fast, unlike a dict
         """Master secrets by session (TLS 1.2)."""
         self._taught: set[bytes] = set()
-        """Sessions that handshakes taught, and nobody was told."""
+        """Sessions learned from handshakes and not yet reported."""
         self._asked: OrderedDict[bytes, bytes | None] = OrderedDict()
-        """Client randoms of connections that were asked for; with the master secret, where another way than a
-        line of their own led to it."""
+        """The client randoms of connections that asked for secrets. The value is the master secret if it did
+        not come from a line of its own."""
         self.forgotten = 0
-        """How many of those were too many to keep."""
+        """The number of connections that were too many to keep."""
         self.rsa_keys: tuple[bytes, ...] = ()
         """Private keys, PEM or DER."""
         self.understood = 0
-        """Lines that held a secret."""
+        """The number of lines with a secret."""
         self.not_understood = 0
-        """Lines that have none of the forms."""
+        """The number of lines of another form."""
 
     def __bool__(self) -> bool:
-        """Whether anything was given."""
+        """Whether any secret was given."""
         return bool(self._known or self._sessions or self.rsa_keys)
 
     @property
@@ -101,7 +104,7 @@ class TlsSecrets:
         return self._known.forgotten
 
     def add(self, key_log: bytes) -> set[bytes]:
-        """Take in lines of a key log; gives the names that have something new."""
+        """Add lines of a key log; return the names that have new secrets."""
         told: set[bytes] = set()
         for line in _lines(key_log):
             words = line.decode("latin-1").split()
@@ -114,10 +117,10 @@ class TlsSecrets:
         return told
 
     def key_log(self) -> bytes:
-        """The secrets of the connections that were asked for, as lines of a key log.
+        """The secrets of the connections that asked for them, as lines of a key log.
 
-        Those of others, which a key log may hold too, are nobody's business. Master secrets that a private
-        key or a resumed session led to are among them, for neither is in a key log.
+        Secrets of other connections, which a key log may hold too, are left out. Master secrets derived from
+        a private key or a resumed session are included, because no key log has them.
         """
         lines = []
         for random, master in self._asked.items():
@@ -145,19 +148,19 @@ class TlsSecrets:
         return self._sessions.get(name)
 
     def learn_session(self, name: bytes, master: bytes) -> None:
-        """A handshake taught a session that may be resumed."""
+        """Add a session from a handshake, which may be resumed."""
         if self._remember_session(name, master):
             self._taught.add(name)
 
     def take_taught(self) -> set[bytes]:
-        """The names of the sessions that handshakes taught since this was asked."""
+        """The names of the sessions learned from handshakes since the last call."""
         taught = self._taught
         if taught:
             self._taught = set()
         return taught
 
     def learn_master(self, client_random: bytes, master: bytes) -> None:
-        """The master secret of a connection, found by another way than a line of its own."""
+        """Add a connection's master secret that did not come from a line of its own."""
         self._ask(client_random, master)
 
     def _ask(self, client_random: bytes, master: bytes | None) -> None:
@@ -167,7 +170,7 @@ class TlsSecrets:
             self.forgotten += 1
 
     def _remember_session(self, name: bytes, master: bytes) -> bool:
-        """Gives whether it is new."""
+        """Add a session; return whether it is new."""
         is_new = self._sessions.pop(name, None) != master
         self._sessions[name] = master
         if len(self._sessions) > SESSIONS:
@@ -175,7 +178,7 @@ class TlsSecrets:
         return is_new
 
     def _add(self, words: list[str], told: set[bytes]) -> bool:
-        """Take in a line, by its words; gives whether it is understood."""
+        """Add the secret of a line, given as words; return whether the line has a known form."""
         try:
             if words[0] == "RSA" and len(words) == 3:
                 if words[1].startswith("Session-ID:") and words[2].startswith("Master-Key:"):
@@ -203,4 +206,4 @@ class TlsSecrets:
 
 
 _LENGTHS = {MASTER: (MASTER_BYTES, MASTER_BYTES), PREMASTER: (1, LONGEST_PREMASTER)}
-"""Of secrets that have others than traffic secrets."""
+"""The shortest and the longest secret for labels other than traffic secrets."""

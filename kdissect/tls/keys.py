@@ -17,7 +17,7 @@ MASTER_BYTES = 48
 
 
 def hash_bytes(name: str) -> int:
-    """How long the values of a hash are."""
+    """The length of a hash's values."""
     return hashlib.new(name).digest_size
 
 
@@ -77,7 +77,7 @@ class KeyBlock:
         hash_name: str,
         lengths: tuple[int, int, int],
     ) -> None:
-        """``lengths`` are those of a MAC key, a key and an IV."""
+        """``lengths`` are the lengths of a MAC key, a key and an IV."""
         seed = server_random + client_random
         block = prf(master, b"key expansion", seed, 2 * sum(lengths), hash_name)
         parts: list[tuple[bytes, bytes]] = []

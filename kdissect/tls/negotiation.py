@@ -1,4 +1,4 @@
-"""Hellos, key exchange and secrets → openers: what one handshake agrees on."""
+"""Hellos, key exchange and secrets → openers: the result of one handshake."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
     hashlib = Later("hashlib")
 
 CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC = "clear", "early", "handshake", "traffic"
-"""What protects a direction, in the order in which it changes. TLS 1.2 knows the first and the last."""
+"""The stages of a direction's protection, in order. TLS 1.2 has only the first and the last."""
 
 STAGES = (CLEAR, EARLY, HANDSHAKE_KEYS, TRAFFIC)
 
@@ -41,7 +41,7 @@ LABELS = {
     (HANDSHAKE_KEYS, False): "SERVER_HANDSHAKE_TRAFFIC_SECRET",
     (TRAFFIC, False): "SERVER_TRAFFIC_SECRET_0",
 }
-"""By stage, and whether it is the client's."""
+"""The labels of secrets, by stage and whether it is the client's."""
 
 LONGEST_TRANSCRIPT = 262_144
 
@@ -60,30 +60,30 @@ class Negotiation:
         self.version: int | None = None
         self.suite: Suite | None = None
         self.is_retried = False
-        """The server asked for another ClientHello."""
+        """Whether the server asked for another ClientHello."""
         self.early_accepted: bool | None = None
-        """Whether the server takes early data; None while it has not said."""
+        """Whether the server accepts early data; None until it has answered."""
         self.encrypted_premaster: bytes | None = None
         self.ticket: bytes | None = None
-        """With which the session may be resumed."""
+        """The ticket with which the session may be resumed."""
         self._transcript = bytearray()
-        """The messages up to the ClientKeyExchange, of which the extended master secret is made."""
+        """The messages up to the ClientKeyExchange. The extended master secret is derived from them."""
         self._is_heard = False
         self._master: bytes | None = None
         self._resumed: tuple[bytes, ...] = ()
         """The names of the session that may be resumed."""
 
     def hear(self, message: bytes) -> None:
-        """A message of the handshake, in order."""
+        """Take in a handshake message, in order."""
         if message[0] == HELLO_REQUEST:
-            return  # it is not of the transcript (RFC 5246, 7.4.1.1)
+            return  # it is not part of the transcript (RFC 5246, 7.4.1.1)
         if self._is_heard or len(self._transcript) > LONGEST_TRANSCRIPT:
             return
         self._transcript += message
         self._is_heard = message[0] == CLIENT_KEY_EXCHANGE
 
     def choose(self, hello: Hello) -> None:
-        """The server's hello."""
+        """Take in the server's hello."""
         self.server_hello = hello
         self.version = hello.chosen_version()
         if self.version == TLS_1_3:
@@ -97,13 +97,13 @@ class Negotiation:
 
     @property
     def offers_early_data(self) -> bool:
-        """Whether the client said that it sends some."""
+        """Whether the client announced early data."""
         hello = self.client_hello
         return hello is not None and EARLY_DATA in hello.extensions and not self.is_retried
 
     @property
     def unsupported(self) -> str | None:
-        """Why it cannot be decrypted with any secret."""
+        """Why no secret can decrypt the connection; None if decryption is supported."""
         hello = self.server_hello
         if hello is None:
             return None
@@ -116,7 +116,7 @@ class Negotiation:
         return None
 
     def lacks(self, secrets: TlsSecrets) -> str:
-        """What secret is missing, in words."""
+        """The secret that is missing, in words."""
         if self.client_hello is None:
             return "handshake not captured"
         given = secrets.of(self.client_hello.random)
@@ -132,7 +132,7 @@ class Negotiation:
         return text
 
     def names(self) -> tuple[bytes, ...]:
-        """Under which names a secret may be told that is of use: all under which one is looked for here."""
+        """All names under which this handshake looks for secrets."""
         if self.client_hello is None:
             return ()
         names = [self.client_hello.random]
@@ -143,11 +143,11 @@ class Negotiation:
         return tuple(names)
 
     def has_all(self, secrets: TlsSecrets) -> bool:
-        """Whether all that is needed was given for it."""
+        """Whether all needed secrets are known."""
         return all(self.opener(TRAFFIC, is_client, secrets) is not None for is_client in (True, False))
 
     def opener(self, stage: str, is_client: bool, secrets: TlsSecrets) -> Opener | None:
-        """What opens the records of a direction in this stage; None without the secret."""
+        """The opener of a direction's records in this stage; None without the secret."""
         if self.client_hello is None or self.suite is None:
             return None
         if self.version == TLS_1_3:
@@ -166,7 +166,7 @@ class Negotiation:
         return both[0] if is_client else both[1]
 
     def master(self, secrets: TlsSecrets) -> bytes | None:
-        """The master secret of TLS 1.2, by whatever way it can be had."""
+        """The master secret of TLS 1.2, from any source."""
         if self._master is None:
             self._master = self._find_master(secrets)
             hello = self.client_hello
@@ -194,7 +194,7 @@ class Negotiation:
         return next((master for master in masters if master is not None), None)
 
     def _is_resumed(self) -> bool:
-        """A session is resumed where the server echoes its id (RFC 5246, 7.4.1.3; RFC 5077, 3.4)."""
+        """Whether the session is resumed: the server repeats its id (RFC 5246, 7.4.1.3; RFC 5077, 3.4)."""
         asked, said = self.client_hello, self.server_hello
         return asked is not None and said is not None and asked.session_id == said.session_id != b""
 

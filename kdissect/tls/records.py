@@ -2,13 +2,13 @@
 
 Rules
 
-1. A gap inside a record whose header is there costs that record and no more: its end is known. The loss
-   says which record it was.
-2. A gap that swallows a header loses the boundary, and so do bytes that are no header. The next record is
-   searched for: a header at the start of a segment, or anywhere a header whose record ends where another
-   header stands. How many records were lost is then unknown.
-3. A stream that loses the boundary by its own bytes ``MOST_DEFECTS`` times is no TLS; no record of it is
-   looked for any more.
+1. A gap inside a record whose header was captured costs only that record: its end is known. The loss says
+   which record it was.
+2. A gap with a header in it loses the boundary. So do bytes that are no header. Then the next record is
+   searched for: a header at the start of a segment, or a header anywhere whose record ends at another header.
+   The number of lost records is then unknown.
+3. A stream that loses the boundary ``MOST_DEFECTS`` times by its own bytes is not TLS. No more records are
+   searched for.
 4. Every byte of the stream is in a Record or counted in a Loss.
 """
 
@@ -29,7 +29,7 @@ LONGEST_FRAGMENT = (1 << 14) + 2048
 """RFC 5246, 6.2.3."""
 MOST_DEFECTS = 64
 PART_BYTES = 256
-"""What a captured piece costs beside its bytes: about what its objects take."""
+"""About how much memory a captured piece takes besides its bytes."""
 
 _HEADER = re.compile(rb"[\x14-\x17]\x03[\x00-\x03]")
 
@@ -44,28 +44,28 @@ class TlsRecord(NamedTuple):
     header: bytes
     fragment: bytes
     offset: int
-    """Of its header, in the direction's stream."""
+    """The offset of its header in the direction's stream."""
     packet: int
     """The packet that completed it."""
     timestamp_ns: int
     packets: tuple[int, ...]
-    """Every packet that carried bytes of it."""
+    """Every packet with bytes of it."""
 
 
 class Loss(NamedTuple):
-    """Bytes of a stream in which no record can be read."""
+    """Bytes of a stream that belong to no complete record."""
 
     offset: int
     length: int
     type: int | None
-    """Of the record, where it is one and its header is there; None where it is not known what was lost."""
+    """The type of the record, if its header was captured; else None."""
     fragment_bytes: int
-    """Of that record."""
+    """The length of that record's fragment."""
     reason: str
     packet: int
     timestamp_ns: int
     is_defect: bool = False
-    """It is the captured bytes that are wrong."""
+    """Whether the captured bytes themselves are wrong."""
 
 
 Item = TlsRecord | Loss
@@ -73,8 +73,8 @@ Item = TlsRecord | Loss
 
 @lru_cache(1024)
 def _length_in(header: bytes) -> int | None:
-    """The length of the fragment behind a header; None where it is none. Most headers of a stream are
-    alike."""
+    """The length of the fragment after a header; None if the bytes are no header. Cached: most headers of a
+    stream are alike."""
     if len(header) < HEADER_BYTES or not _HEADER.match(header):
         return None
     length = int.from_bytes(header[3:], "big")
@@ -90,24 +90,24 @@ class RecordReader:
         self._parts: list[Chunk] = []
         self._have = 0
         self._need = HEADER_BYTES
-        """How many bytes must be at hand before there is anything to do."""
+        """How many bytes must be held before the next step."""
         self._offset = 0
-        """Of the first byte at hand."""
+        """The offset of the first byte held."""
         self._cut_at = -1
-        """The same, where it is not the first byte of its segment."""
+        """The same offset, if that byte is not the first of its segment; else -1."""
         self._skip = 0
-        """Bytes of a lost record that are yet to come."""
+        """Bytes of a lost record that have not arrived yet."""
         self._lost: Loss | None = None
-        """While the boundary is searched for: what was lost so far."""
+        """The loss so far while the boundary is searched for; else None."""
         self._defects = 0
 
     @property
     def held_bytes(self) -> int:
-        """What the bytes of a record cost whose others are yet to come."""
+        """The memory that an incomplete record takes."""
         return self._have + PART_BYTES * len(self._parts)
 
     def feed(self, piece: Chunk | Gap) -> Sequence[Item]:
-        """The records that ``piece`` completes, and what is lost."""
+        """The records that ``piece`` completes, and losses."""
         if isinstance(piece, Gap):
             return self._feed_gap(piece)
         if not self._have:
@@ -135,7 +135,7 @@ class RecordReader:
         return out
 
     def close(self) -> Sequence[Item]:
-        """The stream is over; what is left is no whole record."""
+        """End the stream; the bytes held are no whole record."""
         if self._lost is None and self._have:
             last = self._parts[-1]
             reason = "the stream ends inside a record"
@@ -177,7 +177,7 @@ class RecordReader:
                     index_end += len(parts[index].data)
                 used = parts[first : index + 1]
                 packets = tuple(dict.fromkeys(part.packet for part in used))
-                # A segment that fills a hole is older than the last: it is whole when the latest came.
+                # The last part need not be the latest packet: a segment may fill a hole later.
                 last = max(used, key=_packet_of)
             whole = (
                 *(header[0], header, data[body:end], base + at),
@@ -191,7 +191,7 @@ class RecordReader:
         self._keep(at, index, index_end)
 
     def _keep(self, at: int, index: int, index_end: int) -> None:
-        """Let go of what lies before ``at``, which is in or at the end of the part ``index``."""
+        """Drop the bytes before ``at``, which is in or at the end of the part ``index``."""
         if not at:
             return
         self._offset += at
@@ -214,7 +214,7 @@ class RecordReader:
             self._skip -= inside
             missing -= inside
         elif self._lost is None and self._have >= HEADER_BYTES:
-            # Nothing but a record that is not whole has that many bytes: its header is there.
+            # So many bytes are held only for an incomplete record with a header.
             header = b"".join(part.data for part in self._parts)[:HEADER_BYTES]
             size = self._need - HEADER_BYTES
             where = (gap.reason, gap.packet, gap.timestamp_ns)
@@ -235,7 +235,7 @@ class RecordReader:
         self._parts, self._have, self._need = [], 0, HEADER_BYTES
 
     def _lose(self, header: bytes) -> None:
-        """What is at hand begins with no header."""
+        """Note that the bytes held do not begin with a header."""
         first = self._parts[0]
         reason = f"{header.hex(' ')} is not the header of a record"
         self._lost = Loss(self._offset, 0, None, 0, reason, first.packet, first.timestamp_ns, is_defect=True)
@@ -244,7 +244,7 @@ class RecordReader:
         self._need = HEADER_BYTES
 
     def _search(self, out: list[Item]) -> None:
-        """Look for the next record in what is at hand; what lies before it is lost."""
+        """Search the bytes held for the next record; the bytes before it are lost."""
         data = b"".join(part.data for part in self._parts)
         starts: set[int] = set()
         at = 0
@@ -277,7 +277,7 @@ class RecordReader:
         self._need = HEADER_BYTES
 
     def _drop(self, count: int) -> None:
-        """The first ``count`` bytes at hand are lost."""
+        """Count the first ``count`` bytes held as lost."""
         if not count:
             return
         index, end = 0, len(self._parts[0].data)

@@ -1,8 +1,8 @@
-"""The known TLS secrets by their names, in little memory: the key log of a big site has millions of lines.
+"""The known TLS secrets by name, in little memory: the key log of a big site has millions of lines.
 
 All secrets of one name are one value, a row of label, length and secret. A dict of them would take twice as
-much memory. The secrets are bounded: if there are too many, the oldest are forgotten. A key log that grows
-for weeks has the secrets of the newest connections at its end.
+much memory. The memory is bounded: if there are too many secrets, the oldest are forgotten. In a key log that
+grows for weeks, the secrets of the newest connections are at the end.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ LABELS = (
     "CLIENT_TRAFFIC_SECRET_0",
     "SERVER_TRAFFIC_SECRET_0",
 )
-"""What is of use here; exporters' secrets are not."""
+"""The labels that are used; secrets of exporters are not."""
 
 NAME_COST = 180
-"""Bytes that a name takes, with its place, beside its secrets (CPython 3.11: 160 to 190)."""
+"""The bytes that a name takes, with its entry, besides its secrets (CPython 3.11: 160 to 190)."""
 
 RELIEF = 8
-"""A limit that is reached is gone below by one part in so many: to find the oldest one has a price."""
+"""When the limit is reached, one name in this many is forgotten at once, because finding the oldest is
+slow."""
 
 _CODES = {label: bytes((code,)) for code, label in enumerate(LABELS)}
 
 
 class RememberedSecrets:
-    """Secrets by name and label. ``limit`` is for the bytes that all of it takes."""
+    """Secrets by name and label. ``limit`` is the most bytes that all of them may take."""
 
     __slots__ = ("_bytes", "_limit", "_rows", "forgotten")
 
@@ -42,13 +43,13 @@ class RememberedSecrets:
         self._rows: dict[bytes, bytes] = {}
         self._bytes = 0
         self.forgotten = 0
-        """How many names were, with their secrets."""
+        """The number of names that were forgotten, with their secrets."""
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def of(self, name: bytes) -> dict[str, bytes]:
-        """The secrets of a name, by label, in the order in which they came."""
+        """The secrets of a name, by label, in order of arrival."""
         row = self._rows.get(name, b"")
         found, at = {}, 0
         while at < len(row):
@@ -58,7 +59,8 @@ class RememberedSecrets:
         return found
 
     def add(self, name: bytes, label: str, secret: bytes) -> bool:
-        """Take in a secret of at most 64 KiB; gives whether it is new. If there are two, the later counts."""
+        """Add a secret of at most 64 KiB; return whether it is new. A later secret replaces an earlier
+        one."""
         row = entry = _entry(label, secret)
         before = self._rows.get(name)
         if before is None:

@@ -1,7 +1,7 @@
-"""Cipher suites: code on the wire → name (IANA's registry) → what of it decryption must know.
+"""Cipher suites: code on the wire → name (IANA's registry) → the facts that decryption needs.
 
-The names say all of it: key exchange, cipher and key length, mode, hash. A suite that is only named here is
-shown by its name and said to be unsupported.
+The names contain them all: key exchange, cipher and key length, mode, hash. A suite that only has a name here
+is shown by its name and reported as unsupported.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ class Suite(NamedTuple):
 
     name: str
     key_exchange: str | None
-    """``RSA``, ``ECDHE_RSA`` …; None in TLS 1.3, where the suite does not say."""
+    """``RSA``, ``ECDHE_RSA`` …; None in TLS 1.3, where it is not part of the suite."""
     mode: str
     """``GCM``, ``CCM``, ``CCM_8``, ``CHACHA20`` or ``CBC``."""
     key_bytes: int
     hash: str
-    """Of the key schedule: the hash of the PRF (RFC 5246, 5) or of HKDF (RFC 8446, 7.1)."""
+    """The hash of the key schedule: of the PRF (RFC 5246, 5) or of HKDF (RFC 8446, 7.1)."""
     mac: str | None = None
-    """With CBC: the hash of the records' HMAC."""
+    """The hash of the records' HMAC, with CBC."""
 
 
 def suite_name(code: int) -> str:
-    """The name of a suite; ``0x1a2a`` for those that are not known."""
+    """The name of a suite; ``0x1a2a`` for an unknown suite."""
     return NAMES.get(code, f"0x{code:04x}")
 
 
 @cache
 def suite(code: int) -> Suite | None:
-    """What is to be known of a suite; None where its records cannot be opened."""
+    """The facts of a suite; None if its records cannot be opened."""
     name = NAMES.get(code, "")
     modern = _MODERN.fullmatch(name)
     if modern is not None:

@@ -1,7 +1,7 @@
-"""What waits of one connection: records, and losses among them, in the order in which they came; and why.
+"""The records of one connection that wait, and losses among them, in order of arrival; and why they wait.
 
-A record waits for its key. What is behind it waits with it. Data of the other direction waits too, because it
-may be the answer.
+A record waits for its key. Later records of its direction wait with it. Data of the other direction waits
+too, because it may be the answer.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from kdissect.tls.negotiation import TRAFFIC
 from kdissect.tls.records import Item, TlsRecord
 
 WAIT_COST = 256
-"""What a record that waits costs beside its bytes."""
+"""The memory that a waiting record takes besides its bytes."""
 
 
 class WaitingRecords:
-    """Both directions in one order; of each it is known which is its first."""
+    """Both directions in one order, with the first item of each direction."""
 
     __slots__ = ("_firsts", "_flows", "_keying", "bytes", "items")
 
@@ -24,13 +24,13 @@ class WaitingRecords:
         self._flows = flows
         self._keying = keying
         self.items: list[tuple[Side, Item]] = []
-        """In order."""
+        """The waiting items, in order."""
         self._firsts: list[Item | None] = [None, None]
         self.bytes = 0
-        """What all of it costs."""
+        """The memory that all items take."""
 
     def add(self, side: Side, item: Item) -> None:
-        """One more, behind all others."""
+        """Add an item behind all others."""
         self.items.append((side, item))
         if self._firsts[side] is None:
             self._firsts[side] = item
@@ -44,14 +44,13 @@ class WaitingRecords:
         return isinstance(item, TlsRecord) and self._keying.must_wait(side, item)
 
     def _may_answer(self, side: Side) -> bool:
-        """What is said under the last keys may answer what waits. Nothing that waits is in need of it."""
+        """Whether an item may answer a waiting one. That is so under the final keys; no waiting item depends
+        on it."""
         return self._firsts[1 - side] is not None and self._flows[side].stage == TRAFFIC
 
     def is_any_free(self) -> bool:
-        """Whether anything needs not wait any more: that is so of the first of a side, or of nothing.
-
-        To go through all that waits whenever something moves would take its square.
-        """
+        """Whether any item need not wait any more. It is enough to check the first item of each side.
+        Checking all items after every change would take quadratic time."""
         if not self.items:
             return False
         side, item = self.items[0]
@@ -61,7 +60,7 @@ class WaitingRecords:
         return other is not None and not self._lacks_key(1 - side, other) and not self._may_answer(1 - side)
 
     def take(self) -> list[tuple[Side, Item]]:
-        """All of it; nothing waits afterwards."""
+        """Remove all items and return them."""
         items = self.items
         self.items, self._firsts, self.bytes = [], [None, None], 0
         return items
