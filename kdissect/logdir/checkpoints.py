@@ -7,7 +7,7 @@
 | ``partition.metadata``, ``meta.properties`` | names and values | ``PartitionMetadataFile`` |
 | ``quorum-state`` | one JSON object | ``FileQuorumStateStore`` |
 
-An empty checkpoint is one that was never written to.
+Kafka has never written to a checkpoint that is empty.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _FIELDS = {
     "leader-epoch-checkpoint": (("epoch", int), ("startOffset", int)),
 }
 LONGEST_QUOTED = 100
-"""Characters of a defective line that its fault repeats."""
+"""The most characters of a wrong line that its fault repeats."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def read_facts(kind: str, data: bytes) -> Iterator[Found]:
-    """What a file of the ``kind`` says, and what is wrong with it; offsets of faults count bytes."""
+    """The facts in a file of the ``kind``, and its faults; offsets of faults count bytes."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _quoted(text: str) -> str:
-    """A text of the file in quotes; of a long one the beginning, for it may be as long as the file."""
+    """A text of the file in quotes. A long text is shortened, because it may be as long as the file."""
     return repr(text) if len(text) <= LONGEST_QUOTED else f"{text[:LONGEST_QUOTED]!r}…"
 
 
@@ -95,7 +95,7 @@ def _checkpoint(kind: str, text: str) -> Iterator[Found]:
 
 
 def _no_number(word: str) -> float:
-    """``NaN`` and ``Infinity``, which Python takes for JSON."""
+    """Reject ``NaN`` and ``Infinity``, which Python accepts in JSON."""
     raise ValueError(f"{word} is not a number")
 
 
@@ -121,7 +121,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def _properties(text: str) -> Iterator[Found]:
-    """All of the names and values as one fact; lines that are neither are faults."""
+    """All names and values as one fact; lines of another form are faults."""
     values: dict[str, Any] = {}
     faults = []
     for at, line in _lines(text):

@@ -1,10 +1,11 @@
-"""Index entries against each other and against the batches of their segment: where a lookup would go wrong.
+"""Checks index entries against each other and against the batches of their segment: where a lookup would go
+wrong.
 
 The rules, which every release of Kafka keeps:
 
-* Offset index. The position is where a batch begins, and no batch before it has the offset. Up to 0.10.0 the
-  offset is the first of that batch. Since then it is the last of what was appended at once, which up to 3.9
-  may be several batches. So it is in that batch, or it is the last offset of a later one.
+* Offset index. The position is the start of a batch, and all offsets before it are smaller. Up to 0.10.0 the
+  offset is the first of that batch. Since then it is the last offset of one append, which up to 3.9 may be
+  several batches. So it is in that batch, or it is the last offset of a later one.
 * Time index. The offset is in a batch whose largest timestamp is the entry's.
 * Transaction index. The last offset is that of the control record that aborted a transaction of the producer.
   The last stable offset is at most the one after it.
@@ -23,10 +24,11 @@ from kdissect.model import Fault
 from kdissect.record.batch import Batch
 
 Place = tuple[int, Batch]
-"""A batch, and where it begins in the segment."""
+"""The position of a batch in the segment, and the batch."""
 
 AT_A_TIME = 1 << 17
-"""Entries in memory, for which the segment is walked once. Kafka's default sizes allow two such parts."""
+"""The number of entries in memory at a time; the segment is read once for them. Kafka's default sizes allow
+two such parts."""
 
 _ASCENDING = {OFFSET: ("offset", "position"), TIME: ("timestamp", "offset"), TRANSACTION: ("lastOffset",)}
 _STRICTLY = {OFFSET: "offset", TIME: "timestamp", TRANSACTION: "lastOffset"}
@@ -35,9 +37,9 @@ _STRICTLY = {OFFSET: "offset", TIME: "timestamp", TRANSACTION: "lastOffset"}
 def check_entries(
     kind: str, entries: Iterable[Entry | Fault], base_offset: int, segment: Iterable[Place] | None
 ) -> Iterator[Entry | Fault]:
-    """The same entries and faults, each entry followed by what is wrong with it.
+    """The same entries and faults, each entry followed by its faults.
 
-    :param segment: its batches, walked anew at every ``iter``; None where there is no segment.
+    :param segment: its batches, read again at every ``iter``; None if the segment does not exist.
     """
     source = iter(entries)
     before: Entry | None = None
@@ -54,7 +56,7 @@ def check_entries(
 
 
 def _form(kind: str, entry: Entry, before: Entry | None, base_offset: int) -> str | None:
-    """What is wrong with an entry that shows without the segment."""
+    """The fault of an entry that shows without the segment."""
     values = entry.values
     if kind == TRANSACTION:
         if values["version"] != 0:
@@ -79,7 +81,7 @@ def _form(kind: str, entry: Entry, before: Entry | None, base_offset: int) -> st
 def _against_segment(
     kind: str, entries: Sequence[Entry], batches: Iterator[Place], base_offset: int
 ) -> dict[int, str]:
-    """What is wrong with the entries, by their position in the index."""
+    """The faults of the entries, by their position in the index."""
     if kind == OFFSET:
         return _offset_problems(entries, batches, base_offset)
     if kind == TIME:
@@ -158,7 +160,8 @@ def _transaction_problems(entries: Sequence[Entry], batches: Iterator[Place]) ->
 
 
 def _aborts(batch: Batch, producer: int) -> bool:
-    """Whether it is the marker. One that compaction has emptied says no more what it was."""
+    """Whether a batch is the producer's abort marker. An empty batch passes: compaction has removed its
+    record."""
     if not batch.is_control or batch.producer_id != producer:
         return False
     records = batch.records()
@@ -169,5 +172,5 @@ def _aborts(batch: Batch, producer: int) -> bool:
 
 
 def is_damage(fault: Fault) -> bool:
-    """Whether a fault is one of the file, which every form of output meets."""
+    """Whether a fault concerns the file, so that every form of output reports it."""
     return fault.layer == "file" or fault.kind == "bad-crc"

@@ -1,4 +1,4 @@
-"""What comes out of log directories: plain values, each with the file that it was read from."""
+"""The events of log directories: plain values, each with the file that it was read from."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kdissect.record.records import Record
 
 
 class LogFile(NamedTuple):
-    """A file begins."""
+    """A file whose reading begins."""
 
     path: str
-    """As the user named it, or the folder that it was found in."""
+    """The path that the user gave, or the path below the folder that the user gave."""
     kind: str
-    """As :class:`kdissect.logdir.names.FileName` has it; ``unknown`` for a file that is left out,
-    ``folder`` for a folder that cannot be read."""
+    """See :class:`kdissect.logdir.names.FileName`; ``unknown`` for a file that is left out, ``folder`` for a
+    folder that cannot be read."""
     size: int
     topic: str | None = None
     partition: int | None = None
     state: str | None = None
-    """``delete``, ``future`` or ``stray``: what becomes of the folder; None for a partition in use."""
+    """``delete``, ``future`` or ``stray``, the state of the folder; None for a partition in use."""
     base_offset: int | None = None
     epoch: int | None = None
 
@@ -31,11 +31,12 @@ class SegmentBatch(NamedTuple):
 
     file: LogFile
     position: int
-    """In the file; the batch's own counts in the part of the file that was read with it."""
+    """The position in the file. The batch's own position counts in the part of the file that was read with
+    it."""
     batch: Batch
 
     def records(self) -> list[Record]:
-        """Its records. Their faults come as :class:`FileFault` when the next event is asked for."""
+        """Its records. Their faults come as :class:`FileFault` before the next event."""
         return self.batch.records()
 
 
@@ -58,14 +59,14 @@ class SnapshotEntry(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """What one of the small files says: a line of a checkpoint, the properties of a folder."""
+    """A fact from a small file: a line of a checkpoint, or the properties of a folder."""
 
     file: LogFile
     values: dict[str, Any]
 
 
 class FileFault(NamedTuple):
-    """Something wrong in a file; the offset counts in it, in every layer."""
+    """A fault of a file; in every layer, the offset counts from the start of the file."""
 
     file: LogFile
     fault: Fault

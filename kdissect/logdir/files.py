@@ -1,8 +1,8 @@
-"""Paths → what their log directories and files say. The only module here that opens files.
+"""Paths → the events of their log directories and files. Only this module opens files of log directories.
 
-Files of a folder come in the order of their names, which begin with the offset. Then its folders come;
-folders of partitions are ordered by topic and number. What cannot be opened or does not belong there costs
-only itself.
+The files of a folder come first, in the order of their names, which begin with the offset. The folders in it
+follow; folders of partitions are ordered by topic and number. A file that cannot be opened, or that does not
+belong there, does not stop the reading of the others.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from kdissect.record.batch import Batch
 from kdissect.wording import plural
 
 NO_LOGS = "this folder contains no file of a log directory"
-"""What is said of such a folder."""
+"""The message for a folder without log files."""
 
 
 def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event]:
-    """Everything in ``paths``, which are files, folders of a partition, or folders of folders.
+    """All events of ``paths``, which are files, folders of a partition, or folders of folders.
 
     Faults of a batch's records come after the batch, if its records were read by then.
 
-    :raises CaptureError: after everything else was read; some paths are not there, cannot be read, or
-        are nothing of a log directory.
+    :raises CaptureError: after everything else was read: some paths do not exist, cannot be read, or do not
+        belong to a log directory.
     """
     problems: list[str] = []
     for path in paths:
@@ -58,7 +58,7 @@ def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event
 
 
 def files_of(paths: Iterable[str]) -> Iterator[str]:
-    """The files that :func:`read_logs` reads of these paths, opened or not."""
+    """The files that :func:`read_logs` reads for these paths, whether they can be opened or not."""
     for path in paths:
         if os.path.isdir(path):
             for folder, _, files in os.walk(path):
@@ -71,9 +71,9 @@ def files_of(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _read_folders(path: str, limits: Limits) -> Generator[Event, None, int]:
-    """The files of a folder and of the folders in it; how many were files of log directories.
+    """The events of a folder and of the folders in it. Returns how many files belong to log directories.
 
-    Other files are named where they stand beside such, and passed over elsewhere.
+    Other files are reported if they are next to such files, and ignored elsewhere.
     """
     count = 0
     unreadable: list[OSError] = []
@@ -104,7 +104,7 @@ def _folder_order(name: str) -> tuple[str, int, str]:
 
 
 def _unreadable(path: str, error: OSError) -> Iterator[Event]:
-    """A file or folder that cannot be opened."""
+    """The events of a file or folder that cannot be opened."""
     name = names.file(os.path.basename(path))
     try:
         found = os.lstat(path)
@@ -125,7 +125,7 @@ def _failed(file: LogFile, error: OSError) -> FileFault:
 
 @contextmanager
 def _opened(path: str) -> Iterator[tuple[ReadAt, int]]:
-    """How to read a file, and its size now."""
+    """A function that reads a file, and the file's current size."""
     with open(path, "rb") as file:
 
         def read_at(position: int, count: int) -> bytes:
@@ -183,8 +183,8 @@ def _index(file: LogFile, read_at: ReadAt, limits: Limits) -> Iterator[Event]:
 
 
 class _SegmentBeside:
-    """The batches of the segment that an index belongs to; none of them where it is not there, or cannot
-    be read: that is the segment's defect, not the index's."""
+    """The batches of the segment that an index belongs to. Empty if the segment does not exist or cannot be
+    read: that is a fault of the segment, not of the index."""
 
     def __init__(self, index: LogFile, limits: Limits) -> None:
         beside = names.segment_beside(os.path.basename(index.path))

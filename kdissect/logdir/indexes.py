@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     at: int
     """Its position in the index file."""
     values: dict[str, int]
-    """In which relative offsets are absolute."""
+    """The fields; relative offsets are converted to absolute ones."""
 
 
 def read_entries(kind: str, read_at: ReadAt, size: int, base_offset: int) -> Iterator[Entry | Fault]:
@@ -67,7 +67,7 @@ def read_entries(kind: str, read_at: ReadAt, size: int, base_offset: int) -> Ite
 
 
 def preallocated(kind: str, read_at: ReadAt, size: int) -> int:
-    """Bytes of zero after the last entry."""
+    """The number of zero bytes after the last entry."""
     return size - _end_of_entries(kind, read_at, size)
 
 
@@ -79,7 +79,7 @@ def _end_of_entries(kind: str, read_at: ReadAt, size: int) -> int:
         start = max(0, end - PART)
         used = len(read_at(start, end - start).rstrip(b"\0"))
         if used:
-            # The entry that the last byte which is not zero belongs to may end with zeros.
+            # The last entry may itself end with zeros: round up to a whole entry.
             return min(size, -(-(start + used) // step) * step)
         end = start
     return 0

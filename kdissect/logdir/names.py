@@ -1,7 +1,9 @@
-"""What names of folders and files in a log directory say (``UnifiedLog``, ``LogFileUtils``, ``Snapshots``).
+"""The meaning of names of folders and files in a log directory (``UnifiedLog``, ``LogFileUtils``,
+``Snapshots``).
 
-A folder is a partition, ``<topic>-<partition>``; while it is deleted, moved or found not to belong to the
-broker, it is ``<topic>-<partition>.<unique id>-<state>``. Files begin with the offset they start at.
+A folder is a partition, ``<topic>-<partition>``. While the partition is being deleted or moved, or was found
+not to belong to the broker, the folder is ``<topic>-<partition>.<unique id>-<state>``. Names of files begin
+with the first offset in the file.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import re
 from typing import NamedTuple
 
 LONGEST_FOLDER = 255
-"""Kafka cuts the topic so that a folder's name with a state does not get longer than this."""
+"""Kafka cuts the topic so that the name of a folder with a state does not become longer than this."""
 
 _PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _WITH_STATE = re.compile(r"(.+)\.[0-9a-f]{32}-(delete|future|stray)")
@@ -18,7 +20,7 @@ _WITH_STATE = re.compile(r"(.+)\.[0-9a-f]{32}-(delete|future|stray)")
 _OFFSET = r"(?P<offset>[0-9]{20})"
 _FORMS = (
     (
-        # Indexes of remote segments have the segment's id behind their offset.
+        # Names of indexes of remote segments have the segment's id after the offset.
         rf"(?:{_OFFSET}|(?P<remote>[0-9]{{1,19}})_[A-Za-z0-9_-]{{22}})\.(?P<kind>index|timeindex|txnindex)",
         {"index": "offset-index", "timeindex": "time-index", "txnindex": "transaction-index"},
     ),
@@ -54,32 +56,32 @@ TAKEN = f"{', '.join(_SUFFIXES)} and {', '.join(_FIXED)}"
 
 BATCH_FILES = ("segment", "metadata-snapshot")
 INDEXES = {"offset-index": "offset", "time-index": "time", "transaction-index": "transaction"}
-"""Kind of a file: what the table of index entries calls it."""
+"""The kind of a file, and the name of that index in the table of index entries."""
 
 
 class Folder(NamedTuple):
-    """What a folder's name tells."""
+    """The meaning of a folder's name."""
 
     topic: str | None = None
-    """None also where the name may have lost a part of it."""
+    """The topic; None also if Kafka may have cut it."""
     partition: int | None = None
     state: str | None = None
     """``delete``, ``future`` or ``stray``; None for a partition in use."""
 
 
 class FileName(NamedTuple):
-    """What a file's name tells."""
+    """The meaning of a file's name."""
 
     kind: str
     """``segment``, ``metadata-snapshot``, a key of :data:`INDEXES`, ``producer-snapshot``,
     ``offset-checkpoint``, ``leader-epoch-checkpoint``, ``properties`` or ``quorum-state``."""
     base_offset: int | None = None
     epoch: int | None = None
-    """Of the leader, for a metadata snapshot."""
+    """The leader's epoch, for a metadata snapshot."""
 
 
 def folder(name: str) -> Folder:
-    """Topic and partition; nothing where the name is not a partition's."""
+    """The topic and the partition; all None if the name is not a partition's."""
     with_state = _WITH_STATE.fullmatch(name)
     found = _PARTITION.fullmatch(with_state[1] if with_state else name)
     if found is None:
@@ -93,9 +95,9 @@ def folder(name: str) -> Folder:
 
 
 def file(name: str, named_by_user: bool = False) -> FileName | None:
-    """What kind of file it is; None for a file that does not belong to a log directory.
+    """The kind of a file; None for a file that does not belong to a log directory.
 
-    :param named_by_user: the ending is enough, for files that were copied under other names.
+    :param named_by_user: accept any name with a known ending, for files that were copied under other names.
     """
     if name in _FIXED:
         return FileName(_FIXED[name])
@@ -117,7 +119,7 @@ def file(name: str, named_by_user: bool = False) -> FileName | None:
 
 
 def segment_beside(name: str) -> str | None:
-    """The name of the segment that an index belongs to, in whatever state both are."""
+    """The name of the segment that an index belongs to, with the same state."""
     stem, dot, rest = name.partition(".")
     _, dot, state = rest.partition(".")
     return f"{stem}.log{dot}{state}" if stem.isdigit() else None

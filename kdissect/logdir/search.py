@@ -1,4 +1,4 @@
-"""Where in a damaged segment the next batch begins."""
+"""Finds the next batch in a damaged segment."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kdissect.record.messages import LOG_OVERHEAD
 from kdissect.record.sets import frame_defect, read_record_set
 
 ReadAt = Callable[[int, int], bytes]
-"""(position, count) → so many bytes from there, or fewer where the file ends."""
+"""(position, count) → the bytes from there; fewer than ``count`` at the end of the file."""
 
 PART = 1 << 20
-"""Bytes of a file that are read at a time."""
+"""The number of bytes read from a file at a time."""
 HEAD = 17
-"""Bytes of an entry up to its magic, which tells its form."""
+"""The bytes of an entry up to and including its magic, which decides its form."""
 
 _OFFSETS = 1 << 31
-"""Offsets of a segment are its base offset and an int32."""
+"""The number of offsets of a segment: each is the base offset plus an int32."""
 _EFFORT = 8
-"""Bytes of one segment that are looked at in searches, and checksums in them, for each byte it has."""
+"""How many bytes are searched and checksummed, for each byte of the segment."""
 _SIZE_AND_MAGIC = (
     rb"(?:\0\0\0[\x0e-\xff]|\0\0[^\0].|\0[^\0]..|[\x01-\x06]...)"  # a size of 14 bytes to 112 MiB
     rb".{4}[\0-\2]"
@@ -28,14 +28,14 @@ _SIZE_AND_MAGIC = (
 
 
 def announced_size(head: bytes) -> int | None:
-    """The bytes that an entry announces, offset and size with it; None where too few are there."""
+    """The size of an entry by its header, including offset and size; None if there are too few bytes."""
     if len(head) < LOG_OVERHEAD:
         return None
     return int.from_bytes(head[8:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
 
 
 def goes_on(read_at: ReadAt, position: int, size: int, last: int | None) -> bool:
-    """Whether at ``position`` the file ends, or an entry begins whose offset goes on after ``last``."""
+    """Whether ``position`` is the end of the file or the start of an entry with an offset after ``last``."""
     if position >= size:
         return position == size
     head = read_at(position, min(HEAD, size - position))
@@ -49,14 +49,13 @@ def goes_on(read_at: ReadAt, position: int, size: int, last: int | None) -> bool
 
 
 def _first(last: int | None) -> int:
-    """The least offset that may come next."""
+    """The smallest offset that may come next."""
     return 0 if last is None else max(0, last + 1)
 
 
 class BatchSearch:
-    """Finds batches in one segment. It gives up when it has taken all the effort that the segment's size is
-    worth. So no bytes can make it look at the same ones again and again.
-    """
+    """Finds batches in one segment. It gives up after an effort that is proportional to the segment's size.
+    So no bytes can make it search the same place again and again."""
 
     def __init__(self, read_at: ReadAt, size: int, limits: Limits) -> None:
         self._read_at = read_at
@@ -64,7 +63,7 @@ class BatchSearch:
         self._effort = _EFFORT * size + PART
 
     def find(self, position: int, size: int, last: int | None) -> int | None:
-        """Where a batch begins whose offsets go on after ``last`` and whose checksum fits."""
+        """The start of the next batch with offsets after ``last`` and the right checksum."""
         candidates, first = _candidates(last), _first(last)
         while size - position >= HEAD and self._effort > 0:
             part = self._read_at(position, min(PART + HEAD, size - position))
@@ -94,7 +93,8 @@ class BatchSearch:
 
 
 def _candidates(last: int | None) -> re.Pattern[bytes]:
-    """Where an entry may begin: the high bytes of its offset, its size and its magic are possible."""
+    """A pattern of places where an entry may begin: the high bytes of its offset, its size and its magic are
+    possible."""
     first = _first(last)
     high = {(offset >> 32).to_bytes(4, "big") for offset in (first, first + _OFFSETS)}
     offsets = b"|".join(map(re.escape, sorted(high)))
@@ -102,7 +102,7 @@ def _candidates(last: int | None) -> re.Pattern[bytes]:
 
 
 def zeros_to_end(read_at: ReadAt, position: int, size: int) -> bool:
-    """Whether there are only zeros."""
+    """Whether all bytes up to the end are zeros."""
     while position < size:
         part = read_at(position, min(PART, size - position))
         if not part or part.strip(b"\0"):

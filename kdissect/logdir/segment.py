@@ -1,13 +1,13 @@
-"""A segment, or a metadata snapshot → its batches, in memory that its size does not change.
+"""A segment, or a metadata snapshot → its batches, in memory that does not depend on its size.
 
 The rules:
 
-* The file is read in parts of a MiB, and a batch that is larger is read whole, up to the limit.
-* Where a batch announces more bytes than the file has, its end is torn: by a crash, or because the file
-  is being written. Zeros up to the end are what ``log.preallocate`` or a crash leaves.
-* Where no batch can be, and after a batch with a wrong checksum that no batch follows, the boundary is
-  lost. The next batch is searched for: one whose offsets go on and whose checksum fits. What was passed
-  over is reported.
+* The file is read in parts of a MiB. A larger batch is read as a whole, up to the limit.
+* If a batch announces more bytes than the file has, its end is torn: by a crash, or because the file is being
+  written. Zeros up to the end are left by ``log.preallocate`` or a crash.
+* The boundary is lost if no batch can begin at a place, or if a batch has a wrong checksum and no batch
+  follows it. Then the next batch is searched for: offsets that continue, and the right checksum. The bytes
+  that were skipped are reported.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from kdissect.record.sets import frame_defect, read_record_set
 from kdissect.wording import plural
 
 Found = tuple[int, Batch | Fault]
-"""A batch, or what is wrong there, with its position in the file."""
+"""A batch, or a fault, with its position in the file."""
 
 
 def read_batches(
     read_at: ReadAt, size: int, limits: Limits = DEFAULTS, base_offset: int | None = None
 ) -> Iterator[Found]:
-    """Batches, and what is wrong with the file. Faults of the batches themselves stay in them.
+    """The batches, and the faults of the file. Faults of a batch stay in the batch.
 
-    :param base_offset: the offset that the file's name says it begins with.
+    :param base_offset: the first offset according to the file's name.
     """
     return _SegmentState(read_at, size, limits, None if base_offset is None else base_offset - 1).read()
 
 
 class _SegmentState:
-    """Reading goes on at :attr:`position`; :attr:`last` is the last offset so far."""
+    """The state of reading: continues at :attr:`position`; :attr:`last` is the last offset so far."""
 
     def __init__(self, read_at: ReadAt, size: int, limits: Limits, last: int | None) -> None:
         self.read_at = read_at
@@ -46,7 +46,7 @@ class _SegmentState:
         self.search = BatchSearch(read_at, size, self.limits)
         self.last = last
         self.is_named = last is not None
-        """Whether :attr:`last` is still what the file's name says, not a batch."""
+        """Whether :attr:`last` still comes from the file's name, not from a batch."""
         self.position = 0
 
     def read(self) -> Iterator[Found]:
@@ -77,7 +77,7 @@ class _SegmentState:
             left = self.size - self.position
             announced = announced_size(rest)
             if announced is None or announced > left:
-                # Few bytes of a batch tell nothing as long as more can be read.
+                # Too few bytes to judge a batch while more can be read.
                 if left > len(rest) and len(rest) < HEAD:
                     continue
                 yield from self._torn(left, announced)
@@ -87,13 +87,13 @@ class _SegmentState:
                 want = announced
 
     def _whole_batches(self, part: bytes) -> Iterator[Found]:
-        """Those of which every byte is in ``part``, up to one that cannot be trusted to end where it says."""
+        """The batches that are complete in ``part``, up to the first whose size cannot be trusted."""
         start = self.position
         for batch in read_record_set(part, self.limits).batches:
             if batch.partial:
                 return
             position = start + batch.position
-            # The base offset of a wrapper of magic 0 or 1 is not known before it is unpacked.
+            # The base offset of a wrapper of magic 0 or 1 is unknown until it is unpacked.
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
             assert first is not None
             if self.last is not None and min(first, batch.last_offset) <= self.last:
@@ -135,7 +135,7 @@ class _SegmentState:
         self.position = self.size if found is None else found
 
     def _torn(self, left: int, announced: int | None) -> Iterator[Found]:
-        """The file ends inside the batch, or its length is wrong."""
+        """Report that the file ends inside the batch, or that its length is wrong."""
         start = self.position
         text = (
             "where a batch should begin" if announced is None else f"of a batch that announces {announced:,}"

@@ -1,7 +1,7 @@
 """A producer snapshot → the state of each producer (``ProducerStateManager``, ``ProducerSnapshot``).
 
-The file is an int16 version, the CRC-32C of what follows it, a count, and the producers. They are read
-one by one, so that a file that was cut gives those that are there.
+The file is an int16 version, the CRC-32C of the rest, a count, and the producers. They are read one by one,
+so that a cut file gives its complete producers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ _CRC_END = 6
 
 
 def read_snapshot(data: bytes) -> tuple[list[dict[str, Any]], list[Fault]]:
-    """The producers under Kafka's field names, and what is wrong. The last producer may have only the fields
-    that are there.
-    """
+    """The producers under Kafka's field names, and the faults. The last producer of a cut file may lack
+    fields."""
     cursor = Cursor(data)
     producers: list[dict[str, Any]] = []
     faults: list[Fault] = []
@@ -56,7 +55,7 @@ def _producer(version: int) -> Struct | None:
 
 
 def _read_producers(producer: Struct, cursor: Cursor, producers: list[dict[str, Any]]) -> None:
-    """Add the producers to the list, also where an error ends them."""
+    """Add the producers to the list, up to the first error."""
     count = cursor.read_int32()
     if count < 0:
         raise DecodeError(f"a count of {count} producers", cursor.position - 4)
