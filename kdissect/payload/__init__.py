@@ -1,8 +1,8 @@
-"""What is in the keys and values of records: which form they have, their schema, and the value.
+"""The keys and values of records: their format, their schema, and their value.
 
     bytes, headers ─► framing ─► schema ─► value        (:mod:`kdissect.payload.decoder`)
 
-Nothing here opens a file or a connection: schemas come as text (:mod:`kdissect.payload.schemas`). Bytes and
-schemas are hostile until proven otherwise. Every decoder has a bound for depth and for the number of values,
-and raises :class:`~kdissect.model.DecodeError` only.
+This package opens no file and no connection: schemas come as text (:mod:`kdissect.payload.schemas`). It
+treats bytes and schemas as hostile. Every decoder limits the depth and the number of values, and raises only
+:class:`~kdissect.model.DecodeError`.
 """

@@ -1,7 +1,7 @@
 """An Avro schema's JSON → the type that reads values (Avro 1.12, "Schema Declaration").
 
-Only what decoding needs is looked at: a schema with a wrong default or alias still decodes. Schemas that are
-given by reference stand in a dict of named types, into which those of a schema are added.
+Only the parts that decoding needs are checked: a schema with a wrong default or alias still decodes. Schemas
+that are used by reference are in a dict of named types; the types of a new schema are added to it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ PRIMITIVES = {
     **{"bytes": BYTES, "string": STRING},
 }
 MOST_TYPES = 20_000
-"""Of one schema."""
+"""The most types of one schema."""
 DEEPEST_SCHEMA = 64
-"""Types that are written one in the other."""
+"""The deepest nesting of types."""
 
 
 class SchemaError(ValueError):
@@ -49,14 +49,14 @@ class SchemaError(ValueError):
     def __init__(self, reason: str, missing: str | None = None) -> None:
         super().__init__(reason)
         self.missing = missing
-        """The full name of a type that it needs and that is not there."""
+        """The full name of a type that the schema needs and that is unknown."""
 
 
 def avro_type(text: str, named: dict[str, AvroType] | None = None) -> AvroType:
     """The type of a schema.
 
     :param named: the types that it may refer to, by full name. Its own are added.
-    :raises SchemaError: it is no Avro schema.
+    :raises SchemaError: the text is no Avro schema.
     """
     try:
         found = json.loads(text)
@@ -66,14 +66,14 @@ def avro_type(text: str, named: dict[str, AvroType] | None = None) -> AvroType:
         found = text.strip()
     try:
         return _AvroParser({} if named is None else named).parse(found, "", 0)
-    except RecursionError:  # a message shows what is wrong, which may be nested deeper than types
+    except RecursionError:  # a message quotes the wrong part, which may be nested deeper than types
         raise SchemaError("nested too deep") from None
 
 
 def decode_avro(avro: AvroType, data: bytes, start: int = 0) -> Any:
-    """The value that the bytes from ``start`` on have.
+    """The value in the bytes from ``start`` to the end.
 
-    :raises DecodeError: they do not have the form of the type, or bytes are left.
+    :raises DecodeError: the bytes do not fit the type, or bytes are left.
     """
     cursor = Cursor(data, start)
     cursor.elements_left = values_left(len(data) - start)
@@ -183,8 +183,8 @@ class _AvroParser:
 
 
 def _logical(avro: AvroType, said: dict[str, Any]) -> AvroType:
-    """The type with its logical type, if values are shown by it. A wrong one is left out, as the
-    specification wants it."""
+    """The type with its logical type, if values are shown by it. An invalid logical type is ignored, as the
+    specification requires."""
     logical = said.get("logicalType")
     if avro.kind not in (BYTES, FIXED):
         return avro

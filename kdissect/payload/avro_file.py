@@ -14,9 +14,9 @@ from kdissect.protocol.cursor import Cursor
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 LARGEST_BLOCK = 16 << 20
-"""Unpacked bytes of a block."""
+"""The most unpacked bytes of a block."""
 MOST_VALUES = 1_000_000
-"""Of a file: a block of few bytes unpacks to many, and values such as null have no bytes at all."""
+"""The most values of a file: a few bytes may unpack to many, and values such as null have no bytes at all."""
 
 
 def decode_avro_file(data: bytes) -> list[Any]:

@@ -1,8 +1,8 @@
-"""Avro's binary encoding → JSON text, without an object for a value.
+"""Avro's binary encoding → JSON text, without creating an object for each value.
 
-The text is what :func:`~kdissect.protocol.json_form.dumps` makes of the value that
-:mod:`kdissect.payload.avro_values` reads, several times faster. Bytes with a logical type are made by that
-module.
+The text is equal to :func:`~kdissect.protocol.json_form.dumps` of the value that
+:mod:`kdissect.payload.avro_values` reads, and several times faster. That module also reads bytes with a
+logical type.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _float64, _float32 = Struct("<d").unpack_from, Struct("<f").unpack_from
 
 
 def can_be_written(avro: AvroType) -> bool:
-    """Whether the text is that of the value. It is not with records in which two fields have one name. A
-    value that is null itself is no column."""
+    """Whether this module can write the text of the type's values. It cannot if two fields of a record have
+    one name. It cannot if the value itself may be null, because a null value has no column."""
     if avro.kind in (_NULL, _UNION):
         return False
     seen, waiting = {id(avro)}, [avro]
@@ -49,10 +49,10 @@ def can_be_written(avro: AvroType) -> bool:
 
 
 def write_value(out: JsonText, avro: AvroType, cursor: Cursor, depth: int = 0) -> None:
-    """Write the value that begins at the cursor.
+    """Write the value at the cursor.
 
-    :raises DecodeError: as :func:`~kdissect.payload.avro_values.read_value`, and where a map has a key twice
-        or one that is not UTF-8. A part may be written then.
+    :raises DecodeError: like :func:`~kdissect.payload.avro_values.read_value`. Also if a map has a key twice,
+        or a key that is not UTF-8. A part may be written then.
     """
     kind = avro.kind
     if kind == _STRING:
@@ -142,7 +142,7 @@ def _map(out: JsonText, avro: AvroType, cursor: Cursor, depth: int) -> None:
 
 
 def _texts(avro: AvroType) -> list[bytes]:
-    """Of a record what stands before each field, of an enum its symbols."""
+    """The texts before the fields of a record, or the symbols of an enum."""
     texts = avro.texts
     if texts is None:
         names = [encode_basestring_ascii(name).encode("ascii") for name in avro.names]

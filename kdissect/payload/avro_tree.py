@@ -1,8 +1,8 @@
 """Avro's binary encoding → a tree in which each value has its bytes, for trees and screens.
 
 The same walk as :mod:`kdissect.payload.avro_values`, with a node for each value. The nodes without children
-cover every byte once, up to where the bytes do not have the form of the type. The length of a string and the
-branch of a union belong to the value's own bytes.
+cover every byte once, up to the first bytes that do not fit the type. A value's bytes include the length of a
+string and the branch of a union.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kdissect.payload.avro_values import (
 from kdissect.protocol.cursor import Cursor
 
 MOST_NODES = 20_000
-"""Values of one key or value that are drawn."""
+"""The most values of one key or value that are drawn."""
 _NAMED = {RECORD: "record", ENUM: "enum", FIXED: "fixed"}
 _COMPOUND = (RECORD, ARRAY, MAP, UNION)
 
@@ -38,7 +38,7 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
     """The tree of a value.
 
     :param start: where in ``data`` it begins.
-    :param name: what the root is called.
+    :param name: the name of the root.
     """
     cursor = Cursor(data, start)
     allowed = values_left(len(data) - start)
@@ -54,7 +54,7 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
         root.fault = fault("payload", reason, offset=error.offset)
         _close(root)
     if root.end < cursor.end:
-        if root.end > start and not root.children:  # a plain value, whose bytes must stay its own
+        if root.end > start and not root.children:  # a plain value keeps its bytes for itself
             root.children.append(Node("(whole)", root.type, root.value, start, root.end))
             root.value = None
         root.children.append(Node("(rest)", "bytes", data[root.end :], root.end, cursor.end))
@@ -63,14 +63,14 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
 
 
 def type_name(avro: AvroType) -> str:
-    """A type for people: ``record shop.Order``, ``long``, ``bytes decimal``."""
+    """A type in words: ``record shop.Order``, ``long``, ``bytes decimal``."""
     kind = _NAMED.get(avro.kind)
     name = f"{kind} {avro.name}" if kind is not None else avro.name
     return f"{name} {avro.logical}" if avro.logical else name
 
 
 def _close(node: Node) -> None:
-    """Let nodes that broke off end where the last of their children does."""
+    """Set the end of incomplete nodes to the end of their last child."""
     if node.children:
         last = node.children[-1]
         _close(last)
@@ -121,7 +121,7 @@ def _collection(node: Node, avro: AvroType, cursor: Cursor, depth: int) -> None:
     while True:
         start = cursor.position
         left = read_count(cursor)
-        cursor.elements_left += left  # each is counted when it is drawn
+        cursor.elements_left += left  # each item is counted when it is drawn
         node.children.append(Node("(count)", "long", left, start, cursor.position))
         if not left:
             return
@@ -134,7 +134,7 @@ def _collection(node: Node, avro: AvroType, cursor: Cursor, depth: int) -> None:
 
 
 def _entry(node: Node, item: AvroType, cursor: Cursor, depth: int) -> None:
-    """An entry of a map, which has its key for a name."""
+    """Add the entry of a map, with its key as the name."""
     start = cursor.position
     key = read_text(cursor, read_size(cursor))
     entry = Node(str(key), type_name(item), None, start, start)

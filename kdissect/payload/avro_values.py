@@ -1,11 +1,11 @@
-"""Avro's binary encoding → values as JSON has them (Avro 1.12, "Binary Encoding").
+"""Avro's binary encoding → values that JSON can hold (Avro 1.12, "Binary Encoding").
 
 Records and maps are objects, arrays are lists, enums are their symbols. A union is the value of its branch.
-Bytes are base64, a decimal is text (``"12.50"``), a duration an object. Times stay the numbers they are.
-A string that is not UTF-8 is ``{"base64": …}``.
+Bytes are base64, a decimal is text (``"12.50"``), a duration is an object. Times stay numbers. A string that
+is not UTF-8 is ``{"base64": …}``.
 
-A schema may be hostile too. It can nest without end, or make of no bytes as many values as it likes. So depth
-and the number of values have bounds; the latter grows with the bytes.
+A schema may be hostile too. It can nest without end, or describe any number of values that take no bytes. So
+depth and the number of values are bounded; the second bound grows with the bytes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _NULL, _BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE, _BYTES = 0, 1, 2, 3, 4, 5, 6
 _STRING, _RECORD, _ENUM, _ARRAY, _MAP, _UNION, _FIXED = 7, 8, 9, 10, 11, 12, 13
 
 DEEPEST = 128
-"""Values that lie one in the other."""
+"""The deepest nesting of values."""
 _DEEPEST = 128
 FREE_VALUES, VALUES_A_BYTE = 1_024, 16
-"""How many values there may be: nulls and empty records take no bytes."""
+"""How many values there may be: a fixed part, and a part for each byte. Nulls and empty records take no
+bytes."""
 
 _float32 = Struct("<f").unpack_from
 _float64 = Struct("<d").unpack_from
@@ -36,7 +37,7 @@ _duration = Struct("<III").unpack
 
 
 class AvroType:
-    """One type of a schema, ready to be read."""
+    """One type of a schema."""
 
     __slots__ = ("item", "kind", "logical", "name", "names", "scale", "size", "texts", "types")
 
@@ -44,33 +45,33 @@ class AvroType:
         self.kind = kind
         """One of the numbers above."""
         self.name = name
-        """The full name of a record, enum or fixed; of others the type's."""
+        """The full name of a record, enum or fixed; else the name of the type."""
         self.names: list[str] = []
-        """Of a record its fields', of an enum its symbols."""
+        """The names of a record's fields, or an enum's symbols."""
         self.types: list[AvroType] = []
-        """Of a record its fields', of a union its branches."""
+        """The types of a record's fields, or a union's branches."""
         self.item: AvroType | None = None
-        """Of an array or map."""
+        """The type of an array's items or a map's values."""
         self.size = 0
-        """Of a fixed."""
+        """The size of a fixed."""
         self.logical = ""
-        """The logical type where values are shown by it, else empty."""
+        """The logical type if values are shown by it; else empty."""
         self.scale = 0
-        """Of a decimal."""
+        """The scale of a decimal."""
         self.texts: list[bytes] | None = None
         """Made by :mod:`kdissect.payload.avro_text`."""
 
 
 def values_left(size: int) -> int:
-    """How many values so many bytes may have."""
+    """The most values that ``size`` bytes may have."""
     return FREE_VALUES + VALUES_A_BYTE * size
 
 
 def read_value(avro: AvroType, cursor: Cursor, depth: int = 0) -> Any:
-    """The value that begins at the cursor.
+    """The value at the cursor.
 
-    :param cursor: its ``elements_left`` is what :func:`values_left` gives.
-    :raises DecodeError: the bytes do not have the form of the type.
+    :param cursor: its ``elements_left`` comes from :func:`values_left`.
+    :raises DecodeError: the bytes do not fit the type.
     """
     kind = avro.kind
     if kind == _STRING:
@@ -153,8 +154,8 @@ def _map(avro: AvroType, cursor: Cursor, depth: int) -> dict[str, Any]:
 
 
 def read_count(cursor: Cursor) -> int:
-    """How many items the next block of an array or map has. A count below zero has the block's bytes behind
-    it."""
+    """The number of items in the next block of an array or map. After a negative count, the block's size
+    follows."""
     count = cursor.read_varlong()
     if count < 0:
         if count < -0x7FFF_FFFF:
@@ -166,7 +167,7 @@ def read_count(cursor: Cursor) -> int:
 
 
 def spend(cursor: Cursor, count: int) -> None:
-    """See that there may be so many more values.
+    """Count ``count`` more values.
 
     :raises DecodeError: there are too many.
     """
@@ -209,14 +210,14 @@ def read_text(cursor: Cursor, size: int) -> Any:
 
 
 def as_json(number: float) -> Any:
-    """A number that JSON has, else its name."""
+    """The number if JSON can express it, else its name."""
     if isfinite(number):
         return number
     return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def too_deep(cursor: Cursor) -> DecodeError:
-    """Values lie deeper in each other than the bound."""
+    """The error of values that are nested too deep."""
     return DecodeError(f"values nested deeper than {_DEEPEST}", cursor.position, "too-many-elements")
 
 
@@ -234,11 +235,11 @@ def shown_bytes(avro: AvroType, data: bytes) -> Any:
 
 
 LONGEST_DECIMAL = 256
-"""Bytes of a decimal that is written in digits."""
+"""The most bytes of a decimal that is written in digits."""
 
 
 def decimal_text(unscaled: int, scale: int) -> str:
-    """``12.50``."""
+    """A decimal as text: ``12.50``."""
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
     sign = "-" if unscaled < 0 else ""
     return sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)

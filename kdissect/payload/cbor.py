@@ -1,7 +1,7 @@
-"""CBOR (RFC 8949) → values as JSON has them.
+"""CBOR (RFC 8949) → values that JSON can hold.
 
-Byte strings are ``{"base64": …}``. Keys of maps that are no text become text. Tags are passed over, except
-those of large integers; ``undefined`` is null.
+Byte strings are ``{"base64": …}``. Keys of maps that are not text are converted to text. Tags are ignored,
+except those of large integers; ``undefined`` is null.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100
 SELF_DESCRIBED = b"\xd9\xd9\xf7"
-"""The tag that says: this is CBOR."""
+"""The tag that marks data as CBOR."""
 _LONGEST_INTEGER = 64
 _BREAK = object()
 _half, _single, _double = (Struct(each).unpack for each in (">e", ">f", ">d"))
 
 
 def decode_cbor(data: bytes, start: int = 0) -> Any:
-    """The one item that the bytes from ``start`` on are.
+    """The one item in the bytes from ``start`` to the end.
 
-    :raises DecodeError: they are not.
+    :raises DecodeError: the bytes have another form.
     """
     cursor = Cursor(data, start)
     cursor.elements_left = min(cursor.elements_left, 1 + len(data))
@@ -61,7 +61,7 @@ def _item(cursor: Cursor, depth: int, may_break: bool = False) -> Any:
 
 
 def _argument(cursor: Cursor, info: int, start: int) -> int | None:
-    """The number of an initial byte; None where the length is not said."""
+    """The argument of an initial byte; None if the length is indefinite."""
     if info < 24:
         return info
     if info == 31:

@@ -1,10 +1,10 @@
-"""A key or value → what it is and its value: by what the user said, by its schema, or by what it looks like.
+"""A key or value → its format and its value: by the user's rule, by its schema, or by its bytes.
 
     decoder = Decoder(schemas, rules)
     decoder.decode("orders", "value", data, headers)   ─► Decoded
 
-What does not have the form of its schema has a problem, in one line, and no value: nothing is guessed. JSON
-can be read without its schema, so it has its value too.
+Bytes that do not fit their schema have a problem, in one line, and no value: no value is guessed. JSON can be
+read without its schema, so it has its value too.
 """
 
 from __future__ import annotations
@@ -38,68 +38,67 @@ from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
 ASKABLE = ("confluent", "apicurio")
-"""Registries whose ids ``--registry`` has; those of others mean something else there."""
+"""Registries whose ids ``--registry`` can look up; ids of other registries mean something else there."""
 ENVELOPE = ".Envelope"
-"""How Debezium's records of Avro are called at their end."""
+"""The end of the name of Debezium's Avro records."""
 MISFIT = "does not match its schema"
-"""How such a problem begins; behind a colon it says why."""
+"""The beginning of such a problem; the reason follows a colon."""
 
 
 Span = tuple[str, int, int]
-"""A name, and where what it names begins and ends."""
+"""A name, and the start and end of the bytes with that name."""
 
 
 class DecodingRule(NamedTuple):
-    """What the user says of a topic: ``--decode-as 'orders*=avro:order.avsc'``."""
+    """A user's rule for a topic: ``--decode-as 'orders*=avro:order.avsc'``."""
 
     topic: str
     """A pattern with ``*`` and ``?``."""
     side: str
     """``key`` or ``value``."""
     format: str
-    """``avro``, ``protobuf``, ``auto``, ``raw``, or a name of :attr:`decode`."""
+    """``avro``, ``protobuf``, ``auto``, ``raw``, or the name of another decoder (:attr:`decode`)."""
     reader: ValueReader | None = None
-    """Of a schema that was named."""
+    """The reader of a named schema."""
     message: ProtoMessage | None = None
-    """The message of a Protobuf file that was named."""
+    """The named message of a Protobuf file."""
     decode: Callable[[bytes], Any] | None = None
-    """Another decoder. It raises DecodeError or ValueError where bytes do not have its form."""
+    """Another decoder. It raises DecodeError or ValueError if the bytes have another form."""
     has_spans: bool = False
-    """Whether it gives the value and its spans, a tuple of :data:`Span`."""
+    """Whether it returns the value and its spans, a tuple of :data:`Span`."""
 
 
 class DecodedPayload(NamedTuple):
-    """What a key or value is."""
+    """The result of decoding a key or value."""
 
     format: str
-    """``avro``, ``json``, ``text`` …; ``unknown`` where a schema would be needed that is not there."""
+    """``avro``, ``json``, ``text`` …; ``unknown`` if the schema that is needed is unknown."""
     value: Any = None
-    """As JSON has it; None where there is none, or where it is null."""
+    """The value in JSON's types; None if it is null or missing."""
     confidence: str = CERTAIN
     framing: Framing | None = None
     name: str | None = None
-    """Of the schema's record or message."""
+    """The name of the schema's record or message."""
     envelope: str | None = None
     compression: str | None = None
     problem: str | None = None
-    """Why there is no value although there should be one, or why one of JSON does not fit its schema; holds
-    nothing of the value."""
+    """Why an expected value is missing, or why a JSON value does not fit its schema; it shows no part of the
+    value."""
     offset: int | None = None
-    """Where in the key or value the problem is."""
+    """The place of the problem in the key or value."""
     is_unknown: bool = False
-    """Whether the problem is that no schema is known."""
+    """Whether the problem is an unknown schema."""
     is_unvalidated: bool = False
-    """Whether there is a JSON Schema for it that leaves open whether the value fits
-    (:mod:`kdissect.payload.json_schema`)."""
+    """Whether a JSON Schema leaves open whether the value fits (:mod:`kdissect.payload.json_schema`)."""
     type: AvroType | ProtoMessage | None = None
-    """What read it, where that tells the bytes of each part."""
+    """The type that read it, if it can show the bytes of each part."""
     at: int = 0
-    """Where it begins, of the unpacked bytes where they were packed behind a framing."""
+    """Where the value begins; in the unpacked bytes if the value was compressed after a framing."""
     spans: tuple[Span, ...] = ()
-    """Where its parts stand, if a decoder of somebody else tells it."""
+    """The bytes of its parts, if another package's decoder reports them."""
 
     def told(self) -> dict[str, Any]:
-        """What a row says of it beside the value."""
+        """The columns of a row about it, besides the value."""
         framing = self.framing
         out: dict[str, Any] = {"format": self.format, "confidence": self.confidence}
         if framing is not None:
@@ -120,8 +119,8 @@ class DecodedPayload(NamedTuple):
 class PayloadDecoder:
     """Decodes keys and values. Can be copied into other processes.
 
-    :param rules: the last that matches counts; without one, ``auto``.
-    :param learns: whether records of the registry's topic teach it schemas.
+    :param rules: the last rule that matches is used; without one, ``auto``.
+    :param learns: whether to add schemas from records of the registry's topic.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class PayloadDecoder:
             return found
 
     def decode(self, topic: str, side: str, data: bytes, headers: Headers = ()) -> DecodedPayload:
-        """What a key or value is.
+        """Decode a key or value.
 
         :param side: one of :data:`SIDES`.
         """
@@ -174,7 +173,7 @@ class PayloadDecoder:
         return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
 
     def _reader(self, framing: Framing) -> ValueReader | None:
-        """What reads values with such a framing."""
+        """The reader of values with this framing."""
         return self.schemas.reader(framing.schema, framing.registry in ASKABLE)
 
     # -- with a schema
@@ -182,7 +181,7 @@ class PayloadDecoder:
     def _by_schema(
         self, reader: ValueReader, data: bytes, framing: Framing | None, headers: Headers
     ) -> DecodedPayload:
-        """A value of a schema that is known."""
+        """A value with a known schema."""
         start = 0 if framing is None else framing.size
         compression = None if framing is None else framing.compression
         name = reader.name
@@ -231,7 +230,7 @@ class PayloadDecoder:
     def _without_schema(
         self, topic: str, side: str, data: bytes, framing: Framing, headers: Headers
     ) -> DecodedPayload:
-        """A value whose schema is not known: only JSON can be read."""
+        """A value with an unknown schema: only JSON can be read."""
         inside = data[framing.size :]
         if framing.compression is not None:
             inside = self._unpacker.unpack(framing.compression, inside) or b""
@@ -239,7 +238,7 @@ class PayloadDecoder:
             found = recognise(inside, side, topic, headers, self._unpacker)
             if found.format == "json":
                 return _decoded(found._replace(confidence=LIKELY), framing)
-        if not framing.size:  # the header says it, so the value may be anything
+        if not framing.size:  # a header has the id, so the value may be anything
             found = recognise(inside, side, topic, headers, self._unpacker)
             if found.confidence == CERTAIN and found.format != "binary":
                 return _decoded(found, framing)
@@ -249,7 +248,7 @@ class PayloadDecoder:
         if registry is not None and registry.failure is not None and not is_known:
             what += ", and kdissect cannot ask the registry"
         problem = f"schema {framing.schema} {what}"
-        # Other bytes begin with a zero too. A header says the id itself.
+        # A zero at the start may be no framing at all. An id in a header is certain.
         confidence = POSSIBLE if framing.size and not is_known else LIKELY
         return DecodedPayload("unknown", None, confidence, framing, problem=problem, is_unknown=not is_known)
 
@@ -278,7 +277,7 @@ class PayloadDecoder:
                 return DecodedPayload(rule.format, problem=f"is not {rule.format}: {type(error).__name__}")
         reader = rule.reader
         if framing is not None:
-            # The schema that wrote it, where it is known, else the one that was given.
+            # The schema that wrote the value, if it is known; else the given one.
             own = self._reader(framing)
             if own is not None and own.kind == (AVRO if rule.format == "avro" else PROTOBUF):
                 found = self._by_schema(own, data, framing, headers)
@@ -292,8 +291,8 @@ class PayloadDecoder:
     def _by_given(
         self, rule: DecodingRule, reader: ValueReader, data: bytes, framing: Framing | None
     ) -> DecodedPayload:
-        """A value of the schema that the user gave: behind a framing, if it fits there, else from the
-        beginning."""
+        """A value of the schema that the user gave: after a framing, if it fits there, else from the first
+        byte."""
         error = None
         for frame in (framing, None) if framing is not None else (None,):
             try:
@@ -339,8 +338,9 @@ def _decoded(found: RecognisedBytes, framing: Framing | None) -> DecodedPayload:
 def _messages_of(
     reader: ValueReader, data: bytes, start: int, framing: Framing | None
 ) -> tuple[tuple[ProtoMessage, ...], int]:
-    """The message of a Protobuf schema, and where it begins: Confluent writes indexes before it, Apicurio a
-    reference with its name. Indexes may name two (:func:`~kdissect.payload.protobuf.messages_at`)."""
+    """The messages of a Protobuf schema that the value may be, and the start of the value. Confluent writes
+    indexes before it, Apicurio a reference with its name. Indexes may mean two messages
+    (:func:`~kdissect.payload.protobuf.messages_at`)."""
     proto = reader.proto
     assert proto is not None
     first = proto.messages[:1]
@@ -362,7 +362,7 @@ def _messages_of(
 
 
 def _fitting(messages: tuple[ProtoMessage, ...], data: bytes, start: int) -> tuple[ProtoMessage, str]:
-    """The first of these messages that has each field of the bytes, and how sure that is."""
+    """The first of these messages that has all fields of the bytes, and the confidence in it."""
     if len(messages) == 1:
         return messages[0], CERTAIN
     fitting = []
@@ -393,7 +393,7 @@ def _apicurio_reference(data: bytes, start: int) -> tuple[str, int] | None:
 
 
 def _after_indexes(data: bytes, framing: Framing) -> int:
-    """Where a Protobuf message begins, if its indexes do not matter."""
+    """The start of a Protobuf message, ignoring its indexes."""
     if framing.registry != "confluent" or not framing.size:
         return framing.size
     cursor = Cursor(data, framing.size)

@@ -1,4 +1,4 @@
-"""Bytes of a key or value, and the record's headers → where its schema's id stands.
+"""The bytes of a key or value, and the record's headers → the id of its schema.
 
 * Confluent: 0 and the id as int32. Or a header ``__value_schema_id``: 0 and the id, or 1 and a GUID.
 * Apicurio: 0 and the id as int64. Or a header ``apicurio.value.globalId`` or ``….contentId``.
@@ -34,22 +34,23 @@ REGISTRIES = {
     "azure": "the framing of Azure's schema registry",
     "avro": "a single object of Avro",
 }
-"""For people."""
+"""The names of framings, for messages."""
 
 
 class Framing(NamedTuple):
-    """What a schema registry's serializer writes beside a value."""
+    """The data that a schema registry's serializer adds to a value."""
 
     registry: str
     """``confluent``, ``apicurio``, ``glue``, ``azure``, or ``avro`` for a single object."""
     schema: str
     """The schema's id: a number, a GUID or a fingerprint."""
     size: int
-    """Bytes of the value that the framing takes; 0 where a header has the id."""
+    """The bytes of the framing before the value; 0 if a header has the id."""
     compression: str | None = None
-    """``zlib`` where the value behind the framing is packed."""
+    """``zlib`` if the value after the framing is compressed."""
     indexes: bytes = b""
-    """Of Confluent's header: the indexes of a Protobuf message, as they would stand before the value."""
+    """The indexes of a Protobuf message from Confluent's header, in the form that they have before a
+    value."""
 
     def __str__(self) -> str:
         return f"schema {self.schema}"
@@ -58,8 +59,8 @@ class Framing(NamedTuple):
 def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Framing | None:
     """The framing of a key or value; None if it has none.
 
-    Ids begin with 1, and a value must be longer than its framing. Nothing else tells framed bytes from others
-    that begin by chance in the same way.
+    Ids begin with 1, and a value must be longer than its framing. Other bytes that begin in the same way by
+    chance cannot be distinguished.
 
     :param side: ``key`` or ``value``.
     """
@@ -87,12 +88,13 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
 
 
 def may_tell(headers: Headers) -> bool:
-    """Whether headers may say what a key or value is: most records have others only."""
+    """Whether headers may describe a key or value; most records have no such headers."""
     return any(name.startswith(_TELLING) for name, _ in headers)
 
 
 def of_zeros(data: bytes) -> Framing | None:
-    """Azure's form begins with four zeros, Apicurio's with five, unless there are very many schemas."""
+    """Azure's or Apicurio's framing. Azure's begins with four zeros, Apicurio's with five, unless there are
+    very many schemas."""
     if len(data) > 36 and _HEX32.match(data, 4):
         return Framing("azure", data[4:36].decode().lower(), 36)
     number = int.from_bytes(data[1:9], "big", signed=True) if not data[4] else 0

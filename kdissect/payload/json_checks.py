@@ -9,7 +9,7 @@ from kdissect.payload.json_judge import OPEN, Answer, Check, JudgingRun, Misfit,
 from kdissect.payload.json_scalars import SCALARS, is_number
 
 LONGEST_NAME = 100
-"""Characters of a name in a message."""
+"""The most characters of a name in a message."""
 
 # -- objects ----------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ def _additional(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict
             continue
         found = run.judge(said, each, depth + 1)
         if isinstance(found, Misfit):
-            if schema.get("patternProperties"):  # its name may have one of the patterns
+            if schema.get("patternProperties"):  # the name may match one of the patterns
                 found = OPEN
             elif said is False:
                 return Misfit("a member that the schema does not name")
@@ -110,7 +110,7 @@ def _dependent(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[
 
 
 def _newer(check: Check) -> Check:
-    """A keyword that there is since 2019-09."""
+    """The check of a keyword that exists since 2019-09."""
     return lambda run, *rest: check(run, *rest) if run.draft >= 2019 else None
 
 
@@ -168,7 +168,7 @@ def _contains(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[s
         return None
     least, most = schema.get("minContains", 1), schema.get("maxContains")
     if run.draft < 2019 and ("minContains" in schema or most is not None):
-        return OPEN  # who wrote it meant a newer draft
+        return OPEN  # the author had a newer draft in mind
     if not is_number(least) or not (most is None or is_number(most)):
         return OPEN
     fitting = unknown = 0
@@ -237,7 +237,7 @@ def _one(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, A
 
 
 def _nearest(answers: Sequence[Answer]) -> Misfit:
-    """What is wrong with the schema that fits best: the one that is wrong deepest inside."""
+    """The misfit of the schema that fits best: the one with the longest path."""
     wrong = [each for each in answers if isinstance(each, Misfit)]
     deepest = max(wrong, key=lambda each: len(each.path))
     if len(wrong) == 1 or deepest.path:
@@ -305,4 +305,4 @@ KEYWORDS: dict[str, Check] = {
     "$dynamicRef": _unknown,
     "$recursiveRef": _unknown,
 }
-"""What is not here is a note, or says something to other keywords."""
+"""The checks. Other keywords are ignored, or belong to keywords in this table."""

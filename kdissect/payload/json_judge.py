@@ -1,8 +1,8 @@
 """A value and a JSON Schema → whether the value fits, within bounds.
 
-There are three answers: None for yes, :data:`OPEN` for what cannot be said, and :class:`Misfit`. A schema
-with a part that is open is wrong only if it is wrong whatever that part says. So ``not`` of an open part is
-open, and ``oneOf`` is wrong if two schemas fit for certain.
+There are three answers: None for yes, :data:`OPEN` for unknown, and :class:`Misfit`. If a part of a schema is
+open, the answer is a misfit only if both answers for that part lead to it. So ``not`` of an open part is
+open, and ``oneOf`` is a misfit if two schemas fit for certain.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 DEEPEST = 150
-"""Schemas that are looked at one in the other."""
+"""The deepest nesting of schemas that is followed."""
 
 
 class Undecided:
-    """Nobody can say."""
+    """The type of :data:`OPEN`: unknown whether the value fits."""
 
 
 OPEN: Final = Undecided()
@@ -26,13 +26,13 @@ class Misfit(NamedTuple):
 
     reason: str
     path: tuple[str, ...] = ()
-    """Where in the value, by names of the schema and by numbers of elements."""
+    """The place in the value, as names of the schema and numbers of elements."""
 
     def __str__(self) -> str:
         return f"{''.join(self.path).lstrip('.')}: {self.reason}" if self.path else self.reason
 
     def inside(self, step: str) -> Misfit:
-        """The same, seen from the value around it."""
+        """The same misfit, with the path from the value around it."""
         return self._replace(path=(step, *self.path))
 
 
@@ -42,10 +42,10 @@ Answer = Misfit | Undecided | None
 class JudgingRun:
     """Compares one value.
 
-    :param keywords: what each keyword checks.
-    :param draft: 4, 6, 7, 2019, 2020, or 0 for one that is not known.
-    :param target: the schema that a reference names; None if it is not there.
-    :param steps: how many keywords may be looked at.
+    :param keywords: the check of each keyword.
+    :param draft: 4, 6, 7, 2019, 2020, or 0 if unknown.
+    :param target: returns the schema of a reference; None if it is not known.
+    :param steps: the most keywords that may be checked.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class JudgingRun:
         if not isinstance(schema, dict) or not self.draft or depth >= DEEPEST:
             return OPEN
         if "$ref" in schema and self.draft <= 7:
-            return self._referenced(schema["$ref"], value, depth)  # the others do not count
+            return self._referenced(schema["$ref"], value, depth)  # other keywords are ignored
         answer: Answer = None
         for keyword, said in schema.items():
             if not self.may_spend(1):
@@ -84,7 +84,7 @@ class JudgingRun:
         return answer
 
     def may_spend(self, count: int) -> bool:
-        """Whether so many more steps are left; takes them."""
+        """Take ``count`` steps; return whether so many were left."""
         self._steps -= count
         return self._steps >= 0
 
@@ -94,7 +94,7 @@ class JudgingRun:
 
 
 def identity(value: Any) -> Any:
-    """What is equal for equal JSON values: 1 is 1.0 but not true."""
+    """A value that is equal for equal JSON values: 1 equals 1.0 but not true."""
     if isinstance(value, bool):
         return "bool", value
     if isinstance(value, list):
@@ -105,4 +105,5 @@ def identity(value: Any) -> Any:
 
 
 Check = Callable[[JudgingRun, Any, Any, int, dict[str, Any]], Answer]
-"""What a keyword says, the value, the depth, and the schema around the keyword → whether the value fits."""
+"""The keyword's value, the value to check, the depth, and the schema around the keyword → whether the value
+fits."""

@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema about values of one piece: types, numbers, sizes, what is allowed at all."""
+"""The keywords of JSON Schema about single values: types, numbers, sizes, allowed values."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _multiple(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[s
         return OPEN
     if isinstance(value, int) and isinstance(said, int):
         fits = value % said == 0
-    else:  # by its digits: 0.3 is a multiple of 0.1
-        from fractions import Fraction  # it brings decimal, which a start can do without
+    else:  # compare decimal digits: 0.3 is a multiple of 0.1
+        from fractions import Fraction  # it imports decimal, which would slow down every start
 
         fits = (Fraction(str(value)) / Fraction(str(said))).denominator == 1
     return None if fits else Misfit(f"not a multiple of {said}")

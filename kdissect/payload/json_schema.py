@@ -1,9 +1,9 @@
-"""A JSON Schema's text → what compares values with it (drafts 4, 6, 7, 2019-09, 2020-12).
+"""A JSON Schema's text → an object that checks values (drafts 4, 6, 7, 2019-09, 2020-12).
 
-Schemas may come from strangers. So nothing is compared that has no bound, and no address is asked. Patterns,
-``unevaluated…``, dynamic references and references to what is not there leave the answer open. ``format`` and
-``content…`` are notes, as they are by default in the newer drafts. Steps and depth are bounded: a schema may
-refer to itself without end, or double its work with each reference.
+Schemas may come from strangers. So every check is bounded, and no address is fetched. Patterns,
+``unevaluated…``, dynamic references and references to unknown schemas leave the answer open. ``format`` and
+``content…`` are ignored, as they are by default in the newer drafts. Steps and depth are bounded: a schema
+may refer to itself without end, or double its work with each reference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdissect.payload.json_judge import OPEN, JudgingRun, Misfit, identity
 from kdissect.payload.plain import decode_json
 
 FREE_STEPS, STEPS_A_BYTE = 2_048, 16
-"""How many keywords may be looked at for one value."""
+"""How many keywords may be checked for one value: a fixed part, and a part for each byte."""
 UNKNOWN_DRAFT = 0
 DRAFTS = {
     **{f"http://json-schema.org/draft-0{each}/schema": each for each in (4, 6, 7)},
@@ -28,7 +28,7 @@ DRAFTS = {
     "https://json-schema.org/draft/2020-12/schema": 2020,
 }
 DEFAULT_DRAFT = 7
-"""Of a schema that names none, as registries take it."""
+"""The draft of a schema that names none, as in registries."""
 
 _BY_NAME = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies")
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
@@ -36,31 +36,31 @@ _ONE = (
     *("additionalProperties", "additionalItems", "items", "not", "if", "then", "else", "contains"),
     *("propertyNames", "unevaluatedItems", "unevaluatedProperties"),
 )
-"""The keywords whose schemas may hold references and names of their own."""
+"""The keywords whose schemas may contain references and names of their own."""
 
 
 class Checked(NamedTuple):
-    """What comparing a value with its schema gave."""
+    """The result of checking a value against its schema."""
 
     problem: str | None = None
-    """What does not fit, and where in the value; holds nothing of the value."""
+    """What does not fit, and where in the value; it shows no part of the value."""
     is_open: bool = False
-    """Whether it may or may not fit."""
+    """True if it is unknown whether the value fits."""
 
 
 class JsonSchema:
-    """A schema, ready to compare values with. Can be copied into other processes."""
+    """A schema that checks values. It can be copied into other processes."""
 
     def __init__(self, root: Any, draft: int, targets: dict[str, Any]) -> None:
         self._root = root
         self._draft = draft
         self._targets = targets
-        """Documents by their address, and named schemas by address and name."""
+        """Documents by address, and named schemas by address and name."""
 
     def check(self, value: Any, size: int) -> Checked:
-        """Compare a value.
+        """Check a value.
 
-        :param size: its bytes.
+        :param size: the number of its bytes.
         """
         run = JudgingRun(KEYWORDS, self._draft, self.target, FREE_STEPS + STEPS_A_BYTE * size)
         found = run.judge(self._root, value, 0)
@@ -69,7 +69,7 @@ class JsonSchema:
         return Checked(is_open=found is OPEN)
 
     def target(self, reference: str) -> Any:
-        """The schema that an absolute reference names; None if it is not there."""
+        """The schema of an absolute reference; None if unknown."""
         if reference in self._targets:
             return self._targets[reference]
         address, fragment = urldefrag(reference)
@@ -88,10 +88,10 @@ class JsonSchema:
 
 
 def json_schema(text: str, others: Mapping[str, str] | None = None) -> JsonSchema:
-    """The schema of a text.
+    """The schema in a text.
 
-    :param others: schemas that it may refer to, by the names that its references have.
-    :raises SchemaError: it is no JSON Schema.
+    :param others: schemas that it may refer to, by the names in its references.
+    :raises SchemaError: the text is no JSON Schema.
     """
     root = _parsed(text)
     draft = _draft(root, DEFAULT_DRAFT)
@@ -100,7 +100,7 @@ def json_schema(text: str, others: Mapping[str, str] | None = None) -> JsonSchem
     for name, other in (others or {}).items():
         found = _parsed(other)
         targets[name] = _SchemaReader(targets, _draft(found, draft)).read(found, name)
-        if isinstance(address, str):  # references stand as seen from there
+        if isinstance(address, str):  # references are relative to this address
             targets.setdefault(_join(address, name), targets[name])
     targets[""] = _SchemaReader(targets, draft).read(root, "")
     return JsonSchema(targets[""], draft, targets)
@@ -132,9 +132,9 @@ class _SchemaReader:
         self._id = "id" if draft == 4 else "$id"
 
     def read(self, schema: Any, base: str) -> Any:
-        """A copy of a schema that knows where it stands.
+        """A copy of a schema with absolute references.
 
-        :param base: the address of what is around it.
+        :param base: the address of the schema around it.
         """
         if not isinstance(schema, dict):
             return schema
@@ -166,7 +166,7 @@ class _SchemaReader:
 
 
 def _join(base: str, reference: str) -> str:
-    """A reference as an absolute address, as far as the base is one."""
+    """A reference as an absolute address, if the base is absolute."""
     try:
         return base + reference if reference.startswith("#") else urljoin(base, reference)
     except ValueError:

@@ -1,7 +1,7 @@
-"""MessagePack (its specification of 2017) → values as JSON has them.
+"""MessagePack (its specification of 2017) → values that JSON can hold.
 
-Binary is ``{"base64": …}``, an extension ``{"extension": type, "base64": …}``, a timestamp
-``{"seconds": …, "nanoseconds": …}``. Keys of maps that are no text become text.
+Binary is ``{"base64": …}``, an extension ``{"extension": type, "base64": …}``, a timestamp ``{"seconds": …,
+"nanoseconds": …}``. Keys of maps that are not text are converted to text.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _NOT_USED = 0xC1
 
 
 def decode_msgpack(data: bytes, start: int = 0) -> Any:
-    """The one object that the bytes from ``start`` on are.
+    """The one object in the bytes from ``start`` to the end.
 
-    :raises DecodeError: they are not.
+    :raises DecodeError: the bytes have another form.
     """
     cursor = Cursor(data, start)
     value = _object(cursor, 0)
@@ -57,7 +57,7 @@ def _object(cursor: Cursor, depth: int) -> Any:
         return int.from_bytes(cursor.read_bytes(size), "big", signed=byte >= 0xD0)
     if 0xD4 <= byte <= 0xD8:
         return _extension(cursor, 1 << (byte - 0xD4))
-    # What is left has a length of 1, 2 or 4 bytes before it.
+    # The remaining types have a length of 1, 2 or 4 bytes before the data.
     first = {0xC4: 0xC4, 0xC5: 0xC4, 0xC6: 0xC4, 0xC7: 0xC7, 0xC8: 0xC7, 0xC9: 0xC7, 0xD9: 0xD9, 0xDA: 0xD9}
     family = first.get(byte, 0xD9 if byte == 0xDB else 0xDC)
     base = 1 if family == 0xDC else 0

@@ -1,7 +1,7 @@
-"""Values that the application packed itself → their bytes, within bounds.
+"""Values that the application itself compressed → their bytes, within bounds.
 
-A few bytes may unpack to many. So each value has a bound. All values of a run have one together: it grows
-with the bytes that were given.
+A few bytes may unpack to many. So each value has a bound. All values of a run share another bound, which
+grows with the compressed bytes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.record.compression import decompress
 
 LARGEST = 16 << 20
-"""Bytes of one value that was packed."""
+"""The most bytes to which one value may unpack."""
 FREE = 256 << 20
-"""Bytes that all values together may unpack to, however few they are packed."""
+"""The bytes to which all values together may unpack, even if they have few compressed bytes."""
 A_BYTE = 64
-"""How many more there may be for each packed byte."""
+"""The extra bytes allowed for each compressed byte."""
 
 _XERIAL = b"\x82SNAPPY\0"
 _CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 
 def compression_of(data: bytes) -> str | None:
-    """What a value that begins so is packed with; None if with nothing that says so."""
+    """The compression of a value, by its first bytes; None if they show none."""
     if data.startswith(b"\x1f\x8b\x08"):
         return "gzip"
     if data.startswith(b"\x28\xb5\x2f\xfd"):
@@ -42,13 +42,13 @@ class Unpacker:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether values unpacked to so much that no more are unpacked."""
+        """Whether the shared bound is reached, so that no more values are unpacked."""
         return self._room <= 0
 
     def unpack(self, codec: str, data: bytes) -> bytes | None:
-        """The bytes of a packed value; None if they cannot be unpacked, or are more than a bound.
+        """The bytes of a compressed value; None if it cannot be unpacked, or exceeds a bound.
 
-        :param codec: what :func:`compression_of` gives, or ``zlib``.
+        :param codec: a result of :func:`compression_of`, or ``zlib``.
         """
         self._room = min(FREE, self._room + A_BYTE * len(data))
         if self._room <= 0:
@@ -64,11 +64,11 @@ class Unpacker:
 
 
 _DEFLATE = 1_032
-"""A byte of deflate unpacks to at most so many (zlib, "Maximum Compression Factor")."""
+"""The most bytes to which one byte of deflate unpacks (zlib, "Maximum Compression Factor")."""
 
 
 def _inflate(data: bytes, bound: int) -> tuple[bytes | None, int]:
-    """The bytes, and how many were unpacked."""
+    """The bytes, and the number of bytes that were unpacked."""
     stream = zlib.decompressobj()
     try:
         out = stream.decompress(data, bound)

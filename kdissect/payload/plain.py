@@ -1,4 +1,4 @@
-"""Small forms that several decoders share: JSON, text, and bytes where JSON needs something else."""
+"""Small forms that several decoders share: JSON, text, and bytes in JSON."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from kdissect.model import DecodeError
 
 DEEPEST_JSON = 128
-"""Objects and arrays that lie one in the other."""
+"""The deepest nesting of objects and arrays."""
 _LEAST_KEY_TEXT, _KEY_TEXT_PER_BYTE = 256, 32
-"""Characters of the keys of a map that are no text. An empty byte string, for one, has 14 of them."""
+"""The most characters of keys that are not text: a fixed part, and a part for each byte. An empty byte string
+has 14 characters."""
 
 
 def bytes_object(data: bytes) -> dict[str, str]:
-    """Bytes among values that are text: ``{"base64": …}``."""
+    """Bytes in a value of JSON: ``{"base64": …}``."""
     return {"base64": b64encode(data).decode("ascii")}
 
 
 def text_or_bytes(data: bytes) -> Any:
-    """UTF-8, else bytes."""
+    """Text if the bytes are UTF-8, else :func:`bytes_object`."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -29,15 +30,15 @@ def text_or_bytes(data: bytes) -> Any:
 
 
 def as_object(found: Sequence[Any], size: int, start: int) -> Any:
-    """A map whose keys become text, as JSON needs them. If two keys have one text (``1`` and ``"1"``), it is
-    a list of ``{"key", "value"}`` instead, so that nothing is lost.
+    """A map with text as keys, as JSON needs them. If two keys have one text (``1`` and ``"1"``), the result
+    is a list of ``{"key", "value"}`` instead, so that nothing is lost.
 
-    In a key that is a map, each quote gets a backslash. So the text may double with each map that lies in a
-    key. A text that is so much longer than its bytes is refused.
+    If a key is itself a map, each quote in its text gets a backslash. So each map inside a key may double the
+    text. A text that is much longer than its bytes is refused.
 
     :param found: key, value, key, value …
-    :param size: bytes that they were read from.
-    :param start: where these bytes begin.
+    :param size: the number of bytes that they were read from.
+    :param start: the position of these bytes.
     :raises DecodeError: the text of the keys is too long.
     """
     out: dict[str, Any] = {}
@@ -56,9 +57,9 @@ def as_object(found: Sequence[Any], size: int, start: int) -> Any:
 
 
 def decode_json(data: bytes, start: int = 0) -> Any:
-    """The JSON value that the bytes from ``start`` on are.
+    """The JSON value in the bytes from ``start`` to the end.
 
-    :raises DecodeError: they are not JSON, or it is nested too deep.
+    :raises DecodeError: the bytes are not JSON, or it is nested too deep.
     """
     try:
         text = data[start:].decode("utf-8")
@@ -81,7 +82,7 @@ def _too_deep(start: int) -> DecodeError:
 
 
 def depth_of(value: Any) -> int:
-    """How deep objects and arrays lie in each other."""
+    """The depth to which objects and arrays are nested."""
     depth, level = 0, [value]
     while level:
         inner: list[Any] = []

@@ -1,4 +1,4 @@
-"""Bytes → text, where they are plainly that, and text for one line."""
+"""Bytes → text, if they are clearly text; and text for one line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 def plain_text(data: bytes, is_cut: bool = False) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs.
+    """The bytes as text if they are clearly text: UTF-8, and printable except for line ends and tabs.
 
     :param is_cut: whether the bytes may end inside a character, which is then left out.
-    :return: None where they are something else, or nothing at all.
+    :return: None if they are anything else, or empty.
     """
     try:
         text = data.decode("utf-8")
@@ -21,6 +21,6 @@ def plain_text(data: bytes, is_cut: bool = False) -> str | None:
 
 
 def said_shortly(text: str, longest: int = 200) -> str:
-    """A reason for one line: names of schemas may have any characters, and any number of them."""
+    """A reason that fits into one line: names of schemas may have any characters, and be long."""
     text = text if len(text) <= longest else text[:longest] + "…"
     return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)

@@ -1,4 +1,5 @@
-"""Google's own ``.proto`` files that others import, in short, and how values of their types are shown."""
+"""Google's own ``.proto`` files that others import, in short form, and how values of their types are
+shown."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ KNOWN = {
         "source_context": "message SourceContext { string file_name = 1; }",
     }.items()
 }
-"""By the name that imports have. Of ``descriptor.proto`` only options need something."""
+"""The files, by the name that imports use. Only options need types of ``descriptor.proto``."""
 KNOWN |= {
     "google/type/date.proto": 'syntax = "proto3"; package google.type; message Date { int32 year = 1; '
     "int32 month = 2; int32 day = 3; }",
@@ -62,13 +63,13 @@ KNOWN |= {
 
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _SECONDS = -62_135_596_800, 253_402_300_799
-"""Of the years 1 to 9999, which a ``Timestamp`` may have."""
+"""The years 1 to 9999, the range of a ``Timestamp``."""
 _LONGEST_DURATION = 315_576_000_000
 _PATH = re.compile(r"[a-z0-9]+(_[a-z][a-z0-9]*)*(\.[a-z0-9]+(_[a-z][a-z0-9]*)*)*")
 
 
 def _fraction(nanos: int) -> str:
-    """With three, six or nine digits, or without any."""
+    """The fraction of a second with three, six or nine digits; empty for 0."""
     if not nanos:
         return ""
     text = f".{nanos:09}"
@@ -78,7 +79,7 @@ def _fraction(nanos: int) -> str:
 def _timestamp(values: dict[str, Any]) -> Any:
     seconds, nanos = values.get("seconds"), values.get("nanos")
     if not (isinstance(seconds, int) and isinstance(nanos, int)):
-        return values  # somebody else's type with the same name
+        return values  # another type with the same name
     if not (_SECONDS[0] <= seconds <= _SECONDS[1] and 0 <= nanos < 10**9):
         return values
     time = _FIRST + timedelta(seconds=seconds - _SECONDS[0])
@@ -120,5 +121,5 @@ SHOWN: dict[str, Callable[[dict[str, Any]], Any]] = {
     "google.protobuf.Duration": _duration,
     "google.protobuf.FieldMask": _field_mask,
 }
-"""How values of Google's types are shown: as Protobuf's JSON has them ("ProtoJSON Format"). What JSON has no
-form for, such as a time before the year 1, stays an object."""
+"""How values of Google's types are shown: as in Protobuf's JSON ("ProtoJSON Format"). A value that JSON
+cannot express, such as a time before the year 1, stays an object."""

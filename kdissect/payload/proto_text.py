@@ -1,7 +1,7 @@
 """The text of ``.proto`` files → the messages that read values (Protobuf language, proto2, proto3, editions).
 
-Services, options and extensions are passed over: decoding needs only messages, enums and what fields are.
-The files of Google's own types that are imported often are known (:mod:`kdissect.payload.proto_known`).
+Services, options and extensions are skipped: decoding needs only messages, enums and the types of fields.
+Google's own files that are often imported are built in (:mod:`kdissect.payload.proto_known`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_types import MAP_KEYS, SCALARS, ProtoEnum, ProtoField, ProtoFile, ProtoMessage
 
 LONGEST = 4 << 20
-"""Characters of one file."""
+"""The most characters of one file."""
 MOST_FILES = 1_000
-"""That import each other."""
+"""The most files that import each other."""
 LONGEST_NAME = 1_000
-"""Characters of a name: it is looked for in every scope around it."""
+"""The most characters of a name: it is searched for in every scope around it."""
 DEEPEST_MESSAGE = 64
-"""Messages that are written one in the other."""
+"""The deepest nesting of messages."""
 
 _MOST_WORDS = 64
 _ENTRY = "option map_entry = true ;"
@@ -33,13 +33,13 @@ _TOKEN = re.compile(
 
 
 Import = Callable[[str], str | None]
-"""The text of an imported file, by the name that the import has; None if it is not there."""
+"""Returns the text of an imported file, by its name in the import; None if unknown."""
 
 
 def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
     """Parse a file and all that it imports.
 
-    :raises SchemaError: it does not have the form, or something that it needs is missing.
+    :raises SchemaError: the text has another form, or a needed type is missing.
     """
     named: dict[str, ProtoMessage | ProtoEnum] = {}
     files: dict[str, _ProtoParser] = {}
@@ -56,7 +56,7 @@ def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
             found = import_of(name)
             if found is None:
                 if name.startswith("google/protobuf/"):
-                    continue  # told where one of its types is used
+                    continue  # reported if one of its types is used
                 raise SchemaError(f"imports {name!r}, which is not there")
             files[name] = _ProtoParser(found, named)
             waiting.append(files[name])
@@ -80,11 +80,11 @@ class _ProtoParser:
         self._package = ""
         self._syntax = "proto2"
         self._features = ""
-        """What the file says of all its fields and enums (editions)."""
+        """The features that the file sets for all its fields and enums (editions)."""
         self.imports: list[str] = []
         self.messages: list[ProtoMessage] = []
         self._to_resolve: list[tuple[ProtoField, str]] = []
-        """Fields with a type by name, and the scope in which it stands."""
+        """Fields with a named type, and the scope of the name."""
 
     # -- tokens
 
@@ -113,7 +113,7 @@ class _ProtoParser:
         try:
             number = int(self._token, 0) if len(self._token) < 20 else None
         except ValueError:
-            # Protobuf writes octal numbers with a 0 in front.
+            # In Protobuf, an octal number begins with 0.
             number = int(self._token, 8) if re.fullmatch(r"-?0[0-7]+", self._token) else None
         if number is None:
             raise SchemaError(f"a number is needed, not {self._token[:40]!r}")
@@ -121,7 +121,7 @@ class _ProtoParser:
         return number
 
     def _skip_statement(self) -> str:
-        """Pass over what ends with a semicolon or a block; gives its words, if there are few."""
+        """Skip a statement that ends with a semicolon or a block. Return its first words."""
         depth = 0
         words: list[str] = []
         while self._token:
@@ -269,7 +269,7 @@ class _ProtoParser:
         message.add(field)
 
     def _options(self) -> str:
-        """Pass over ``[…]``; gives its words."""
+        """Skip ``[…]``; return its words."""
         words: list[str] = []
         if self._token == "[":
             depth = 0
@@ -310,7 +310,7 @@ class _ProtoParser:
     # -- names
 
     def resolve(self) -> None:
-        """Find the types that fields name: from the innermost scope outwards, as protoc does."""
+        """Find the named types of fields: from the innermost scope outwards, as protoc does."""
         for field, scope in self._to_resolve:
             found = self._find(field.kind, scope)
             if isinstance(found, ProtoMessage):

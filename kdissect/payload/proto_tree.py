@@ -1,8 +1,8 @@
 """Protobuf's wire format → a tree in which each field has its bytes, for trees and screens.
 
-A field has the bytes of its tag too. Fields stand in the order of the bytes, each as often as it is written.
-Without a schema they are numbers and wire types, never names. The nodes without children cover every byte
-once, up to where the bytes are not Protobuf's.
+A field's bytes include its tag. Fields are in the order of the bytes, and each occurrence is a node. Without
+a schema, fields have numbers and wire types, never names. The nodes without children cover every byte once,
+up to the first bytes that are not Protobuf's.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from kdissect.payload.protobuf import (
 from kdissect.protocol.cursor import Cursor
 
 MOST_NODES = 20_000
-"""Fields of one key or value that are drawn."""
+"""The most fields of one key or value that are drawn."""
 
 
 def draw_protobuf(message: ProtoMessage | None, data: bytes, start: int, name: str) -> Node:
     """The tree of a message.
 
-    :param message: None where no schema is known.
+    :param message: None if no schema is known.
     :param start: where in ``data`` it begins.
-    :param name: what the root is called.
+    :param name: the name of the root.
     """
     cursor = Cursor(data, start)
     cursor.elements_left = MOST_NODES
@@ -60,7 +60,7 @@ def _type_name(message: ProtoMessage | None) -> str:
 
 
 def _close(node: Node) -> None:
-    """Let a node end where the last of its children does."""
+    """Set a node's end to the end of its last child."""
     if node.children:
         node.end = node.children[-1].end
 
@@ -103,7 +103,7 @@ def _inner(name: str, message: ProtoMessage | None, wire: Wire, cursor: Cursor, 
     try:
         _fill(node, message, inner, depth + 1, wire.number if wire.type == SGROUP else 0)
     except DecodeError as error:
-        # What is around it can still be read.
+        # The message around it can still be read.
         node.is_decoded = False
         node.fault = fault("payload", error.reason, offset=error.offset)
     cursor.elements_left = inner.elements_left

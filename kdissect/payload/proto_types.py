@@ -1,4 +1,5 @@
-"""What ``.proto`` files declare: messages, fields, enums. :mod:`kdissect.payload.proto_text` parses them."""
+"""The declarations of ``.proto`` files: messages, fields, enums. :mod:`kdissect.payload.proto_text` parses
+them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import NamedTuple
 from kdissect.payload.avro import SchemaError
 
 UNKNOWN = "_unknownFields"
-"""In values, the name of what the schema does not have."""
+"""The name, in values, of fields that the schema does not have."""
 SCALARS = frozenset(
     (
         *("double", "float", "bool", "string", "bytes"),
@@ -16,7 +17,7 @@ SCALARS = frozenset(
     )
 )
 MAP_KEYS = sorted(SCALARS - {"double", "float", "bytes"})
-"""What a map's keys may be."""
+"""The types that a map's keys may have."""
 
 
 class ProtoField:
@@ -38,16 +39,16 @@ class ProtoField:
         self.name = name
         self.number = number
         self.kind = kind
-        """One of :data:`SCALARS`, ``message``, ``group`` or ``enum``; until it is resolved, a name."""
+        """One of :data:`SCALARS`, ``message``, ``group`` or ``enum``; a type's name until it is resolved."""
         self.message: ProtoMessage | None = None
         self.enum: ProtoEnum | None = None
         self.is_repeated = False
         self.is_map = False
         self.has_presence = False
-        """Whether it can be absent, rather than have its default."""
+        """Whether it can be absent; else it has its default."""
         self.oneof = ""
-        """The oneof around it; its message keeps under this key which of them came last. No field has a name
-        like it."""
+        """A key for the oneof around it. Under this key, the message's values keep the name of the oneof's
+        latest field. No field has such a name."""
 
 
 class ProtoMessage:
@@ -62,18 +63,18 @@ class ProtoMessage:
         self.by_number: dict[int, ProtoField] = {}
         self._names: set[str] = set()
         self.nested: list[ProtoMessage] = []
-        """In the order of the file."""
+        """The messages inside it, in the order of the file."""
         self.described: list[ProtoMessage] = []
-        """The same with the entries of its maps, as protoc's descriptors have them."""
+        """The same, including the entries of its maps, as in protoc's descriptors."""
         self.is_entry = False
-        """Whether it is the entry of a map; registries write those out (``option map_entry``)."""
+        """Whether it is the entry of a map; registries write entries as messages (``option map_entry``)."""
         self.types: dict[str, ProtoMessage | ProtoEnum] | None = None
-        """Of ``google.protobuf.Any``: the types that it may hold, by full name."""
+        """For ``google.protobuf.Any``: the types that it may hold, by full name."""
 
     def add(self, field: ProtoField) -> None:
         """Add a field.
 
-        :raises SchemaError: there is one with its name or number, or its name stands for something else.
+        :raises SchemaError: its name or number is taken, or its name is reserved.
         """
         if field.name == UNKNOWN:
             raise SchemaError(f"message {self.name} has a field {UNKNOWN!r}, which stands for unknown fields")
@@ -84,7 +85,7 @@ class ProtoMessage:
         self.by_number[field.number] = field
 
     def nest(self, message: ProtoMessage) -> None:
-        """Add a message that is written inside it."""
+        """Add a message that is declared inside it."""
         self.nested.append(message)
         self.described.append(message)
 
@@ -108,15 +109,15 @@ class ProtoEnum:
         self.name = name
         self.by_number: dict[int, str] = {}
         self.first = 0
-        """The number that stands first, which is the default."""
+        """The first declared number, which is the default."""
         self.is_closed = False
-        """Whether a number that it does not have is an unknown field (proto2)."""
+        """Whether an undeclared number is an unknown field (proto2)."""
 
 
 class ProtoFile(NamedTuple):
     """One file with what it imports."""
 
     messages: list[ProtoMessage]
-    """At the top, in the order of the file."""
+    """The messages at the top level, in the order of the file."""
     named: dict[str, ProtoMessage | ProtoEnum]
-    """By full name, those that are imported too."""
+    """Types by full name, including imported ones."""

@@ -1,9 +1,9 @@
-"""Protobuf's wire format → values as JSON has them (protobuf.dev, "Encoding").
+"""Protobuf's wire format → values that JSON can hold (protobuf.dev, "Encoding").
 
-A message is an object with the names of the ``.proto`` file. Fields that cannot be absent are always there,
+A message is an object with the names of the ``.proto`` file. Fields that cannot be absent are always present,
 with their default; others only if the bytes have them. Enums are their symbols, bytes are base64, integers
-stay integers. Google's own types are as in Protobuf's JSON (:data:`kdissect.payload.proto_known.SHOWN`). What
-the schema does not have is in ``_unknownFields``, as :func:`raw_fields` shows it.
+stay integers. Google's own types are as in Protobuf's JSON (:data:`kdissect.payload.proto_known.SHOWN`).
+Fields that the schema does not have are in ``_unknownFields``, in the form of :func:`raw_fields`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdissect.payload.proto_types import UNKNOWN, ProtoField, ProtoFile, ProtoMe
 from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100
-"""Messages that lie one in the other; Protobuf's own default."""
+"""The deepest nesting of messages; Protobuf's own default."""
 
 VARINT, I64, LEN, SGROUP, EGROUP, I32 = range(6)
 WIRE_TYPES = ("varint", "i64", "len", "sgroup", "egroup", "i32")
@@ -30,27 +30,27 @@ _int64, _uint64, _int32, _uint32 = (Struct(each).unpack for each in ("<q", "<Q",
 
 
 class Wire(NamedTuple):
-    """One field as it stands on the wire."""
+    """One field on the wire."""
 
     number: int
     type: int
     value: Any
-    """An integer of a varint, else bytes; of a group the fields' bytes."""
+    """An integer for a varint, else bytes; for a group, the bytes of its fields."""
     start: int
-    """Where its tag begins."""
+    """The start of its tag."""
     at: int
-    """Where its value begins."""
+    """The start of its value."""
     end: int
 
 
 def messages_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[tuple[ProtoMessage, ...], int]:
-    """The messages that Confluent's indexes may name, and where the value begins. The indexes are a count and
-    numbers, zigzag varints; a count of 0 stands for the first message.
+    """The messages that Confluent's indexes may mean, and the start of the value. The indexes are a count and
+    numbers, zigzag varints; a count of 0 means the first message.
 
-    Serializers do not agree on nested messages behind a map. Java counts what the schema's text has
-    (``ProtobufSchema.toMessageIndexes``). Others count what descriptors have, where each map has a message
-    for its entries (``_create_index_array`` of Python). Where that makes a difference there are two messages,
-    Java's first.
+    Serializers count messages that follow a map differently. Java counts the messages in the schema's text
+    (``ProtobufSchema.toMessageIndexes``). Others count the messages in descriptors, where each map has a
+    message for its entries (``_create_index_array`` of Python). If the results differ, there are two
+    messages, Java's first.
 
     :raises DecodeError: there are no indexes, or there is no such message.
     """
@@ -67,7 +67,7 @@ def messages_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[tuple[Pro
             [] if found[0] is None else found[0].nested,
             [] if found[1] is None else found[1].described,
         )
-    # Nobody writes the entry of a map alone.
+    # No serializer writes the entry of a map alone.
     known = [each for each in found if each is not None and not each.is_entry]
     if not known:
         raise DecodeError(f"no message has the indexes {', '.join(map(str, indexes))}", start)
@@ -125,7 +125,7 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
 
 
 def read_varint(cursor: Cursor) -> int:
-    """A varint of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
+    """A varint of at most ten bytes; bits above 64 are ignored, as in Protobuf's own readers."""
     raw, value = cursor.data, 0
     start = cursor.position
     for at in range(10):
@@ -148,10 +148,10 @@ def _too_deep(at: int) -> DecodeError:
 
 
 def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0, depth: int = 0) -> Any:
-    """The value of a message that the bytes from ``start`` on have.
+    """The value of a message in the bytes from ``start`` to the end.
 
     :param depth: how many messages are around it.
-    :raises DecodeError: they are not Protobuf's, or do not fit the message.
+    :raises DecodeError: the bytes are not Protobuf's, or do not fit the message.
     """
     cursor = Cursor(data, start)
     cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
@@ -161,14 +161,15 @@ def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0, depth: i
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether a value that was decoded has fields that its schema does not have."""
+    """Whether a decoded value has fields that its schema does not have."""
     if isinstance(value, dict):
         return UNKNOWN in value or any(map(has_unknown, value.values()))
     return isinstance(value, list) and any(map(has_unknown, value))
 
 
 def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: int, group: int = 0) -> None:
-    """Add what the bytes have; a message that is there already grows, as Protobuf has it."""
+    """Add the fields in the bytes to ``values``. A message that already has a value is merged, as Protobuf
+    requires."""
     if depth > DEEPEST:
         raise _too_deep(cursor.position)
     for wire in wire_fields(cursor, depth, group):
@@ -178,7 +179,7 @@ def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: 
 
 
 def _choose(field: ProtoField, values: dict[str, Any]) -> None:
-    """Take out what another field of the same oneof had before."""
+    """Remove the value of the oneof's earlier field."""
     before = values.get(field.oneof, field.name)
     if before != field.name:
         values.pop(before, None)
@@ -186,7 +187,7 @@ def _choose(field: ProtoField, values: dict[str, Any]) -> None:
 
 
 def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any], depth: int) -> bool:
-    """Add a field's value; gives whether its wire type is one that the field can have."""
+    """Add a field's value; return False if the field cannot have this wire type."""
     kind = field.kind
     if kind in ("message", "group"):
         if wire.type not in (LEN, SGROUP) or (kind == "message") != (wire.type == LEN):
@@ -203,7 +204,7 @@ def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any],
     if field.enum is not None:
         enum = field.enum
         if enum.is_closed:
-            # Numbers that a closed enum does not have are unknown fields, each by itself.
+            # Each number that a closed enum does not have is an unknown field.
             odd = [each for each in found if each not in enum.by_number]
             if odd:
                 values.setdefault(UNKNOWN, []).extend(
@@ -236,7 +237,7 @@ def _message(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, An
             enum = message.by_number[2].enum
             if enum is not None and enum.is_closed:
                 cursor.elements_left = inner.elements_left
-                return  # a number that the enum does not have: then the entry is unknown
+                return  # the enum does not have the number: the whole entry is unknown
         entry = _whole(message, entry, depth + 1, is_entry=True)
         values.setdefault(field.name, {})[_key_text(entry["key"])] = entry["value"]
     elif field.is_repeated:
@@ -265,7 +266,7 @@ def _packed(wanted: int, read: Callable[[Any], Any], cursor: Cursor, wire: Wire)
 
 
 def _whole(message: ProtoMessage, values: dict[str, Any], depth: int, is_entry: bool = False) -> Any:
-    """A message in the order of its fields, with defaults where the bytes have nothing."""
+    """A message with its fields in order, and defaults for fields that the bytes do not have."""
     out: dict[str, Any] = {}
     for field in message.fields:
         name = field.name
@@ -290,11 +291,11 @@ def _whole(message: ProtoMessage, values: dict[str, Any], depth: int, is_entry: 
 
 
 def _any(message: ProtoMessage, values: dict[str, Any], depth: int) -> Any:
-    """An ``Any`` as Protobuf's JSON has it, if its type is among those of the file; else as it is."""
+    """An ``Any`` in the form of Protobuf's JSON if the file has its type; else unchanged."""
     assert message.types is not None
     url, data = values.get("type_url"), values.get("value")
     if not (isinstance(url, str) and isinstance(data, str)):
-        return values  # somebody else's type with the same name
+        return values  # another type with the same name
     found = message.types.get(url.rpartition("/")[2])
     if not isinstance(found, ProtoMessage):
         return values
@@ -346,9 +347,9 @@ def base64_text(data: bytes) -> str:
 
 
 def _short_float(data: bytes) -> Any:
-    """A float in the fewest digits that tell it from its neighbours, as Protobuf's JSON has it."""
+    """A float with the fewest digits that distinguish it from its neighbours, as in Protobuf's JSON."""
     value: float = _float32(data)[0]
-    for digits in range(6, 10):  # nine tell any two floats apart
+    for digits in range(6, 10):  # nine digits distinguish any two floats
         short = float(f"{value:.{digits}g}")
         try:
             if Struct("<f").pack(short) == data:
@@ -375,13 +376,13 @@ SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "string": (LEN, _text),
     "bytes": (LEN, base64_text),
 }
-"""The wire type of each scalar, and what reads it."""
+"""The wire type of each scalar, and the function that reads it."""
 
 
 def read_scalar(field: ProtoField, raw: Any) -> Any:
     """The value of a scalar or an enum.
 
-    :param raw: as :class:`Wire` has it.
+    :param raw: the value of a :class:`Wire`.
     """
     if field.enum is not None:
         number = SCALARS["int32"][1](raw)
@@ -393,7 +394,7 @@ def read_scalar(field: ProtoField, raw: Any) -> Any:
 
 
 def raw_fields(data: bytes, start: int = 0, depth: int = 0) -> list[dict[str, Any]]:
-    """The fields of a message whose schema is not known: numbers and wire types, never names.
+    """The fields of a message with an unknown schema: numbers and wire types, never names.
 
     :raises DecodeError: the bytes are not Protobuf's.
     """
@@ -407,7 +408,7 @@ def _raw(wire: Wire, depth: int) -> dict[str, Any]:
 
 
 def raw_value(wire: Wire, depth: int) -> Any:
-    """What a field without a schema has: numbers, text, fields, or bytes in hex or base64."""
+    """The value of a field without a schema: a number, text, fields, or bytes in hex or base64."""
     value = wire.value
     if wire.type == LEN:
         value = _raw_bytes(value, depth)
@@ -422,7 +423,7 @@ _DEEPEST_GUESS = 16
 
 
 def _raw_bytes(data: bytes, depth: int) -> Any:
-    """Text if it is plainly that, a message if it is one to the last byte, else base64."""
+    """Text if the bytes are printable, fields if all bytes are a message, else base64."""
     try:
         text = data.decode("utf-8")
         if text.isprintable():

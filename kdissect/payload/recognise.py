@@ -1,7 +1,7 @@
-"""A key or value without a registry's framing → what it is, with how sure that is, and its value.
+"""A key or value without a registry's framing → its format, the confidence in that, and its value.
 
-``certain``: the bytes say so themselves (a magic number), or are nothing else (text). ``likely``: they have
-the form to the last byte, and other bytes hardly ever do. ``possible``: other things look the same.
+``certain``: the bytes identify themselves (a magic number), or can be nothing else (text). ``likely``: all
+bytes fit the format, and other bytes hardly ever do. ``possible``: other formats look the same.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _XML = re.compile(r"\s*<(\?xml|[A-Za-z_][\w:.-]*[\s/>]|!DOCTYPE|!--)")
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
-"""2000 and 2100: a time in Streams' keys lies between them."""
+"""The years 2000 and 2100: a time in Streams' keys lies between them."""
 
 
 class RecognisedBytes(NamedTuple):
-    """What bytes are."""
+    """The format of bytes, and their value."""
 
     format: str
     value: Any = None
     confidence: str = CERTAIN
     envelope: str | None = None
-    """``connect``, ``debezium``, ``cloudevents`` or ``otlp``, where the value is one."""
+    """``connect``, ``debezium``, ``cloudevents`` or ``otlp``, if the value is one."""
     compression: str | None = None
     problem: str | None = None
     """Why there is no value."""
 
 
 BINARY = RecognisedBytes("binary", None, CERTAIN)
-"""Nothing that is known."""
+"""Bytes of no known format."""
 TOO_MUCH = "was not unpacked: earlier values already unpacked to too many bytes"
 
 
 def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Unpacker) -> RecognisedBytes:
-    """What a key or value is that no schema describes."""
+    """The format and the value of a key or value without a schema."""
     if not data:
         return RecognisedBytes("empty", "")
     packed = compression_of(data)
@@ -93,7 +93,7 @@ def _text(text: str, data: bytes) -> RecognisedBytes:
 
 
 def enveloped(found: RecognisedBytes, headers: Headers) -> RecognisedBytes:
-    """The same, with what its value is in, and out of Connect's envelope."""
+    """The same, with the name of the value's envelope. A value in Connect's envelope is taken out of it."""
     envelope = envelope_of(found.value, headers)
     if envelope is None:
         return found
@@ -107,7 +107,7 @@ _CLOUD_EVENT = ("id", "source", "specversion", "type")
 
 
 def envelope_of(value: Any, headers: Headers) -> str | None:
-    """What a value is in, by the members that its specification demands: Connect's ``JsonConverter``,
+    """The envelope of a value, by the members that its specification requires: Connect's ``JsonConverter``,
     Debezium's change events, CloudEvents 1.0, OTLP."""
     if any(name == "ce_specversion" for name, _ in headers):
         return "cloudevents"
@@ -175,7 +175,8 @@ def _has_content(value: Any) -> bool:
 
 
 def _protobuf(data: bytes) -> RecognisedBytes | None:
-    """A message without a schema. Few bytes are one by chance, so two fields are needed, or one with text."""
+    """A message without a schema. A few bytes are a message by chance, so two fields are needed, or one with
+    text."""
     try:
         fields = raw_fields(data)
     except DecodeError:
@@ -190,12 +191,12 @@ def _protobuf(data: bytes) -> RecognisedBytes | None:
 _RESOURCE = re.compile(
     r"(service|telemetry\.sdk|host|process|os|k8s|container|cloud|deployment|faas)\.[a-z_.]+"
 )
-"""Names of attributes by which OpenTelemetry's conventions describe a resource."""
+"""Names of attributes that OpenTelemetry's conventions use for a resource."""
 
 
 def _is_telemetry(fields: list[dict[str, Any]]) -> bool:
-    """Whether a message is OTLP's: ``ResourceSpans``, ``ResourceLogs`` or ``ResourceMetrics``, each with a
-    resource (field 1) whose attributes have names of the conventions, and what it measured (field 2)."""
+    """Whether a message is OTLP's: ``ResourceSpans``, ``ResourceLogs`` or ``ResourceMetrics``. Each has a
+    resource (field 1) with attribute names of the conventions, and its measurements (field 2)."""
     if any(each["field"] != 1 or not isinstance(each["value"], list) for each in fields):
         return False
     inner = fields[0]["value"]
@@ -216,8 +217,8 @@ def _is_attribute(value: Any) -> bool:
 
 
 def _number(data: bytes) -> RecognisedBytes | None:
-    """A number or UUID as Kafka's own serializers write keys. Any bytes of that length could be one, so it
-    must be small to be likely."""
+    """A number or UUID as Kafka's own serializers write keys. Any bytes of that length could be one, so a
+    number is likely only if it is small."""
     if len(data) in (4, 8):
         value = int.from_bytes(data, "big", signed=True)
         is_small = data[0] in (0, 0xFF)
@@ -284,4 +285,4 @@ FORMS: dict[str, Callable[[bytes], Any]] = {
     "protobuf": raw_fields,
     "bytes": bytes_object,
 }
-"""What ``--decode-as`` may say without a schema."""
+"""The formats that ``--decode-as`` accepts without a schema."""

@@ -1,8 +1,8 @@
-"""The schemas that are known, by id and by subject: plain texts in, what reads values out.
+"""The known schemas, by id and by subject: plain texts in, readers of values out.
 
-They come from files, from records of Confluent's topic ``_schemas`` (``KafkaStore``), or from a registry; who
-reads those is outside. A schema is parsed when the first value needs it. A broken one is told once and leaves
-its values raw.
+They come from files, from records of Confluent's topic ``_schemas`` (``KafkaStore``), or from a registry.
+Other modules read these sources. A schema is parsed when the first value needs it. A broken schema is
+reported once; its values stay raw.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from kdissect.payload.proto_text import parse_proto
 from kdissect.payload.proto_types import ProtoFile, ProtoMessage
 
 AVRO, PROTOBUF, JSON = KINDS = ("AVRO", "PROTOBUF", "JSON")
-"""As registries call them."""
+"""The kinds of schemas, by their names in registries."""
 TOPIC = "_schemas"
-"""Where Confluent's registry keeps its schemas."""
+"""The topic in which Confluent's registry keeps its schemas."""
 MOST_SCHEMAS = 100_000
 MOST_CHARACTERS = 256 << 20
-"""Of all schemas together; more are not taken in."""
+"""The most characters of all schemas together; further schemas are not added."""
 _MOST_REFERENCES = 1_000
 GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NO_VERSION = 0
-"""Of a schema that says none: a file with a subject's name."""
+"""The version of a schema without one: a file with a subject's name."""
 
 
 class Reference(NamedTuple):
-    """What a schema uses of another."""
+    """A reference from one schema to another."""
 
     name: str
     """A full name in Avro, a path in Protobuf."""
@@ -43,7 +43,7 @@ class Reference(NamedTuple):
 
 
 class RegistrySchema(NamedTuple):
-    """A schema as a registry has it."""
+    """A schema with the facts that a registry has about it."""
 
     kind: str
     text: str
@@ -53,29 +53,29 @@ class RegistrySchema(NamedTuple):
     version: int | None = None
     references: tuple[Reference, ...] = ()
     origin: str = ""
-    """Where it came from, for messages."""
+    """The source of the schema, for messages."""
     guid: str | None = None
-    """A second id, which stands in headers."""
+    """A second id, which headers use."""
 
 
 class ValueReader(NamedTuple):
-    """What reads the values of a schema."""
+    """Reads the values of a schema."""
 
     schema: RegistrySchema
     kind: str
     name: str | None
-    """Of the record, where there is one."""
+    """The name of the record, if it is one."""
     avro: AvroType | None = None
     proto: ProtoFile | None = None
     json: JsonSchema | None = None
-    """None where the schema cannot be used: values of JSON need none to be read."""
+    """None if the schema cannot be used: JSON can be read without it."""
 
 
 class AskedRegistry(Protocol):
-    """A registry that is asked for what is not known. It raises nothing."""
+    """A registry that is asked for unknown schemas. It raises no errors."""
 
     failure: str | None
-    """Why it cannot be asked any more, in one line."""
+    """Why requests have ended, in one line."""
 
     def of_id(self, id: str) -> RegistrySchema | None:
         """The schema of an id."""
@@ -85,7 +85,7 @@ class AskedRegistry(Protocol):
 
 
 class Schemas:
-    """All of them. Can be copied into other processes."""
+    """All known schemas. Can be copied into other processes."""
 
     def __init__(
         self, schemas: Iterable[RegistrySchema] = (), files: Mapping[str, str] | None = None
@@ -95,18 +95,18 @@ class Schemas:
         self.files = dict(files or {})
         """Files of Protobuf and JSON Schemas by path, for imports and references."""
         self._readers: dict[str, ValueReader | None] = {}
-        """By id; None where there is none that can be used."""
+        """Readers by id; None if there is no usable schema."""
         self._subject_readers: dict[str, ValueReader | None] = {}
         self._named: dict[str, RegistrySchema] = {}
-        """Avro's schemas by the full names of their types."""
+        """Avro schemas by the full names of their types."""
         self._unnamed: list[RegistrySchema] = []
-        """Those whose names were not looked at yet."""
+        """Schemas whose type names were not read yet."""
         self._characters = self._count = 0
         self.problems: list[str] = []
-        """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
+        """Faults of schemas, one line each, for the user. The caller that reports them empties the list."""
         self.registry: AskedRegistry | None = None
         self._told: set[str] = set()
-        """Of the registry's failures, those that are in ``problems`` or were."""
+        """The registry's failures that were added to ``problems`` before."""
         for schema in schemas:
             self.add(schema)
 
@@ -121,7 +121,7 @@ class Schemas:
         return list(found.values())
 
     def add(self, schema: RegistrySchema) -> None:
-        """Add one; the newest of an id counts."""
+        """Add a schema; a later one with the same id replaces it."""
         self._characters += len(schema.text)
         if self._count >= MOST_SCHEMAS or self._characters > MOST_CHARACTERS:
             return
@@ -140,7 +140,7 @@ class Schemas:
             self._subject_readers.pop(schema.subject, None)
 
     def learn(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a record of :data:`TOPIC`; what is no schema is passed over."""
+        """Add the schema in a record of :data:`TOPIC`; other records are ignored."""
         if not key or not value:
             return
         try:
@@ -153,9 +153,9 @@ class Schemas:
                 self.add(found)
 
     def reader(self, id: str, may_ask: bool = False) -> ValueReader | None:
-        """What reads the values of a schema's id; None if it is not known or cannot be used.
+        """The reader of the schema with an id; None if it is unknown or cannot be used.
 
-        :param may_ask: whether the registry is asked, if there is one.
+        :param may_ask: whether to ask the registry, if there is one.
         """
         try:
             return self._readers[id]
@@ -165,14 +165,14 @@ class Schemas:
         if schema is None and may_ask and self.registry is not None and self.registry.failure is None:
             schema = self._added(self.registry.of_id(id))
             if schema is None and len(self._readers) < MOST_SCHEMAS:
-                self._readers[id] = None  # it is asked once
+                self._readers[id] = None  # ask for each id only once
         if schema is None:
             return None
         found = self._readers[id] = self._reader(schema)
         return found
 
     def _added(self, schema: RegistrySchema | None) -> RegistrySchema | None:
-        """What the registry answered, which is one of the schemas now; it may have failed with that."""
+        """Add the registry's answer, or report its failure, and return the answer."""
         assert self.registry is not None
         if schema is not None:
             self.add(schema)
@@ -186,7 +186,7 @@ class Schemas:
         return id in self._by_id
 
     def reader_of_subject(self, subject: str) -> ValueReader | None:
-        """The same of a subject's newest version."""
+        """The reader of a subject's newest version."""
         if subject not in self._by_subject:
             return None
         if subject not in self._subject_readers:
@@ -195,7 +195,7 @@ class Schemas:
         return self._subject_readers[subject]
 
     def paths(self) -> dict[str, str]:
-        """The names inside values of all schemas, ``customer.id``, with their types; not too many."""
+        """The names inside values of all schemas, ``customer.id``, with their types; up to a limit."""
         out: dict[str, str] = {}
         for schema in self.all():
             if len(out) >= _MOST_PATHS:
@@ -212,9 +212,9 @@ class Schemas:
             return ValueReader(schema, JSON, None) if schema.kind == JSON else None
 
     def parsed(self, schema: RegistrySchema) -> ValueReader:
-        """What reads the values of a schema.
+        """The reader of a schema.
 
-        :raises SchemaError: it cannot be used.
+        :raises SchemaError: the schema cannot be used.
         """
         if schema.kind == AVRO:
             avro = self._avro(schema)
@@ -227,7 +227,8 @@ class Schemas:
         return ValueReader(schema, JSON, None, json=json_schema(schema.text, texts))
 
     def _files_named_in(self, text: str) -> dict[str, str]:
-        """JSON Schemas of the folder that a schema may refer to, by path, and those that these refer to."""
+        """The JSON Schemas in the folder that a schema may refer to, by path, and the schemas that those
+        refer to."""
         found: dict[str, str] = {}
         others = {path: other for path, other in self.files.items() if path.endswith(".json")}
         waiting = [text]
@@ -260,7 +261,7 @@ class Schemas:
         return self._resolved(schema.text, named, set())
 
     def _resolved(self, text: str, named: dict[str, AvroType], tried: set[str]) -> AvroType:
-        """The type of a text; a type that it needs may stand in another schema of the folder."""
+        """The type of a text. A type that it needs may be in another schema of the folder."""
         while True:
             before = dict(named)
             try:
@@ -285,7 +286,7 @@ class Schemas:
         return self._named
 
     def _referenced(self, schema: RegistrySchema) -> list[tuple[Reference, RegistrySchema]]:
-        """What a schema refers to, and what that refers to."""
+        """The schemas that a schema refers to, directly or indirectly."""
         found: list[tuple[Reference, RegistrySchema]] = []
         seen: set[Reference] = set()
         waiting = list(schema.references)
@@ -308,9 +309,9 @@ class Schemas:
 
 
 def paths_of(reader: ValueReader | None, message: ProtoMessage | None = None) -> dict[str, str]:
-    """The names inside the values of a schema, with their types; not too many.
+    """The names inside the values of a schema, with their types; up to a limit.
 
-    :param message: the one that counts, of a Protobuf file; None for all.
+    :param message: the message of a Protobuf file to use; None for all.
     """
     out: dict[str, str] = {}
     if reader is not None and reader.avro is not None:
@@ -361,8 +362,8 @@ def _full_name(schema: RegistrySchema) -> str | None:
 
 
 def schema_of(said: Mapping[str, Any], origin: str) -> RegistrySchema | None:
-    """A schema as a registry writes it: ``{"subject", "version", "id", "schemaType", "schema",
-    "references"}``. None for anything else."""
+    """A schema in a registry's form: ``{"subject", "version", "id", "schemaType", "schema", "references"}``.
+    None for anything else."""
     text, kind, id = said.get("schema"), said.get("schemaType") or AVRO, said.get("id")
     if not isinstance(text, str) or kind not in KINDS:
         return None
@@ -390,7 +391,8 @@ def schema_of(said: Mapping[str, Any], origin: str) -> RegistrySchema | None:
 
 
 def id_of_name(name: str) -> str | None:
-    """The id that a file's name is: a number, or a GUID, with or without hyphens; None if it is a subject."""
+    """The id in a file's name: a number, or a GUID, with or without hyphens; None if the name is a
+    subject."""
     if name.isascii() and name.isdecimal():
         return str(int(name[:20]))
     try:

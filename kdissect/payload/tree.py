@@ -1,4 +1,4 @@
-"""A key or value → the nodes of a tree, each with its bytes: the framing, then what the schema says."""
+"""A key or value → the nodes of a tree, each with its bytes: the framing, then the fields of the schema."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from kdissect.payload.proto_tree import draw_protobuf
 def draw(
     decoder: PayloadDecoder, topic: str, side: str, data: bytes, headers: Headers, shift: int = 0
 ) -> list[Node]:
-    """The nodes of a key or value, which cover its bytes; none where nothing tells the bytes of its parts.
+    """The nodes of a key or value, which cover its bytes; empty if the decoder does not know the bytes of the
+    parts.
 
-    :param shift: what is added to positions.
+    :param shift: is added to positions.
     """
     found = decoder.decode(topic, side, data, headers)
     if found.spans:
@@ -64,7 +65,7 @@ def _problem(found: DecodedPayload) -> Fault | None:
 
 
 def _of_spans(spans: tuple[Span, ...], data: bytes, shift: int) -> list[Node]:
-    """The nodes of somebody else's spans, as far as they are in order and inside the bytes."""
+    """The nodes of spans from another package's decoder, if they are in order and inside the bytes."""
     nodes: list[Node] = []
     at = 0
 
@@ -83,7 +84,7 @@ def _of_spans(spans: tuple[Span, ...], data: bytes, shift: int) -> list[Node]:
 
 
 def _move(node: Node, shift: int) -> None:
-    """Count a tree's ranges from elsewhere."""
+    """Add ``shift`` to the ranges of a tree."""
     if not shift:
         return
     waiting = [node]
