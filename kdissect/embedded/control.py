@@ -1,7 +1,7 @@
-"""Control records: a transaction's COMMIT and ABORT, and what KRaft writes about its own log.
+"""Control records: a transaction's COMMIT and ABORT, and KRaft's records about its own log.
 
-The key is an int16 version and the int16 type (``ControlRecordType.java``). The value of a transaction
-marker has an int16 version before it. The other values have their version as their first field.
+The key is an int16 version and the int16 type (``ControlRecordType.java``). The value of a transaction marker
+has an int16 version before it. The other values have their version as their first field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPES = {
     5: ("KRAFT_VERSION", "KRaftVersionRecord"),
     6: ("KRAFT_VOTERS", "VotersRecord"),
 }
-"""Type: Kafka's name of it, class of the value."""
+"""For each type, Kafka's name of it and the class of the value."""
 
 
 def type_name(number: int) -> str:
@@ -35,7 +35,7 @@ def type_name(number: int) -> str:
 def read(
     key: bytes | None, value: bytes | None, name: str | None, limits: Limits = DEFAULTS
 ) -> framing.InternalRecord:
-    """A control record; ``name`` is needed only where there is no key."""
+    """A control record; ``name`` is needed only if there is no key."""
     kind = None if key is None else framing.read_versioned(KEY, key, True, limits)
     number = None if kind is None else kind.values.get("type")
     if number in TYPES:
@@ -58,9 +58,9 @@ def _value(name: str | None, value: bytes, limits: Limits) -> Embedded:
 
 
 def write(name: str, version: int, key: Any, body: Any) -> tuple[bytes, bytes]:
-    """Key and value. A marker's key must say whether it is a COMMIT or an ABORT.
+    """The key and the value. A marker's key must contain its type, COMMIT or ABORT.
 
-    :raises ValueError: what is given does not fit the definitions.
+    :raises ValueError: the arguments do not fit the definitions.
     """
     numbers = [number for number, (_, known) in TYPES.items() if known == name]
     if not numbers:
@@ -78,7 +78,7 @@ def write(name: str, version: int, key: Any, body: Any) -> tuple[bytes, bytes]:
 def control_column(
     key: bytes | None, value: bytes | None, limits: Limits = DEFAULTS
 ) -> dict[str, Any] | None:
-    """What the ``control`` column of a record says: the type by name, and the fields of the value."""
+    """The ``control`` column of a record: the name of the type, and the fields of the value."""
     kind, found = read(key, value, None, limits)
     number = None if kind is None else kind.values.get("type")
     if number is None:

@@ -1,8 +1,8 @@
-"""Bytes of a known class → :class:`Embedded`: values, what is wrong, and what no field accounts for.
+"""Bytes of a known class → :class:`Embedded`: values, faults, and bytes that no field accounts for.
 
-Every form of embedded bytes is some framing words (a version, a record type) and then one struct.
-The caller knows the framing: it reads the words and passes the structs that may follow. This module tries
-them, turns the one that fits into Kafka's JSON, and draws it as a tree.
+Every form of embedded bytes is some framing words (a version, a record type) and then one struct. The caller
+knows the framing: it reads the words and passes the structs that may follow. This module tries them, turns
+the struct that fits into Kafka's JSON, and draws it as a tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kdissect.wording import plural
 
 
 class LeadingWord(NamedTuple):
-    """An integer before the struct that says what follows."""
+    """An integer before the struct, such as its version or type."""
 
     name: str
     type: str
@@ -33,28 +33,28 @@ class LeadingWord(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What must be known of the surroundings of embedded bytes to tell what they are."""
+    """Facts from outside the embedded bytes that are needed to identify them."""
 
     request: dict[str, Any] | None = None
-    """The values of the request, where the bytes stand in its response."""
+    """The values of the request, if the bytes are in its response."""
     is_whole: bool = False
-    """Whether those are all of its values."""
+    """Whether ``request`` has all values of the request."""
     assignor: str | None = None
-    """The partition assignor, where the bytes are its user data."""
+    """The partition assignor, if the bytes are its user data."""
     enveloped: bool = False
-    """Whether the message around came in an Envelope itself; Kafka never nests them."""
+    """Whether the message is itself inside an Envelope; Kafka never nests them."""
     limits: Limits = DEFAULTS
-    """Of what is decoded of them."""
+    """The limits for decoding the bytes."""
 
 
 Render = Callable[[Struct, dict[str, Any], bytes, Context], dict[str, Any]]
-"""``render(struct, values, remainder, context)`` makes the JSON of one struct and of the bytes that
-follow it. Whoever presents gives one that hides secrets, and that shows what is embedded in this in
-turn, for which the context is."""
+"""``render(struct, values, remainder, context)`` makes the JSON of one struct and of the bytes that follow
+it. Output code passes a function that hides secrets and that shows the bytes embedded in this struct. It uses
+the context for that."""
 
 
 def plain(struct: Struct, values: dict[str, Any], remainder: bytes, _: Context) -> dict[str, Any]:
-    """Kafka's JSON form with everything in it, and the remainder as ``_remainder``."""
+    """Kafka's JSON form with all fields, and the remainder as ``_remainder``."""
     out = to_json(struct, values)
     if remainder:
         out[REMAINDER] = base64_text(remainder)
@@ -62,7 +62,7 @@ def plain(struct: Struct, values: dict[str, Any], remainder: bytes, _: Context) 
 
 
 class Embedded(NamedTuple):
-    """Embedded bytes, decoded up to where they break off."""
+    """Embedded bytes, decoded up to the first error."""
 
     name: str
     """Kafka's name of the class; ``Unknown(n)`` for a type that the definitions do not have."""
@@ -72,15 +72,15 @@ class Embedded(NamedTuple):
     values: dict[str, Any]
     words: tuple[LeadingWord, ...] = ()
     struct: Struct | None = None
-    """None where the definitions have none for this type or version."""
+    """None if the definitions have no struct for this type or version."""
     start: int = 0
     """Where the struct begins."""
     end: int = 0
     """Where decoding ended."""
     faults: tuple[Fault, ...] = ()
-    """Their offsets count in :attr:`data`."""
+    """The faults; their offsets count in :attr:`data`."""
     context: Context = Context()
-    """For what is embedded in this in turn."""
+    """The context of bytes that are embedded in this struct."""
     era: bool = False
     """Whether an older release's layout of the same version was the one that fits."""
 
@@ -91,21 +91,21 @@ class Embedded(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether every byte was accounted for, without any doubt."""
+        """Whether every byte was accounted for, without faults."""
         return self.struct is not None and not self.faults and self.end == len(self.data)
 
     def json(self, render: Render = plain) -> dict[str, Any]:
-        """Kafka's JSON form; bytes that no field accounts for stand in ``_remainder``."""
+        """Kafka's JSON form; bytes that no field accounts for are in ``_remainder``."""
         if self.struct is None:
             return {REMAINDER: base64_text(self.remainder)} if self.remainder else {}
         out = render(self.struct, self.values, self.remainder, self.context)
         return streams.to_kafka(out) if self.name == streams.ASSIGNMENT else out
 
     def draw(self, buffer: bytes | None = None, at: int = 0) -> list[Node]:
-        """The nodes of embedded bytes; the ones without children cover every byte once.
+        """The nodes of embedded bytes; the nodes without children cover every byte once.
 
-        :param buffer: what the bytes stand in, at position ``at``, and in which the nodes' ranges count;
-            without it, the bytes themselves.
+        :param buffer: contains the bytes at position ``at``; the nodes' ranges count in it. By default the
+            bytes themselves.
         """
         data = self.data if buffer is None else buffer
         stop = at + len(self.data)
@@ -132,7 +132,7 @@ class Embedded(NamedTuple):
 def opaque(
     name: str, version: int | None, data: bytes, words: Sequence[LeadingWord], kind: str, reason: str
 ) -> Embedded:
-    """Bytes of which only the framing could be read, or not even that."""
+    """Bytes with at most the framing decoded."""
     end = words[-1].end if words else 0
     found = (fault(kind, f"{name}: {reason}" if name else reason, offset=end),)
     return Embedded(name, version, data, {}, tuple(words), None, end, end, found)
@@ -141,8 +141,8 @@ def opaque(
 def read_struct(
     name: str, version: int, cursor: Cursor, words: Sequence[LeadingWord], candidates: Sequence[Struct]
 ) -> Embedded:
-    """Decode what follows the words with the first candidate that fits to the last byte; where none
-    does, as the first says it is."""
+    """Decode the bytes after the words with the first candidate that fits to the last byte. If none fits,
+    return the result of the first candidate."""
     first: Embedded | None = None
     start = cursor.position
     for struct in candidates:

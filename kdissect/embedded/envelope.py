@@ -1,7 +1,7 @@
 """The inner request and response of an Envelope (KIP-590): a whole message, its header first.
 
-Brokers forward clients' requests to the controller so. The response's bytes do not say what they
-answer; the request does.
+Brokers use it to forward clients' requests to the controller. The response's bytes do not contain the API
+that they answer; the request does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EmbeddedMessage(NamedTuple):
     api_version: int
     header: Embedded
     body: Embedded
-    """All bytes after the header; its struct is None where API or version is unknown."""
+    """All bytes after the header; its struct is None if the API or version is unknown."""
 
     @property
     def name(self) -> str:
@@ -33,11 +33,11 @@ class EmbeddedMessage(NamedTuple):
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong, header first."""
+        """The faults, header first."""
         return self.header.faults + self.body.faults
 
     def json(self, render: Render = plain) -> dict[str, Any]:
-        """``{"header": …, "body": …}``; an unknown API or version is ``opaque``, as outside."""
+        """``{"header": …, "body": …}``; an unknown API or version is ``opaque``, as in other messages."""
         out: dict[str, Any] = {"header": self.header.json(render)}
         if self.body.struct is not None:
             out["body"] = self.body.json(render)
@@ -63,15 +63,15 @@ def inner_request(data: bytes, limits: Limits = DEFAULTS) -> EmbeddedMessage:
     except DecodeError as error:
         header = opaque("RequestHeader", None, data, (), error.kind, error.reason)
         return EmbeddedMessage(-1, -1, header, Embedded("", None, b"", {}))
-    # Version 0 of the header is the part that all versions begin with: all that is certain of an
-    # unknown API.
+    # All versions of the header begin with the fields of version 0. For an unknown API, only they are
+    # certain.
     known = apis.is_api(key)
     header_version = apis.request_header_version(key, version) if known else 0
     return _message(data, key, version, "RequestHeader", header_version, "request", limits)
 
 
 def inner_response(data: bytes, request: bytes, limits: Limits = DEFAULTS) -> EmbeddedMessage | None:
-    """The bytes of ``responseData``; None where the request does not say what they are.
+    """The bytes of ``responseData``; None if the request does not contain the API.
 
     :param request: the bytes of ``requestData``.
     """

@@ -1,7 +1,7 @@
-"""Defects of the bytes inside a message.
+"""Faults of the bytes inside a message.
 
-Decoding a message does not look into its bytes fields: whoever wants what they hold asks for it, and for
-its faults here. They are found in the same places, and by the same rules, as the values.
+Decoding a message does not look into its bytes fields. Callers that need their content ask for it, and for
+its faults here. The faults are found in the same places, and by the same rules, as the values.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from kdissect.protocol.traits import field_traits
 
 
 def embedded_faults(message: str, values: dict[str, Any], context: Context = NO_CONTEXT) -> Iterator[Fault]:
-    """The faults of everything that is embedded in a message, and of what is embedded in that in turn.
+    """The faults of all bytes embedded in a message, at every depth.
 
-    They have no packet, and no offset either: what is embedded may not stand in the message as it is.
+    They have no packet. They have no offset either, because embedded bytes may be stored in another form in
+    the message.
 
     :param message: Kafka's name of the message class.
-    :param values: what ``decode`` gives for it.
+    :param values: the result of ``decode`` for it.
     :param context: as for :func:`~kdissect.embedded.fields.decode_field`.
     """
     if field_traits(message).holds:

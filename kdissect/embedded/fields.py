@@ -1,10 +1,10 @@
-"""What the bytes fields of messages hold, as the definitions tell it beside the field: ``holds …``.
+"""The content of bytes fields, as the definitions name it beside the field: ``holds …``.
 
-Group members send each other blobs through the coordinator, which does not look into them. The group's
-protocol type tells what they are (KIP-62, Connect's KIP-415). The partition assignor tells what their user
-data is. Where the message says the protocol type, the blob is read as that, and defects are reported.
-SyncGroup before version 5 does not say it. There a blob is decoded only if it is one of the consumer protocol
-to its last byte, since anything else would be a guess.
+Group members send each other blobs through the coordinator, which does not read them. The group's protocol
+type decides their class (KIP-62, Connect's KIP-415). The partition assignor decides the class of their user
+data. If the message has the protocol type, the blob is read as that class, and faults are reported. SyncGroup
+before version 5 has no protocol type. There a blob is decoded only if it is one of the consumer protocol to
+its last byte, since anything else would be a guess.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kdissect.protocol.schema import data_struct
 from kdissect.protocol.traits import field_traits
 
 KINDS = ("subscription", "assignment")
-"""The two kinds of blobs of every group protocol: what members tell the leader, what it tells them. A family
-has its classes in this order."""
+"""The two kinds of blobs of every group protocol: from members to the leader, and from the leader to members.
+A family has its classes in this order."""
 
 GROUP_PROTOCOLS = {"consumer": "consumer-protocol", "connect": "connect"}
-"""Protocol type: family of the blobs."""
+"""The family of blobs of each protocol type."""
 
 
 class EmbeddedText(NamedTuple):
@@ -56,13 +56,13 @@ Decoded = Embedded | EmbeddedMessage | EmbeddedText
 def decode_field(
     message: str, ancestors: Sequence[dict[str, Any]], name: str, value: Any, context: Context = NO_CONTEXT
 ) -> Decoded | None:
-    """What a field of decoded values holds; None where it holds nothing that is known for certain.
+    """The content of a field; None if its class is not known for certain.
 
     :param message: Kafka's name of the message class, such as ``JoinGroupRequest``.
     :param ancestors: the values of the structs around the field, the message's first.
-    :param name: of the field.
-    :param context: :attr:`Embedded.context` where the message is embedded itself; for a response, with
-        the values of its request.
+    :param name: the field's name.
+    :param context: :attr:`Embedded.context` if the message is itself embedded; for a response, with the
+        values of its request.
     """
     if not value or not isinstance(value, bytes):
         return None
@@ -74,12 +74,12 @@ def decode_field(
 
 
 class Holding(NamedTuple):
-    """Bytes of a field, and what is known of them."""
+    """The bytes of a field, and the facts about them."""
 
     trait: str
-    """What follows ``holds`` in the definitions."""
+    """The words after ``holds`` in the definitions."""
     what: str
-    """Its first word."""
+    """The first of these words."""
     more: str
     """The words after it."""
     ancestors: Sequence[dict[str, Any]]
@@ -88,8 +88,8 @@ class Holding(NamedTuple):
 
 
 def _group_blob(held: Holding) -> Embedded | None:
-    """``[consumer] subscription|assignment by FIELD``: what a member tells, or what it is told; the field
-    names the assignor. Of a consumer's the protocol type is known without a field."""
+    """``[consumer] subscription|assignment by FIELD``: a blob from a member, or to a member; the field names
+    the assignor. With ``consumer``, the protocol type is known without a field."""
     is_consumers = held.what == "consumer"
     what, _, assignor_field = (held.more if is_consumers else held.trait).partition(" by ")
     around = [held.context.request or {}, *held.ancestors]
@@ -106,7 +106,8 @@ def _group_blob(held: Holding) -> Embedded | None:
 
 
 def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
-    """The value of a field in the innermost struct that says it; empty, as for a dead group, is nothing."""
+    """The value of a field in the innermost struct that has it; an empty value, as in a dead group, counts as
+    missing."""
     for values in reversed(around):
         if values.get(name):
             return str(values[name])
@@ -116,9 +117,9 @@ def _nearest(around: Sequence[dict[str, Any]], name: str) -> str | None:
 def _structs(held: Holding) -> Embedded | None:
     """``CLASS``, ``CLASS if whole`` or ``CLASS of ASSIGNOR or CLASS of …``.
 
-    The last is an assignor's user data. Other clients have assignors of the same names with forms of their
-    own, and a broker may have a principal builder of its own: there only what fits to the last byte is taken
-    for Kafka's.
+    The last form is an assignor's user data. Other clients have assignors with the same names and other
+    forms. A broker may have its own principal builder. So these bytes are decoded only if Kafka's class fits
+    to the last byte.
     """
     if " of " not in held.trait:
         found = _struct(held.what, held)
@@ -164,7 +165,7 @@ def _request(held: Holding) -> EmbeddedMessage | None:
 
 
 def _response(held: Holding) -> EmbeddedMessage | None:
-    """``response to FIELD``: the field of the request that holds the request it answers."""
+    """``response to FIELD``: FIELD is the field of the outer request that holds the inner request."""
     asked = (held.context.request or {}).get(held.more.removeprefix("to "))
     if held.context.enveloped or not asked:
         return None
@@ -181,7 +182,8 @@ HOLDERS: dict[str, Callable[[Holding], Decoded | None]] = {
     "request": _request,
     "response": _response,
 }
-"""First word after ``holds`` in the definitions: who reads the bytes. Any other is the name of a class."""
+"""The function that reads the bytes, by the first word after ``holds`` in the definitions. Any other word is
+the name of a class."""
 
 
 def _blamed_message(found: EmbeddedMessage) -> EmbeddedMessage:
@@ -189,7 +191,8 @@ def _blamed_message(found: EmbeddedMessage) -> EmbeddedMessage:
 
 
 def _blamed(found: Embedded) -> Embedded:
-    """Defects as the message around reports them: in its offsets they have no place."""
+    """Faults in the form for the message around the bytes: without offsets, which would not count in that
+    message."""
     faults = tuple(
         each
         if each.kind == "unknown-version"

@@ -1,4 +1,4 @@
-"""How Kafka says, before the bytes of a struct, what struct it is: read and written.
+"""The framings by which Kafka marks the class of a struct: read and written.
 
 | framing | before the struct | used by |
 |---|---|---|
@@ -7,8 +7,8 @@
 | version | int16 version | consumer and Connect protocol, principals, transaction markers. |
 | own | none: the struct's first field is its version | Streams, KRaft's control records. |
 
-Which class a record type means stands in the definitions, and only there. A type or version that they
-do not have is named as such and its bytes are left alone.
+Only the definitions map a record type to a class. A type or version that they do not have is reported, and
+its bytes stay undecoded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kdissect.protocol.schema import Struct, data_struct, era_data_structs
 from kdissect.wording import plural
 
 FRAME_VERSION = 1
-"""The only one there is (``MetadataRecordSerde``, KIP-631)."""
+"""The only frame version (``MetadataRecordSerde``, KIP-631)."""
 
 
 class InternalRecord(NamedTuple):
@@ -41,15 +41,15 @@ class InternalRecord(NamedTuple):
 
 @cache
 def record_types(group: str) -> dict[int, str]:
-    """Record type to class, of a group of the definitions. Coordinators' classes come in pairs; here is
-    the stem of their names, without ``Key`` and ``Value``."""
+    """The class of each record type in a group of the definitions. Coordinators' classes come in pairs; the
+    result has the stem of their names, without ``Key`` and ``Value``."""
     found: dict[int, str] = {}
     for name in apis.data_names():
         if apis.data_group(name) != group:
             continue
         number = apis.data_record_type(name)
         if name.endswith("Key"):
-            # Definitions of before 4.0 say the type as the only version of the key.
+            # In definitions before 4.0, the type is the only version of the key.
             found[apis.data_versions(name).start if number is None else number] = name.removesuffix("Key")
         elif number is not None and not name.endswith("Value"):
             found[number] = name
@@ -57,7 +57,7 @@ def record_types(group: str) -> dict[int, str]:
 
 
 def unknown(number: int) -> str:
-    """What a record type is called that the definitions do not have."""
+    """The name of a record type that the definitions do not have."""
     return f"Unknown({number})"
 
 
@@ -69,7 +69,7 @@ def read_coordinator(
 ) -> InternalRecord:
     """A record of a coordinator's topic; a null value is a tombstone.
 
-    :param stem: the name of the record, needed only where there is no key.
+    :param stem: the name of the record, needed only if there is no key.
     """
     found = None if key is None else _coordinator_key(group, key, limits)
     if found is not None:
@@ -128,8 +128,8 @@ def read_metadata(group: str, value: bytes, limits: Limits = DEFAULTS) -> Embedd
 def read_versioned(name: str, data: bytes, lenient: bool = False, limits: Limits = DEFAULTS) -> Embedded:
     """A struct with its int16 version before it.
 
-    :param lenient: read a version that is not known yet as the newest known one, as Kafka does with these
-        bytes. More bytes may follow then; a fault says so.
+    :param lenient: read an unknown newer version as the newest known one, as Kafka does with these bytes.
+        More bytes may follow then; a fault says so.
     """
     cursor = Cursor(data, limits=limits)
     try:
@@ -162,7 +162,7 @@ def _word(cursor: Cursor, kind: str, name: str) -> LeadingWord:
 
 
 def _structs(name: str, version: int) -> tuple[Struct, ...]:
-    """What a version of a class may look like: as the newest release has it, then as older ones had."""
+    """The possible layouts of a version of a class: the newest release's, then those of older ones."""
     try:
         return (data_struct(name, version), *era_data_structs(name, version))
     except LookupError:
@@ -183,7 +183,8 @@ def _body(
 
 
 def _as_newer(found: Embedded, newest: int) -> Embedded:
-    """Bytes after the last field belong to what is new in the version."""
+    """Report a newer version. Bytes after the last known field are no remainder: they belong to new
+    fields."""
     rest = f", {plural(len(found.remainder), 'byte follows', 'bytes follow')}" if found.remainder else ""
     message = f"version {found.version} is newer than any known: read as version {newest}{rest}"
     note = fault("unknown-version", f"{found.name}: {message}", offset=0)
@@ -204,7 +205,7 @@ def _no_struct(
 def write_struct(name: str, version: int, obj: object) -> bytes:
     """A struct from its JSON, without framing.
 
-    :raises ValueError: it does not fit the definition; the message begins with the path.
+    :raises ValueError: the JSON does not fit the definition; the message begins with the path.
     """
     try:
         struct = data_struct(name, version)

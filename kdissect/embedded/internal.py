@@ -1,8 +1,8 @@
 """Keys and values of Kafka's internal topics, and the blobs of group members ↔ JSON.
 
-The caller must know the family. The topic tells it of a record (:func:`family_of_topic`), the batch of a
-control record, the message around it of a blob. The bytes tell the class and the version themselves; where
-they cannot, the caller's ``name`` tells the class.
+The caller must know the family. A record's family follows from the topic (:func:`family_of_topic`), a control
+record's from the batch, a blob's from the message around it. The bytes contain the class and the version; if
+they do not, the caller passes the class as ``name``.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ COORDINATORS = {
     "transaction": "transaction-coordinator",
     "share": "share-coordinator",
 }
-"""Family to group of the definitions: int16 record type in the key, int16 version in the value."""
+"""The definitions' group of each family with an int16 record type in the key and an int16 version in the
+value."""
 METADATA = {"metadata": "metadata", "remote-log": "storage"}
-"""The same, with the frame of metadata records in the value."""
+"""The definitions' group of each family with the frame of metadata records in the value."""
 VERSIONED = {
     "consumer-protocol": ("ConsumerProtocolSubscription", "ConsumerProtocolAssignment"),
     "connect": ("ConnectWorkerState", "ConnectAssignment"),
     "principal": ("DefaultPrincipalData",),
 }
-"""Family to classes, with an int16 version before them."""
+"""The classes of each family with an int16 version before them."""
 LENIENT = ("consumer-protocol", "connect")
-"""Families of which Kafka reads a version newer than it knows as the newest it knows."""
+"""Families for which Kafka reads a newer version than it knows as the newest it knows."""
 OWN = {"streams": ("SubscriptionInfoData", "AssignmentInfo")}
-"""Family to classes whose first field is their version."""
+"""The classes of each family whose first field is their version."""
 
 FAMILIES = (*COORDINATORS, *METADATA, *VERSIONED, *OWN, "control")
 
@@ -48,7 +49,7 @@ TOPICS = {
 
 
 def family_of_topic(topic: str) -> str | None:
-    """Which family the records of a topic are; None for users' topics."""
+    """The family of a topic's records; None for users' topics."""
     return TOPICS.get(topic)
 
 
@@ -62,7 +63,7 @@ class Internal(NamedTuple):
     @property
     def name(self) -> str | None:
         """Kafka's name of the class; without ``Key`` and ``Value`` for a coordinator's records.
-        ``Unknown(n)`` for a type that is not known, None where the bytes do not tell it."""
+        ``Unknown(n)`` for an unknown type, None if the bytes do not contain it."""
         names = [part.name for part in (self.key_part, self.value_part) if part is not None]
         return next(filter(None, names), None)
 
@@ -73,7 +74,7 @@ class Internal(NamedTuple):
 
     @property
     def key(self) -> dict[str, Any] | None:
-        """In Kafka's JSON form; None where there is no key."""
+        """The key in Kafka's JSON form; None without a key."""
         return None if self.key_part is None else self.key_part.json()
 
     @property
@@ -83,7 +84,7 @@ class Internal(NamedTuple):
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong; offsets count in the key or in the value, as the message says."""
+        """The faults; offsets count in the key or in the value, as the message says."""
         return tuple(
             fault._replace(message=f"{side}: {fault.message}")
             for side, part in (("key", self.key_part), ("value", self.value_part))
@@ -110,9 +111,9 @@ def decode_internal(
 ) -> Internal:
     """Decode a record or a blob.
 
-    :param name: the class, where the bytes do not tell it: subscription or assignment, worker state or
+    :param name: the class, if the bytes do not contain it: subscription or assignment, worker state or
         assignment, or a coordinator's value without its key.
-    :raises ValueError: there is no such family, or no such class in it. Nothing in the bytes raises.
+    :raises ValueError: there is no such family, or no such class in it. Bytes never raise an error.
     """
     _check(family, name)
     if family in COORDINATORS:
@@ -140,7 +141,7 @@ def _check(family: str, name: str | None) -> None:
 
 
 def _no_key(key: bytes) -> Embedded:
-    """These records have no keys: what is there is shown, and said."""
+    """A key of records that must have none: it is shown with a fault."""
     if not key:
         return Embedded("", None, key, {})
     reason = f"{plural(len(key), 'byte')} where these records have no key"
@@ -172,8 +173,8 @@ def annotate_internal(
     name: str | None = None,
     limits: Limits = DEFAULTS,
 ) -> Node:
-    """The tree of key and value, in which ranges count in key and value put together: the nodes
-    without children cover every byte of both.
+    """The tree of key and value. Ranges count in the key and the value put together. The nodes without
+    children cover every byte of both.
 
     :raises ValueError: as :func:`decode_internal`.
     """
@@ -194,9 +195,10 @@ def annotate_internal(
 def encode_internal(
     family: str, name: str | None, version: int | None, key: Any, body: Any
 ) -> tuple[bytes | None, bytes | None]:
-    """Key and value from what :func:`decode_internal` gives; without version and body, a tombstone.
+    """The key and the value from the result of :func:`decode_internal`; without version and body, a
+    tombstone.
 
-    :raises ValueError: what is given does not fit the definitions; the message begins with the path.
+    :raises ValueError: the arguments do not fit the definitions; the message begins with the path.
     """
     _check(family, name)
     if name is None:
@@ -222,7 +224,7 @@ def encode_internal(
 
 @cache
 def topic_record_start() -> bytes:
-    """With which the values of records of ``__cluster_metadata`` begin that name a topic."""
+    """The first bytes of values of ``__cluster_metadata`` that name a topic."""
     types = {name: number for number, name in framing.record_types(METADATA["metadata"]).items()}
     return bytes((framing.FRAME_VERSION, types["TopicRecord"]))
 

@@ -1,7 +1,7 @@
-"""Kafka Streams' AssignmentInfo: as it is on the wire ↔ as Kafka's own class shows it.
+"""Kafka Streams' AssignmentInfo: the form on the wire ↔ the form of Kafka's own class.
 
 The definitions have the wire form. It differs in two ways (``AssignmentInfo.java``). A topology name is a
-count of UTF-16 units, and an empty one means null. From version 5 on hosts have indexes of topics instead of
+count of UTF-16 units, and an empty one means null. From version 5 on, hosts have indexes of topics instead of
 names, with one dictionary for active and standby hosts.
 """
 
@@ -22,7 +22,7 @@ _Key = TypeVar("_Key")
 
 
 def defects(wire: dict[str, Any]) -> list[str]:
-    """What the wire form cannot mean."""
+    """The faults of values in the wire form."""
     names = _dictionary(wire)
     unknown = [
         partition["topicIndex"]
@@ -41,7 +41,8 @@ def defects(wire: dict[str, Any]) -> list[str]:
 
 
 def to_kafka(wire: dict[str, Any]) -> dict[str, Any]:
-    """Names instead of indexes; an index that the dictionary does not have stays an index."""
+    """Convert from the wire form: names instead of indexes. An index that is not in the dictionary stays an
+    index."""
     names = _dictionary(wire)
     out: dict[str, Any] = {}
     for name, value in wire.items():
@@ -55,7 +56,7 @@ def to_kafka(wire: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_kafka(obj: dict[str, Any], version: int) -> dict[str, Any]:
-    """The other way, with the dictionary as Kafka would write it.
+    """Convert to the wire form, with the dictionary as Kafka would write it.
 
     :raises ValueError: a list or an object is missing where one is needed.
     """
@@ -137,7 +138,7 @@ def _wire_task(task: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _topic_indexes(obj: dict[str, Any]) -> dict[str, int]:
-    """Topics count from 0 in the order in which Java's set of all partitions of all hosts gives them."""
+    """The indexes of topics, from 0, in the order of Java's set of all partitions of all hosts."""
     partitions: dict[tuple[str, int], None] = {}
     for hosts in _HOST_LISTS:
         for number, host in enumerate(_objects(obj.get(hosts, []), hosts)):
@@ -163,7 +164,7 @@ def _wire_host(host: dict[str, Any], indexes: dict[str, int]) -> dict[str, Any]:
 
 
 def _hash_order(keys: Iterable[_Key], hash_code: Callable[[_Key], int]) -> list[_Key]:
-    """The order in which Java's HashMap and HashSet give keys that were put in in this order."""
+    """The order in which Java's HashMap and HashSet return keys that were added in this order."""
     put = list(keys)
     buckets = 16
     while len(put) > buckets * 3 // 4:

@@ -1,4 +1,4 @@
-"""The tree of a message, with trees in the place of the bytes that are embedded in it."""
+"""The tree of a message, with subtrees in place of its embedded bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kdissect.protocol.annotate import expand
 def expand_embedded(
     message: str, values: dict[str, Any], node: Node, buffer: bytes, context: Context = NO_CONTEXT
 ) -> None:
-    """Replace what ``annotate`` drew as bytes by what the bytes hold, and what they hold in turn.
+    """Replace nodes of bytes from ``annotate`` by the content of the bytes, at every depth.
 
-    :param values: what ``decode`` gives for the struct that ``node`` draws.
-    :param buffer: in which the nodes' ranges count.
+    :param values: the result of ``decode`` for the struct that ``node`` draws.
+    :param buffer: the buffer in which the nodes' ranges count.
     :param context: as for :func:`decode_field`.
     """
     _struct(message, [values], node, buffer, context)
@@ -55,7 +55,7 @@ def _bytes(
     nodes = found.draw(buffer, leaf.end - len(value))
     expand(leaf, nodes)
     if found.faults and leaf.fault is None and not any(map(_has_fault, nodes)):
-        leaf.fault = found.faults[0]  # of the whole, not of a place in it: a newer version, for one
+        leaf.fault = found.faults[0]  # a fault of the whole, not of a place in it: a newer version
     if isinstance(found, EmbeddedMessage):
         found, nodes = found.body, nodes[-1].children
     if isinstance(found, Embedded) and found.struct is not None:
