@@ -1,2 +1,2 @@
-"""Where schemas come from: folders and files, log directories, registries. The only reading for
-:mod:`kdissect.payload`, which does none."""
+"""The sources of schemas: folders and files, log directories, registries. :mod:`kdissect.payload` itself
+reads none of them."""

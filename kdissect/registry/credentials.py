@@ -1,6 +1,6 @@
 """The credentials for a registry. They come from the environment, the configuration or ``~/.netrc``.
 
-They never come from the command line, which others can read. Messages about them do not show their values.
+They never come from the command line, which other users can see. Messages never show their values.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class Configured(NamedTuple):
-    """``[registry]`` of the configuration."""
+    """The section ``[registry]`` of the configuration."""
 
     url: str | None = None
-    """Whom the credentials are for. It is not asked without ``--registry``."""
+    """The registry that the credentials are for. It is used only with ``--registry``."""
     user: str | None = None
     password: str | None = None
     token: str | None = None
     ca: str | None = None
-    """File of certificates."""
+    """A file of certificates."""
     timeout_s: float = TIMEOUT_S
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class Configured(NamedTuple):
 def credentials_for(
     place: RegistryUrl, configured: Configured, environment: Mapping[str, str]
 ) -> RegistryCredentials:
-    """What a registry is shown: of the environment, else of the configuration, else of netrc's.
+    """The credentials for a registry: from the environment, else from the configuration, else from netrc.
 
     :raises ValueError: they cannot be used.
     """
@@ -64,7 +64,7 @@ def _checked(found: RegistryCredentials, where: str) -> RegistryCredentials:
 
 
 def _of_netrc(place: RegistryUrl, environment: Mapping[str, str]) -> RegistryCredentials:
-    """Those of the host; a ``default`` is for nobody in particular, so it is shown to nobody."""
+    """The host's entry in netrc. A ``default`` entry names no host, so it is sent to none."""
     path = environment.get("NETRC") or os.path.join(os.path.expanduser("~"), ".netrc")
     if not os.path.isfile(path):
         return RegistryCredentials()

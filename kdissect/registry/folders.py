@@ -3,7 +3,7 @@
 * ``101.avsc``, ``101.proto``, ``101.json``: the schema with the id 101. A GUID is an id too.
 * ``orders-value.avsc``: the schema of the subject ``orders-value``.
 * ``common/money.proto``, ``common/line.json``: for imports and references, by the path in the folder.
-* ``….json`` with a member ``schema``: what a registry answered, one object or a list.
+* ``….json`` with a member ``schema``: answers of a registry, one object or a list.
 * A log directory with ``_schemas-0``, the topic in which Confluent's registry keeps its schemas.
 """
 
@@ -34,7 +34,7 @@ LARGEST_FILE = 16 << 20
 
 
 def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
-    """The schemas of folders. What is wrong with a file stands in their ``problems``.
+    """The schemas of folders. Faults of files are in their ``problems``.
 
     :raises CaptureError: a path is no folder, or cannot be read.
     """
@@ -62,18 +62,19 @@ def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
 
 
 def learn_logs(schemas: Schemas, paths: Iterable[str], limits: Limits = DEFAULTS) -> None:
-    """Add the schemas that records of the topic ``_schemas`` in log directories have."""
+    """Add the schemas in records of the topic ``_schemas`` in log directories."""
     try:
         for event in read_logs(paths, limits):
             if isinstance(event, SegmentBatch) and event.file.topic == TOPIC:
                 for record in event.records():
                     schemas.learn(record.key, record.value)
     except CaptureError:
-        return  # who reads the directory for its records tells it
+        return  # reading the directory's records reports the error
 
 
 def schema_folders(paths: Iterable[str]) -> list[str]:
-    """The folders of partitions of ``_schemas`` in log directories, or those that are such themselves."""
+    """The folders of partitions of ``_schemas`` in log directories, or the paths that are such folders
+    themselves."""
     return [folder for path in paths if os.path.isdir(path) for folder in _log_folders(path)]
 
 
@@ -122,7 +123,7 @@ def _add(file: str, relative: str, text: str, found: list[RegistrySchema], files
     if kind == JSON:
         several = _of_registry(text, file)
         if several:
-            # The file's name says the id where the registry's answer has none.
+            # If the registry's answer has no id, take it from the file's name.
             own = id if len(several) == 1 else None
             found += [each if each.id or not own else each._replace(id=own) for each in several]
             return

@@ -6,10 +6,10 @@ The requests are those of Confluent's Schema Registry. Apicurio answers the same
     GET /schemas/guids/GUID                     the same, for ids in headers (Confluent 8)
     GET /subjects/SUBJECT/versions/VERSION      a schema that another one refers to
 
-What comes back stays in memory. The first failure ends the asking: then records stay raw, and one line says
-why. A redirect is a failure too, because credentials must not go elsewhere. Each answer has a deadline and a
-largest size, and all of them together have :data:`PATIENCE_S`. A registry lacks the ids of bytes that only
-look framed. So it is not asked any more after :data:`MOST_MISSES` of them.
+Answers stay in memory. After the first failure there are no more requests: records stay raw, and one line
+says why. A redirect is a failure too, because credentials must not go elsewhere. Each answer has a deadline
+and a largest size, and all of them together have :data:`PATIENCE_S`. Bytes that only look framed have ids
+that the registry does not know. So requests also end after :data:`MOST_MISSES` unknown ids.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ TIMEOUT_S = 10.0
 PATIENCE_S = 60.0
 """Seconds that all answers may take together."""
 LARGEST_ANSWER = 16 << 20
-"""Bytes."""
+"""The most bytes of an answer."""
 MOST_MISSES = 100
-"""Schemas that the registry may not have."""
+"""The most requests for schemas that the registry does not have."""
 _PORTS = {"http": 80, "https": 443}
 
 
 class RegistryUrl(NamedTuple):
-    """Where a registry is, by its URL."""
+    """The address of a registry, from its URL."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """What stands before each request's own path: ``""``, ``/apis/ccompat/v7``."""
+    """The path before each request's own path: ``""``, ``/apis/ccompat/v7``."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -54,14 +54,14 @@ class RegistryUrl(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What credentials are for."""
+        """The origin for which the credentials are valid."""
         return self.scheme, self.host, self.port
 
 
 def place_of(url: str) -> RegistryUrl:
-    """The place that a URL names.
+    """The address in a URL.
 
-    :raises ValueError: it is no such URL. The text holds nothing of it, since a password may stand in it.
+    :raises ValueError: the URL cannot be used. The text shows no part of it, since it may hold a password.
     """
     try:
         said = urlsplit(url)
@@ -86,7 +86,7 @@ def place_of(url: str) -> RegistryUrl:
 
 
 class RegistryCredentials(NamedTuple):
-    """What a registry is shown. It stands in no output."""
+    """The credentials that are sent to a registry. They appear in no output."""
 
     user: str | None = None
     password: str | None = None
@@ -105,13 +105,13 @@ class RegistryCredentials(NamedTuple):
 
 
 class RegistryError(Exception):
-    """A registry cannot be asked any more; the text says why, in one line and without a secret."""
+    """A registry cannot be used any more; the text says why, in one line and without a secret."""
 
 
 class Registry:
-    """Asks one registry. Can be copied into other processes.
+    """Asks one registry. It can be copied into other processes.
 
-    :param ca_file: certificates of those who are trusted, instead of the system's.
+    :param ca_file: certificates to trust instead of the system's.
     :param timeout_s: seconds that one answer may take.
     """
 
@@ -129,7 +129,7 @@ class Registry:
         self._left_s = PATIENCE_S
         self._misses = 0
         self.failure: str | None = None
-        """Why it is not asked any more, in one line."""
+        """Why requests have ended, in one line."""
         if place.scheme == "https":
             context_of(ca_file)
 
@@ -141,7 +141,7 @@ class Registry:
             found = self._schema(f"/schemas/guids/{id}")
         else:
             return None
-        # The answer does not say the id again.
+        # The answer does not repeat the id.
         return None if found is None else found._replace(id=id)
 
     def of_version(self, subject: str, version: int) -> RegistrySchema | None:
@@ -195,7 +195,7 @@ class Registry:
     def _get(self, path: str, deadline: float) -> tuple[int, bytes]:
         """The status and the body of an answer.
 
-        :raises RegistryError: there is none.
+        :raises RegistryError: no complete answer came.
         """
         try:
             return self._ask(path, deadline)
@@ -230,7 +230,7 @@ class Registry:
                 data = answer.read(LARGEST_ANSWER + 1)
                 if len(data) > LARGEST_ANSWER:
                     raise RegistryError(f"its answer has more than {LARGEST_ANSWER:,} bytes")
-                if answer.length:  # less came than was said
+                if answer.length:  # the body is shorter than announced
                     raise http.client.IncompleteRead(b"")
                 return answer.status, data
         finally:
@@ -245,11 +245,11 @@ class Registry:
 
 
 HOW = "KDISSECT_REGISTRY_USER and KDISSECT_REGISTRY_PASSWORD, or KDISSECT_REGISTRY_TOKEN, or ~/.netrc"
-"""Where credentials come from."""
+"""The sources of credentials, in words."""
 
 
 def context_of(ca_file: str | None) -> ssl.SSLContext:
-    """What checks the registry's certificate.
+    """The context that checks the registry's certificate.
 
     :raises ValueError: the file cannot be used; the text names it.
     """
@@ -277,7 +277,7 @@ def _left(deadline: float) -> float:
 
 
 class _Timed(io.RawIOBase):
-    """What a socket receives, until a deadline. A timeout of the socket counts anew with each byte."""
+    """The bytes of a socket, up to a deadline. A socket's own timeout restarts with each byte."""
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._sock = sock

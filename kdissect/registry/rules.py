@@ -3,7 +3,7 @@
 * ``orders*=avro:order.avsc``: a schema from a file.
 * ``orders=protobuf:shop.proto#Order``: a message of a file.
 * ``clicks:key=int64``: for keys. Without a side, a rule is for values.
-* ``*=auto``: by what the bytes are. This also takes back an earlier rule.
+* ``*=auto``: recognise the format by the bytes. This also takes back an earlier rule.
 * ``raw``, ``json``, ``text``, ``uuid``, ``cbor`` …: a form without a schema.
 * ``NAME``: a decoder that is installed (entry point ``kdissect.payloads``).
 """
@@ -24,23 +24,23 @@ from kdissect.payload.schemas import AVRO, PROTOBUF, RegistrySchema, Schemas
 from kdissect.registry.folders import LARGEST_FILE
 
 GROUP = "kdissect.payloads"
-"""The entry points: ``decode(bytes)`` gives the value as JSON has it, or the value and spans, tuples of name,
-start and end. It raises ValueError where the bytes do not have its form."""
+"""The entry points: ``decode(bytes)`` returns a value that JSON can hold. It may instead return the value and
+spans, tuples of name, start and end. It raises ValueError if the bytes have another form."""
 
 WITH_SCHEMA = {"avro": AVRO, "protobuf": PROTOBUF}
 WITHOUT = ("auto", "raw", *FORMS)
 
 
 def installed() -> list[str]:
-    """Names of the decoders that other packages bring."""
+    """The names of decoders from other packages."""
     return sorted({each.name for each in entry_points(group=GROUP)})
 
 
 def rule_of(text: str, schemas: Schemas) -> DecodingRule:
     """One rule.
 
-    :param schemas: what a schema's references are looked up in.
-    :raises ValueError: it does not have the form, or its schema cannot be used; the text says why.
+    :param schemas: for the schema's references.
+    :raises ValueError: the text has another form, or its schema cannot be used; the text says why.
     """
     where, is_there, form = text.partition("=")
     topic, has_side, side = where.rpartition(":") if where.endswith((":key", ":value")) else (where, "", "")
@@ -68,7 +68,7 @@ def rule_of(text: str, schemas: Schemas) -> DecodingRule:
 
 
 class Plugin:
-    """Another's decoder: bytes → the value and its spans."""
+    """A decoder from another package: bytes → the value and its spans."""
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
         self._decode = decode
@@ -86,9 +86,9 @@ _DEEPEST, _MOST_VALUES = 100, 1_000_000
 
 
 def as_json_has_it(value: Any) -> Any:
-    """A value that somebody else's code made, if JSON can hold it.
+    """Check and return a value made by another package, if JSON can hold it.
 
-    :raises ValueError: it cannot.
+    :raises ValueError: JSON cannot hold it.
     """
     waiting, level, count = [value], 0, 0
     while waiting:
@@ -136,7 +136,7 @@ def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> D
 
 
 def _beside(path: str) -> dict[str, str]:
-    """The Protobuf files beside a file, which it may import."""
+    """The Protobuf files in a file's folder, which it may import."""
     found = {}
     folder = os.path.dirname(path) or "."
     for name in sorted(os.listdir(folder)):
