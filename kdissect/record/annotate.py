@@ -1,9 +1,9 @@
 """Record sets as a tree: every value with the bytes it was read from.
 
 It reads the same bytes as :mod:`kdissect.record.sets` and :mod:`kdissect.record.batch`, by the same rules and
-with the same tolerance. Names are those of Kafka's documentation of its message formats. What was unpacked
-from a compressed batch hangs below its ``records`` (magic 0 and 1: ``value``) node, which has the unpacked
-bytes as its buffer. The nodes without children cover every byte once.
+with the same tolerance. Names are those of Kafka's documentation of its message formats. The unpacked bytes
+of a compressed batch are the buffer of its ``records`` (magic 0 and 1: ``value``) node; their nodes are below
+it. The nodes without children cover every byte once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from kdissect.record.sets import frame_defect, read_record_set
 from kdissect.wording import plural
 
 _RECORDS_PER_ELEMENT = 16
-"""A record takes about eight nodes, each about as large as two plain values; so many fewer records are
-drawn than the limit on elements allows to be read."""
+"""A record takes about eight nodes, each about as large as two plain values. So the number of records drawn
+is the limit on elements, divided by this."""
 
 
 def annotate_record_set(data: bytes, start: int = 0, limits: Limits = DEFAULTS) -> list[Node]:
-    """A node for each batch, and one for what is in none.
+    """A node for each batch, and one for the bytes outside of batches.
 
-    :param start: where the set begins in the message's buffer: added to the ranges. Offsets of faults
-        count in the set, as everywhere.
+    :param start: the start of the set in the message's buffer, which is added to the ranges. Offsets of
+        faults count in the set, as everywhere.
     """
     found = read_record_set(data, limits)
     tree = _Tree(limits.elements // _RECORDS_PER_ELEMENT)
@@ -51,7 +51,7 @@ def annotate_record_set(data: bytes, start: int = 0, limits: Limits = DEFAULTS) 
 
 
 def _remainder(data: bytes, position: int, shift: int, problem: Fault) -> Node:
-    """What is in no batch. The fields that a batch which breaks off still has are named."""
+    """The bytes outside of batches. If they begin an incomplete batch, its complete fields are named."""
     node = Node("(remainder)", "bytes", None, position + shift, len(data) + shift, fault=problem)
     partial = frame_defect(data, position)
     if len(data) - position > 16 and partial and partial.kind == "partial-batch":
@@ -91,7 +91,7 @@ class _Tree:
         return node
 
     def records(self, parent: Node, data: bytes, position: int, end: int, shift: int, batch: Batch) -> None:
-        """The records from ``position`` to ``end``, as ``read_records`` finds them."""
+        """The records from ``position`` to ``end``, as ``read_records`` reads them."""
         cursor = Cursor(data, position, end)
         found = broken = 0
         while position < end:
@@ -150,7 +150,7 @@ class _Tree:
         return node
 
     def _messages(self, parent: Node, data: bytes, where: int) -> None:
-        """The message set inside a wrapper. Offsets are shown as they stand there."""
+        """The message set inside a wrapper. Offsets are shown as stored."""
         position, end, found = 0, len(data), 0
         while position < end:
             problem = None
@@ -204,7 +204,7 @@ def _place_header_faults(node: Node, batch: Batch) -> None:
 def _key_and_value(
     node: Node, data: bytes, position: int, end: int, shift: int, magic: int, where: int
 ) -> Node | None:
-    """Add key and value of a message to its node; give the value's node."""
+    """Add key and value of a message to its node; return the value's node."""
     try:
         found = contents_of(data, position, end, magic)
     except DecodeError as error:

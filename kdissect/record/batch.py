@@ -1,6 +1,6 @@
-"""One batch of a record set: what its header says, and the way to its records.
+"""One batch of a record set: the fields of its header, and access to its records.
 
-The header is read when the set is (:mod:`kdissect.record.sets`); :meth:`Batch.records` unpacks the
+The header is read together with the set (:mod:`kdissect.record.sets`); :meth:`Batch.records` unpacks the
 batch and reads its records. A wrong checksum is a fault, and the batch is decoded all the same.
 """
 
@@ -23,28 +23,28 @@ BATCH_HEADER = Struct(">qiibIhiqqqhii")
 maxTimestamp, producerId, producerEpoch, baseSequence, recordsCount."""
 SMALLEST_BATCH = BATCH_HEADER.size - LOG_OVERHEAD
 CRC_START = 21
-"""From here, the attributes, to its end a batch of magic 2 is covered by its CRC-32C."""
+"""The start of the bytes that a batch's CRC-32C covers in magic 2: from the attributes to the end."""
 
 CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 """Bits of the attributes (``DefaultRecordBatch``)."""
 NEWEST_CODEC = len(CODECS) - 1
 
 _HONEST_RATIO = 32
-"""What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
+"""The ratio to which a whole set may unpack, beyond one batch's limit: text and JSON reach 5 to 20."""
 _NOT_YET = -(1 << 62)
 _MIB = MIB
-# The same, as numbers of C where this module is compiled.
+# The same constants, as C numbers if this module is compiled.
 _HEADER_BYTES, _CODEC_BITS, _LOG_APPEND_TIME = BATCH_HEADER.size, CODEC_BITS, LOG_APPEND_TIME
 
 
 def codec_name(attributes: int) -> str:
-    """``gzip``; ``unknown(6)`` for the ids that Kafka does not have."""
+    """``gzip``; ``unknown(6)`` for ids that Kafka does not have."""
     codec = attributes & CODEC_BITS
     return CODECS[codec] if codec < len(CODECS) else f"unknown({codec})"
 
 
 class Budget:
-    """What the batches of one set may still unpack and make.
+    """How many more bytes and records the batches of one set may give.
 
     :param size: bytes of the set.
     """
@@ -54,29 +54,30 @@ class Budget:
     def __init__(self, size: int, limits: Limits) -> None:
         self.limits = limits
         self.most_bytes = limits.decompressed_bytes
-        """What one batch may unpack to, whatever its size."""
+        """The most bytes to which one batch may unpack, whatever its size."""
         self.ratio = limits.decompressed_ratio
-        """What it may unpack to for each byte, beyond the first MiB."""
+        """The most bytes to which it may unpack for each byte, beyond the first MiB."""
         self.most_elements = limits.elements
-        """Records and headers that one batch may have."""
+        """The most records and headers of one batch."""
         self.begin(size)
 
     def begin(self, size: int) -> None:
-        """Begin anew, with another set of so many bytes."""
+        """Start again with another set of ``size`` bytes."""
         self.bytes = max(self.most_bytes, _HONEST_RATIO * size)
         self.elements = max(self.most_elements, size)
 
     def bound(self, packed: int, granted: int) -> int:
-        """What so many bytes may unpack to, as :func:`~kdissect.record.compression.decompress` has it.
+        """The most bytes to which ``packed`` bytes may unpack; the same as in
+        :func:`~kdissect.record.compression.decompress`.
 
-        :param granted: what the set had left.
+        :param granted: how many bytes the set had left.
         """
         return min(self.most_bytes, max(_MIB, self.ratio * packed), granted)
 
 
 class Batch:
-    """One batch: its header, and the way to its records. Numbers are as Kafka's iterators give them:
-    -1 where magic 0 and 1 have no producer or epoch, -1 for no timestamp."""
+    """One batch: its header, and access to its records. Numbers are as in Kafka's iterators: -1 if magic 0
+    and 1 have no producer or epoch, -1 for no timestamp."""
 
     __slots__ = (
         *("_budget", "_bytes_granted", "_data", "_elements_granted", "_faults", "_inner", "_is_told"),
@@ -89,42 +90,42 @@ class Batch:
         self.begin(data, position, budget)
 
     def begin(self, data: bytes, position: int, budget: Budget) -> None:
-        """Begin anew, with the batch at ``position`` of a set."""
+        """Start again with the batch at ``position`` of a set."""
         self.position = position
-        """Of its first byte in the set."""
+        """The position of its first byte in the set."""
         self.size = 0
-        """Bytes it announces, header and all; more than there are where it is partial."""
+        """The bytes that it announces, including the header; more than there are if it is partial."""
         self.magic = 0
         self.attributes = 0
         self.last_offset = -1
         self.base_timestamp: int | None = None
         """None in magic 0 and 1."""
         self.max_timestamp = -1
-        """In magic 0 and 1, the outer message's."""
+        """The largest timestamp; in magic 0 and 1, the outer message's."""
         self.producer_id = -1
         self.producer_epoch = -1
         self.base_sequence = -1
         self.partition_leader_epoch = -1
         self.crc = 0
         self.crc_valid: bool | None = None
-        """None where the batch is partial: it cannot be told."""
+        """None if the batch is partial: it cannot be checked."""
         self.partial = False
         self.header_offset = 0
-        """The offset that stands in front: of the first record, or in magic 0 and 1 of the last."""
+        """The offset in the header: the first record's, or in magic 0 and 1 the last record's."""
         self.header_count = 1
-        """Records, as the header announces."""
+        """The number of records in the header."""
         self._data = data
         self._budget = budget
         self._faults: tuple[Fault, ...] = ()
         self._bytes_granted = _NOT_YET
-        """Bytes that the set could still unpack when this batch first was: unpacking it again gives the
-        same, and is not counted again."""
+        """How many bytes the set could still unpack when this batch was first unpacked. Unpacking it again
+        gives the same result, and is not counted again."""
         self._elements_granted = _NOT_YET
-        """The same of records and headers."""
+        """How many records and headers this batch may have, decided at the first read."""
         self._is_told = False
-        """Whether what is wrong with its records is among the faults."""
+        """Whether the faults of its records are among its faults."""
         self._inner: tuple[int | None, int | None] | None = None
-        """Base offset and count, where only reading the records tells them."""
+        """Base offset and count, if only the records contain them."""
 
     def __repr__(self) -> str:
         return f"<Batch of magic {self.magic} at {self.position}, {plural(self.size, 'byte')}>"
@@ -148,25 +149,25 @@ class Batch:
         return self.has(CONTROL)
 
     def has(self, bit: int) -> bool:
-        """Whether a bit is set that the attributes have in magic 2 alone."""
+        """Whether a bit is set that only magic 2 has in its attributes."""
         return self.magic >= 2 and self.attributes & bit != 0
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When the tombstones may go (KIP-534): with its bit set, the base timestamp means this too."""
+        """When the tombstones may be removed (KIP-534). If its bit is set, the base timestamp has this
+        meaning too."""
         return self.base_timestamp if self.has(DELETE_HORIZON) else None
 
     @property
     def base_offset(self) -> int | None:
-        """The offset of the first record. A wrapper of magic 0 or 1 must be unpacked to tell; None where that
-        fails.
-        """
+        """The offset of the first record. For a wrapper of magic 0 or 1, the wrapper is unpacked; None if
+        that fails."""
         return self.header_offset if not self._is_wrapper() else self._of_wrapper()[0]
 
     @property
     def count(self) -> int | None:
-        """Records: in magic 2, as the header announces. In magic 0 and 1, those that were found; None
-        where the checksum is wrong or the wrapper broken, so that it cannot be told."""
+        """The number of records: in magic 2, as in the header. In magic 0 and 1, those that were found; None
+        if unknown, because the checksum is wrong or the wrapper broken."""
         if self.magic >= 2:
             return self.header_count
         if not self.crc_valid:
@@ -175,12 +176,12 @@ class Batch:
 
     @property
     def faults(self) -> list[Fault]:
-        """Those of the header, and once :meth:`records` was called, those of the records."""
+        """The faults of the header, and after :meth:`records`, the faults of the records."""
         return list(self._faults)
 
     @property
     def end(self) -> int:
-        """Where its captured bytes end in the set."""
+        """The end of its captured bytes in the set."""
         return self._end()
 
     def _end(self) -> int:
@@ -188,23 +189,23 @@ class Batch:
         return min(end, len(self._data))
 
     def records(self) -> list[Record]:
-        """Its records; broken ones are left out and are faults. Read anew at every call."""
+        """Its valid records; broken ones are faults. They are read again at every call."""
         return self.columns().records()
 
     @property
     def is_packed(self) -> bool:
-        """Whether its records are compressed, in a codec that is known."""
+        """Whether its records are compressed, with a known codec."""
         return 0 < self.attributes & CODEC_BITS <= NEWEST_CODEC
 
     def columns(self, into: Columns | None = None) -> Columns:
-        """The same, without an object for each.
+        """Its valid records as columns, without an object for each.
 
-        :param into: columns that may be used for it, and then lose what they had.
+        :param into: columns that may be used; their old content is lost.
         """
         return self._read_batch(True, False, into) if self.magic >= 2 else self._read_message(into)
 
     def check(self) -> None:
-        """See what is wrong with its records, which is then among the faults."""
+        """Find the faults of its records and add them to its faults."""
         if self._is_told:
             return
         if self.magic >= 2:
@@ -213,13 +214,13 @@ class Batch:
             self._read_message(None)
 
     def _limit(self) -> int:
-        """How many records and headers it may have; the same each time."""
+        """How many records and headers it may have; the same at each call."""
         if self._elements_granted == _NOT_YET:
             self._elements_granted = min(self._budget.most_elements, self._budget.elements)
         return self._elements_granted
 
     def _told(self, elements: int, faults: list[Fault]) -> None:
-        """So many records and headers were found, and these faults: the first time counts."""
+        """Count records and headers, and add faults, if this is the first time."""
         if not self._is_told:
             self._is_told = True
             self._budget.elements -= elements
@@ -227,17 +228,17 @@ class Batch:
                 self._faults += tuple([each._replace(offset=self.position) for each in faults])
 
     def stored_timestamps(self) -> list[int]:
-        """The timestamps that stand in the records of magic 2 themselves. Where the timestamp type is
-        ``LogAppendTime`` these are the producer's, which no reader of the topic is given any more."""
+        """The timestamps stored in the records of magic 2 themselves. If the timestamp type is
+        ``LogAppendTime``, these are the producer's, which a broker does not give to readers any more."""
         self.check()
         return [record.timestamp for record in self._read_batch(True, True, None).records()]
 
     def note(self, problem: Fault) -> None:
-        """Add a fault that came to light when its header was read."""
+        """Add a fault of the header."""
         self._faults = (*self._faults, problem)
 
     def unpack(self, start: int, end: int) -> Unpacked:
-        """Unpack the compressed bytes from ``start`` to ``end`` of the set, which are this batch's."""
+        """Unpack the compressed bytes of this batch, from ``start`` to ``end`` of the set."""
         first = self._bytes_granted == _NOT_YET
         if first:
             self._bytes_granted = self._budget.bytes
@@ -248,7 +249,7 @@ class Batch:
         return unpacked
 
     def _unpacked(self, start: int, end: int, faults: list[Fault]) -> bytes:
-        """The same: the bytes, with what is wrong added to ``faults``."""
+        """The unpacked bytes; faults are added to ``faults``."""
         first, budget, packed = self._bytes_granted == _NOT_YET, self._budget, self._data[start:end]
         bound = budget.bound(end - start, budget.bytes if first else self._bytes_granted)
         whole = unpack_frame(self.attributes & _CODEC_BITS, packed, self.magic, bound)
@@ -271,10 +272,10 @@ class Batch:
         return self._inner or (None, None)
 
     def _read_batch(self, keep: bool, as_stored: bool, into: Columns | None) -> Columns:
-        """Records of magic 2; what is wrong with them is told.
+        """Read records of magic 2, and add their faults.
 
-        :param keep: whether the columns are filled.
-        :param as_stored: with the timestamps that stand in them, whatever the timestamp type.
+        :param keep: whether to fill the columns.
+        :param as_stored: use the stored timestamps, whatever the timestamp type.
         :param into: as for :meth:`columns`.
         """
         faults: list[Fault] = []
@@ -284,7 +285,7 @@ class Batch:
             source = self._unpacked(position, end, faults)
             position, end = 0, len(source)
             where = "of the unpacked bytes"
-            # That the packed data of a partial batch break off goes without saying.
+            # It is no further fault that the compressed data of a partial batch are incomplete.
             if faults and self.partial and faults[0].kind == "bad-compressed-data":
                 faults.clear()
         cut = self.partial or bool(faults)
@@ -327,14 +328,14 @@ class Batch:
         return body.columns
 
     def _read_message(self, into: Columns | None) -> Columns:
-        """The same for a message of magic 0 or 1."""
+        """Read a message of magic 0 or 1, and add its faults."""
         data, limit, end = self._data, self._limit(), self._end()
         found = into
         if found is None:
             found = Columns(data, 0, -1)
         else:
             found.begin(data, 0, -1)
-        contents = Contents.__new__(Contents)  # it is filled at once
+        contents = Contents.__new__(Contents)  # find() fills it
         try:
             contents.find(data, self.position, end, self.magic)
         except DecodeError as error:

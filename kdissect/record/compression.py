@@ -1,9 +1,9 @@
-"""The only door to the codecs: compressed records in, bytes out, and back.
+"""The only module that uses the codecs: compressed records in, bytes out, and back.
 
-Compressed records come from the network. Every call here gives back at most a stated number of bytes,
-whatever the data announce. What was unpacked before a defect is given back too. Measurements showed which
-library calls are bounded. zlib's and lz4's objects take a maximum. A zstd block unpacks to at most 128 KiB
-(RFC 8878, 3.1.1.2.4). A snappy block says its size in front.
+Compressed records come from the network. Every call here returns at most a given number of bytes, whatever
+the data announce. Bytes that were unpacked before a fault are returned too. Measurements showed which library
+calls are bounded. zlib's and lz4's objects accept a maximum. A zstd block unpacks to at most 128 KiB (RFC
+8878, 3.1.1.2.4). A snappy block begins with its size.
 
 The forms are those of Kafka's own streams. They are gzip with any number of members, snappy in the framing of
 snappy-java ("xerial") or as one raw block, lz4 frames, and zstd frames.
@@ -41,12 +41,12 @@ else:
     zstandard = Later("zstandard", "backend_c")
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""Names of the codec ids, as Kafka's ``CompressionType`` has them."""
+"""The names of the codec ids, as in Kafka's ``CompressionType``."""
 
 _XERIAL_BLOCK = 32 * 1024
 """snappy-java's block size, which Kafka's Java client uses."""
 _ZSTD_PIECE = 64
-"""Tiny zstd blocks are handed over in pieces of at least this size: a call costs more than they do."""
+"""Tiny zstd blocks are passed in pieces of at least this size: a call costs more than such a block."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 
@@ -54,14 +54,14 @@ _int32 = Struct(">i")
 
 
 class Unpacked(NamedTuple):
-    """What came out, and what was wrong: with a fault, ``data`` holds the bytes before it."""
+    """The unpacked bytes, and the fault. With a fault, ``data`` holds the bytes before it."""
 
     data: bytes
     fault: Fault | None
 
 
 class _Stream(Protocol):
-    """What zlib's and lz4's decompressors have in common."""
+    """The common interface of zlib's and lz4's decompressors."""
 
     @property
     def eof(self) -> bool: ...
@@ -71,7 +71,7 @@ class _Stream(Protocol):
 
 
 class _StopError(Exception):
-    """Unpacking ends here; the bytes so far are with the caller."""
+    """Unpacking ends; the caller has the bytes so far."""
 
     def __init__(self, reason: str, over_limit: bool = False) -> None:
         super().__init__(reason)
@@ -84,7 +84,7 @@ def decompress(
     """Unpack ``data``.
 
     :param codec: an index of :data:`CODECS`.
-    :param magic: of the batch; before magic 2, lz4 frames may have the wrong header checksum of KIP-57.
+    :param magic: the batch's; before magic 2, lz4 frames may have the wrong header checksum of KIP-57.
     :param room: a bound in bytes below that of ``limits``.
     """
     bound = min(limits.decompressed_bytes, max(MIB, limits.decompressed_ratio * len(data)))
@@ -147,10 +147,10 @@ def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
 def _one_stream(
     new_stream: Callable[[], _Stream], data: bytes | bytearray, start: int, out: bytearray, bound: int
 ) -> int:
-    """Unpack the stream that begins at ``start``; give the position behind it.
+    """Unpack the stream that begins at ``start``; return the position after it.
 
-    Where it breaks, zlib and lz4 keep back what the same call had unpacked before. So the stream is
-    unpacked once more, the slice that broke byte by byte.
+    At an error, zlib and lz4 do not return the bytes that the same call had unpacked. So the stream is
+    unpacked once more, and the slice with the error byte by byte.
     """
     position, kept = start, len(out)
     stream = new_stream()
@@ -187,7 +187,7 @@ def _snappy(data: bytes, out: bytearray, bound: int) -> None:
         return
     position = 0
     while position < len(data):
-        if data.startswith(XERIAL_MAGIC, position):  # also between chunks, where streams were joined
+        if data.startswith(XERIAL_MAGIC, position):  # also between chunks, if streams were joined
             position += len(XERIAL_HEADER)
             if position > len(data):
                 raise _StopError("the header of the framing ends too early")
@@ -199,7 +199,7 @@ def _snappy(data: bytes, out: bytearray, bound: int) -> None:
         length = _int32.unpack_from(data, position)[0]
         position += 4
         if length <= 0 or length > len(data) - position:
-            # No writer makes an empty chunk: even nothing at all packs to one byte.
+            # No writer makes an empty chunk: even zero bytes pack to one byte.
             left = plural(len(data) - position, "is", "are")
             raise _StopError(f"a chunk announces {plural(length, 'byte')}, but {left} left")
         _snappy_block(data[position : position + length], out, bound)
@@ -207,7 +207,7 @@ def _snappy(data: bytes, out: bytearray, bound: int) -> None:
 
 
 def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
-    """One raw block. Its decompressor has no bound but the size that the block announces."""
+    """Unpack one raw block. The only bound of its decompressor is the size that the block announces."""
     size = shift = 0
     for byte in block[:5]:
         size |= (byte & 0x7F) << shift
@@ -243,11 +243,11 @@ def _zstd(data: bytes, out: bytearray, bound: int) -> None:
 
 
 def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
-    """Unpack one frame block by block: no call gives more than a few blocks of 128 KiB, and what came
-    before a broken block is kept.
+    """Unpack one frame block by block. No call returns more than a few blocks of 128 KiB, and the bytes
+    before a broken block are kept.
 
-    A new decompressor for each: one that was used keeps its buffers, whose sizes decide what of a damaged
-    frame can be read. What a frame unpacks to must not depend on what came before it.
+    Each frame gets a new decompressor. A used one keeps its buffers, and their sizes decide how much of a
+    damaged frame can be read. The result of a frame must not depend on earlier frames.
     """
     if data[start : start + 4] != _ZSTD_MAGIC:
         raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data end too early")
@@ -278,7 +278,7 @@ def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
 
 
 def compress(codec: int, data: bytes, magic: int = 2) -> bytes:
-    """Pack as Kafka's Java client does: the same framings, block sizes and checksums.
+    """Compress as Kafka's Java client does: the same framings, block sizes and checksums.
 
     :raises ValueError: Kafka has no such codec.
     """
@@ -299,7 +299,7 @@ def compress(codec: int, data: bytes, magic: int = 2) -> bytes:
         )
         if magic > 0:
             return frame
-        at = checksum_place(frame, 0)  # KIP-57: magic 0 keeps the checksum its old readers expect
+        at = checksum_place(frame, 0)  # KIP-57: magic 0 keeps the wrong checksum, as old readers expect
         return frame[:at] + bytes([(xxh32(frame[:at]) >> 8) & 0xFF]) + frame[at + 1 :]
     if codec == 4:
         return zstandard.ZstdCompressor(write_content_size=False).compress(data)

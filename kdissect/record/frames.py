@@ -1,6 +1,7 @@
-"""One whole frame, as nearly all compressed records are: unpacked at once, with decompressors that are kept.
+"""Unpacks one whole frame in one call, with decompressors that are kept. Nearly all compressed records are
+such frames.
 
-:mod:`kdissect.record.compression` unpacks all others step by step, and says what is wrong.
+:mod:`kdissect.record.compression` unpacks all others step by step, and finds their faults.
 """
 
 from __future__ import annotations
@@ -24,42 +25,43 @@ XERIAL_MAGIC = b"\x82SNAPPY\0"
 XERIAL_HEADER = XERIAL_MAGIC + (1).to_bytes(4, "big") * 2
 """Magic, version, lowest compatible version."""
 SNAPPY_EXPANSION = 22
-"""A snappy copy of three bytes gives at most 64; a block that announces more than this is no block."""
+"""The largest ratio of a snappy block: a copy of three bytes gives at most 64. A block that announces more is
+invalid."""
 ZSTD_WINDOW = 1 << 27
 """The largest window that Kafka's decoder accepts (zstd's own default, ``ZSTD_WINDOWLOG_LIMIT_DEFAULT``)."""
 SLICE = 16 * 1024
-"""Compressed bytes handed to zlib and lz4 at a time: what follows a finished stream is copied by both,
-so that many tiny streams in one large piece would cost the square of its size."""
+"""The compressed bytes that zlib and lz4 get at a time. Both copy the bytes after a finished stream, so many
+tiny streams in one large piece would take quadratic time."""
 
 _AT_ONCE = 65_536
 _USUAL_RATIO = 16
-"""What data unpack to at once, at most: so many bytes, and so many for each packed one."""
+"""The most bytes to unpack in one call: a fixed part, and a part for each compressed byte."""
 _EXPANSION, _SLICE, _WINDOW = SNAPPY_EXPANSION, SLICE, ZSTD_WINDOW
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _LEAST_FRAME = 9
-"""Bytes of the smallest zstd frame: magic, two of its header, the head of a block."""
+"""Bytes of the smallest zstd frame: the magic, a header of two bytes, the header of a block."""
 _MOST_EXPONENT = 17
-"""Of the largest window, 2 to the power of ten more."""
+"""The largest exponent of a window: 2 to the power of ten more."""
 
 
-# Decompressors that are used again: to make one takes longer than to unpack a small batch. Who takes one from
-# its list has it alone, in whatever thread. What is unpacked must not depend on what came before. So only one
-# that gave a whole and sound frame is put back. One that met anything else is thrown away;
-# kdissect.record.compression then says what is wrong.
+# Decompressors are used again: making one takes longer than unpacking a small batch. A thread that takes one
+# from its list is its only user. Results must not depend on earlier data. So a decompressor is put back only
+# after a whole and valid frame. After anything else it is dropped, and kdissect.record.compression finds the
+# fault.
 _lz4_kept: list[Any] = []
 _zstd_kept: list[zstandard.ZstdDecompressor] = []
 
 
 def unpack_frame(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:
-    """What one whole frame unpacks to; None where the data are anything else, or unpack to much.
+    """The unpacked bytes of one whole frame; None if the data are anything else, or unpack to too much.
 
     :param codec: an index of :data:`kdissect.record.compression.CODECS`.
-    :param magic: of the batch; before magic 2, lz4 frames may have a wrong header checksum.
+    :param magic: the batch's; before magic 2, lz4 frames may have a wrong header checksum.
     :param bound: the most bytes that may come out.
     """
     room = _AT_ONCE + _USUAL_RATIO * len(data)
     room = min(room, bound)
-    if room < 1:  # zlib and lz4 take this for no bound at all
+    if room < 1:  # to zlib and lz4, this would mean no bound
         return None
     if codec == 3:
         return _lz4(data if magic >= 2 else with_right_checksum(data), room)
@@ -82,13 +84,13 @@ def _gzip(data: bytes, room: int) -> bytes | None:
 
 
 def _snappy(data: bytes, room: int) -> bytes | None:
-    """What a raw block, or the only chunk in the framing of snappy-java, unpacks to."""
+    """The unpacked bytes of a raw block, or of the only chunk in the framing of snappy-java."""
     if data.startswith(XERIAL_MAGIC):
         start = len(XERIAL_HEADER) + 4
         if len(data) <= start or int.from_bytes(data[start - 4 : start], "big") != len(data) - start:
             return None
         data = data[start:]
-    # A block begins with its size, seven bits a byte. Two bytes are enough for what fits in here.
+    # A block begins with its size, seven bits a byte. Two bytes are enough for the sizes allowed here.
     raw = data
     if len(data) < 2 or raw[0] & raw[1] & 0x80:
         return None
@@ -139,11 +141,12 @@ def _zstd(data: bytes, room: int) -> bytes | None:
 
 
 def _zstd_content(data: bytes, room: int) -> int:
-    """How many bytes a whole frame unpacks to at most; 0 for what is no such frame, unpacks to more, or to
-    nothing.
+    """The most bytes to which a whole frame unpacks. 0 if the data are no such frame, or unpack to more than
+    ``room`` or to nothing.
 
-    Its header says it (RFC 8878, 3.1.1.1), or else it is its window, where that is less than ``room``. Within
-    the window nothing can be referred to that is not there: what is kept changes nothing.
+    The size is in the frame's header (RFC 8878, 3.1.1.1). Otherwise it is the frame's window, if that is less
+    than ``room``. Within the window, a frame can only refer to its own bytes, so a kept decompressor changes
+    nothing.
     """
     raw, size = data, len(data)
     if size < _LEAST_FRAME or not data.startswith(_ZSTD_MAGIC):
@@ -168,7 +171,7 @@ def _zstd_content(data: bytes, room: int) -> int:
             return 0
         content = 0
         for place in range(width):
-            byte = raw[at + place]  # a number of its own: compiled, a byte would have no room to the left
+            byte = raw[at + place]  # a separate number: compiled, shifting a byte would lose bits
             if place > 3 and byte:
                 return 0
             content += byte << 8 * (place & 3)
@@ -184,11 +187,11 @@ def _zstd_content(data: bytes, room: int) -> int:
 
 
 def _zstd_end(data: bytes, position: int) -> int:
-    """Where the first frame ends, by what its blocks announce (RFC 8878, 3.1.1).
+    """The end of the first frame, from the sizes of its blocks (RFC 8878, 3.1.1).
 
-    That may be behind the end of the data; -1 where they end before the head of the last block.
+    It may be after the end of the data; -1 if they end before the header of the last block.
 
-    :param position: where its first block begins.
+    :param position: the start of its first block.
     """
     raw, size, last = data, len(data), False
     while not last and position + 3 <= size:

@@ -9,7 +9,7 @@ _u32le = Struct("<I")
 
 
 def checksum_place(frame: bytes | bytearray, start: int) -> int:
-    """Where the header checksum of the frame at ``start`` stands, or -1 if there is no such frame."""
+    """The position of the header checksum of the frame at ``start``; -1 if there is no such frame."""
     if frame[start : start + 4] != b"\x04\x22\x4d\x18" or start + 7 > len(frame):
         return -1
     flags = frame[start + 4]
@@ -18,14 +18,15 @@ def checksum_place(frame: bytes | bytearray, start: int) -> int:
 
 
 def mend_header(frame: bytearray, start: int) -> None:
-    """Where the header checksum is the wrong one of KIP-57 (over the magic too), put the right one."""
+    """If the header checksum is the wrong one of KIP-57 (over the magic too), replace it by the right one."""
     at = checksum_place(frame, start)
     if at >= 0:
         frame[at] = _right_checksum(bytes(frame[start : at + 1]))
 
 
 def with_right_checksum(frame: bytes) -> bytes:
-    """A frame with what :func:`mend_header` would put; the same one where that changes nothing."""
+    """A frame with its header checksum corrected as by :func:`mend_header`; the same object if nothing
+    changes."""
     at = checksum_place(frame, 0)
     if at < 0:
         return frame
@@ -35,13 +36,13 @@ def with_right_checksum(frame: bytes) -> bytes:
 
 @lru_cache(maxsize=64)  # a client's frames have the same header again and again
 def _right_checksum(header: bytes) -> int:
-    """The checksum at the end of a header, the right one in the place of the wrong one of KIP-57."""
+    """The checksum at the end of a header; the wrong one of KIP-57 is replaced by the right one."""
     found = header[-1]
     return (xxh32(header[4:-1]) >> 8) & 0xFF if found == (xxh32(header[:-1]) >> 8) & 0xFF else found
 
 
 def xxh32(data: bytes) -> int:
-    """xxHash32 with seed 0, which guards the lz4 frame header; lz4's binding does not give it away."""
+    """xxHash32 with seed 0, the hash of the lz4 frame header; lz4's Python binding does not offer it."""
     prime1, prime2, prime3, prime4, prime5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
     mask, position, end = 0xFFFFFFFF, 0, len(data)
 

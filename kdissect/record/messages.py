@@ -1,8 +1,8 @@
-"""Messages of magic 0 and 1, and the sets of them that compressed ones wrap.
+"""Messages of magic 0 and 1, and the message sets inside compressed ones.
 
-A message is offset, size, CRC, magic, attributes, in magic 1 a timestamp, then key and value with
-int32 lengths. A compressed message is a wrapper: its value is a message set. The rules for what is
-inside (KIP-31, KIP-32, ``AbstractLegacyRecordBatch.DeepRecordsIterator``):
+A message is offset, size, CRC, magic, attributes, in magic 1 a timestamp, then key and value with int32
+lengths. A compressed message is a wrapper: its value is a message set. The rules for the messages inside
+(KIP-31, KIP-32, ``AbstractLegacyRecordBatch.DeepRecordsIterator``):
 
 * the wrapper's offset is that of its last message;
 * magic 0: inner offsets are absolute. Magic 1: they are relative. The wrapper's offset minus the last inner
@@ -23,21 +23,21 @@ from kdissect.record.records import Columns, sum64, wrap64
 from kdissect.wording import plural
 
 MESSAGE_HEADER = Struct(">qiIbb")
-"""Offset, size of what follows it, CRC, magic, attributes."""
+"""Offset, size of the bytes after it, CRC, magic, attributes."""
 LOG_OVERHEAD = 12
-"""Bytes of offset and size, which the size does not count."""
+"""The bytes of offset and size, which the size does not include."""
 SMALLEST_MESSAGE = (14, 22)
-"""By magic: the least size, with null key and value."""
+"""The smallest size by magic, with null key and value."""
 
-# The same, as numbers of C where this module is compiled.
+# The same constants, as C numbers if this module is compiled.
 _OVERHEAD = LOG_OVERHEAD
 _LEAST_SIZE_0, _LEAST_SIZE_1 = SMALLEST_MESSAGE
 _LOW = 0xFFFF_FFFF
 
 _SHORT = 1_024
-"""So many bytes are copied in less time than a view of them takes to make."""
+"""Copying up to this many bytes is faster than making a view of them."""
 _FEW = 160
-"""Up to so many bytes are taken, compiled, in less time than a call of zlib takes."""
+"""Up to this many bytes, the compiled loop is faster than a call of zlib."""
 _IS_COMPILED = not __file__.endswith(".py")
 
 
@@ -54,18 +54,18 @@ def message_crc(data: bytes, position: int, end: int) -> int:
 _REVERSED = 0xEDB8_8320
 """The polynomial of CRC-32 (RFC 1952, 8), its lowest bit first."""
 _TABLES = [0] * 1_024
-"""For each of four bytes that are taken at a time, and each of its values, what it adds. Filled when first
-used."""
+"""What each value of each of four bytes adds to the CRC; four bytes are processed at a time. Filled at first
+use."""
 
 
 def short_crc(raw: bytes, start: int, end: int) -> int:
-    """CRC-32 of the bytes from ``start`` to ``end``: quick where it is compiled, and they are few. Bounds are
-    not checked."""
+    """CRC-32 of the bytes from ``start`` to ``end``: fast if compiled and the bytes are few. Bounds are not
+    checked."""
     if not _TABLES[1]:
         _fill_tables()
     crc, at = _LOW, start
     while end - at >= 4:
-        # Compiled, the sum of four bytes is a number of 32 bits with a sign.
+        # Compiled, the combined four bytes are a signed 32-bit number.
         crc = (crc ^ (raw[at] | raw[at + 1] << 8 | raw[at + 2] << 16 | raw[at + 3] << 24)) & _LOW
         crc = (
             _TABLES[768 + (crc & 0xFF)]
@@ -92,7 +92,7 @@ def _fill_tables() -> None:
 
 
 class Contents:
-    """Where key and value of a message are."""
+    """The positions of a message's key and value."""
 
     __slots__ = ("end", "key_at", "key_size", "value_at", "value_size")
 
@@ -101,10 +101,11 @@ class Contents:
         self.key_size = self.value_size = -1
         """-1 is null."""
         self.end = 0
-        """Of the value."""
+        """The end of the value."""
 
     def find(self, data: bytes, position: int, end: int, magic: int) -> None:
-        """Those of the message from ``position`` to ``end``, which has the least size at the least.
+        """Find key and value of the message from ``position`` to ``end``, which has at least the smallest
+        size.
 
         :raises DecodeError: a length that the message cannot hold.
         """
@@ -123,12 +124,12 @@ class Contents:
         self.end = start + (size if size > 0 else 0)
 
     def add_to(self, columns: Columns, offset: int, timestamp: int) -> None:
-        """Add the record that they make."""
+        """Add the record to columns."""
         columns.add(offset, timestamp, self.key_at, self.key_size, self.value_at, self.value_size)
 
 
 def contents_of(data: bytes, position: int, end: int, magic: int) -> Contents:
-    """Where key and value of the message from ``position`` to ``end`` are.
+    """The positions of key and value of the message from ``position`` to ``end``.
 
     :raises DecodeError: a length that the message cannot hold.
     """
@@ -138,7 +139,7 @@ def contents_of(data: bytes, position: int, end: int, magic: int) -> Contents:
 
 
 def int32_at(raw: bytes, at: int) -> int:
-    """The int32 that stands there. Bounds are not checked."""
+    """The int32 at a position. Bounds are not checked."""
     high = raw[at]
     if high > 0x7F:
         high -= 0x100
@@ -146,7 +147,7 @@ def int32_at(raw: bytes, at: int) -> int:
 
 
 def int64_at(raw: bytes, at: int) -> int:
-    """The int64 that stands there. Bounds are not checked."""
+    """The int64 at a position. Bounds are not checked."""
     high, low = int32_at(raw, at), int32_at(raw, at + 4) & _LOW
     return high << 32 | low
 
@@ -165,16 +166,16 @@ class Unwrapped(NamedTuple):
     """The messages of a wrapper."""
 
     columns: Columns
-    """Those that are not broken."""
+    """The valid messages."""
     faults: list[Fault]
     found: int
-    """Messages whose frame could be read; -1 where the set in the wrapper breaks off."""
+    """The number of messages whose frame could be read; -1 if the set in the wrapper is incomplete."""
     base_offset: int | None
-    """Of the first message, be its contents broken or not; None where it cannot be told."""
+    """The offset of the first message, even if its content is broken; None if unknown."""
 
 
 _new = tuple.__new__
-"""``_new(Unwrapped, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+"""``_new(Unwrapped, values)``: without the second call of NamedTuple's own ``__new__``."""
 
 
 def unwrap(
@@ -188,10 +189,10 @@ def unwrap(
 ) -> Unwrapped:
     """Read the message set that was unpacked from a wrapper.
 
-    :param complete: all of it could be unpacked.
-    :param append_timestamp: the wrapper's, where its timestamp type is ``LogAppendTime``.
+    :param complete: whether all of it could be unpacked.
+    :param append_timestamp: the wrapper's timestamp, if its timestamp type is ``LogAppendTime``.
     :param limit: the most records to make.
-    :param into: columns that are used for it, and lose what they had.
+    :param into: columns to use; their old content is lost.
     """
     into.begin(data, 0, -1)
     inside = _Inside(into)
@@ -216,7 +217,7 @@ def unwrap(
 
 
 class _Inside:
-    """What a wrapper holds, with offsets as they stand there."""
+    """The messages of a wrapper, with offsets as stored."""
 
     __slots__ = (
         *("bad_crc", "broken", "columns", "excess", "first_broken", "first_offset", "found"),
@@ -226,7 +227,7 @@ class _Inside:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.found = 0
-        """Messages whose frame could be read."""
+        """The number of messages whose frame could be read."""
         self.first_offset = self.last_offset = -1
         self.stop: DecodeError | None = None
         """Why reading ended before the end."""
@@ -234,13 +235,13 @@ class _Inside:
         self.nested = 0
         self.broken = 0
         self.first_broken = ""
-        """What is wrong with the first broken one."""
+        """The fault of the first broken message."""
         self.excess = 0
-        """Bytes after the values."""
+        """The number of bytes after the values."""
 
 
 def _read_inside(inside: _Inside, append_timestamp: int | None, limit: int) -> None:
-    """Message after message, until the end or a frame that leads no further."""
+    """Read message after message, until the end or a broken frame."""
     columns = inside.columns
     data = raw = columns.data
     contents = Contents()
@@ -283,8 +284,8 @@ def _read_inside(inside: _Inside, append_timestamp: int | None, limit: int) -> N
 def _frame_inside(data: bytes, position: int, end: int, found: int, limit: int) -> int:
     """The end of the message that begins at ``position``.
 
-    :param found: messages before it.
-    :raises DecodeError: no message of magic 0 or 1 that is whole begins there, or it is one too many.
+    :param found: the number of messages before it.
+    :raises DecodeError: no whole message of magic 0 or 1 begins there, or there are too many.
     """
     left = end - position
     if left < _OVERHEAD + _LEAST_SIZE_0:
@@ -310,8 +311,8 @@ def _frame_inside(data: bytes, position: int, end: int, found: int, limit: int) 
 
 
 def _faults_inside(inside: _Inside, complete: bool) -> list[Fault]:
-    """What is wrong with the messages. That a set of which not all could be unpacked breaks off goes
-    without saying."""
+    """The faults of the messages. If not all bytes could be unpacked, it is no further fault that the set is
+    incomplete."""
     faults = []
     stop = inside.stop
     if stop is not None and stop.kind != "bad-record":
@@ -336,12 +337,12 @@ def _faults_inside(inside: _Inside, complete: bool) -> list[Fault]:
 
 
 def _what_to_add(inside: _Inside, complete: bool, wrapper_offset: int) -> int:
-    """What makes relative offsets absolute (magic 1).
+    """The number that makes relative offsets absolute (magic 1).
 
-    :raises DecodeError: it cannot be told.
+    :raises DecodeError: it is unknown.
     """
     if not complete:
-        # They count from the last one, which is not there: a guess is worse than a gap.
+        # They count from the last one, which is missing: a guess is worse than a gap.
         raise DecodeError("their offsets are unknown", 0)
     if inside.last_offset > wrapper_offset:
         text = f"the last inner offset {inside.last_offset} is beyond the wrapper's {wrapper_offset}"

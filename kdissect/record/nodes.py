@@ -1,4 +1,4 @@
-"""The nodes that trees of record sets are made of: fields of fixed width, and one record of magic 2."""
+"""Nodes for trees of record sets: fields of fixed width, and one record of magic 2."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def attributes_text(attributes: int, magic: int) -> str:
 
 
 def fixed_fields(parent: Node, fields: _Fields, data: bytes, position: int, shift: int, magic: int) -> int:
-    """Add as many of ``fields`` as the bytes hold; give the position behind them."""
+    """Add as many of ``fields`` as the bytes hold; return the position after them."""
     for name, kind, form in fields:
         if position + form.size > len(data):
             break
@@ -94,7 +94,7 @@ def rest(parent: Node, data: bytes, start: int, end: int, shift: int, problem: F
 def record_node(
     name: str, cursor: Cursor, start: int, size: int, shift: int, where: int, room: int
 ) -> tuple[Node, int]:
-    """The record that begins at ``start`` and whose length has been read, and how many headers it has.
+    """The record that begins at ``start`` and whose length has been read, and its number of headers.
 
     :param shift: what to add to positions for the nodes' ranges.
     :param where: the offset for its fault.

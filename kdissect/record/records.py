@@ -1,4 +1,4 @@
-"""The records of a batch: columns of numbers, and a :class:`Record` where one is wanted.
+"""The records of a batch: columns of numbers, and :class:`Record` objects on demand.
 
 :mod:`kdissect.record.scan` fills the columns from batches of magic 2, :mod:`kdissect.record.messages` from
 messages of magic 0 and 1.
@@ -20,34 +20,35 @@ _LEAST, _MOST = -_INT64, _INT64 - 1
 
 
 class Record(NamedTuple):
-    """One record. Sizes of key and value are their lengths; what all records of a batch share (timestamp
-    type, producer, codec …) stands in the batch."""
+    """One record. Sizes of key and value are their lengths. Facts that all records of a batch share
+    (timestamp type, producer, codec …) are in the batch."""
 
     offset: int
-    """Absolute. In what a producer sends it counts from the base offset as sent, usually 0."""
+    """Absolute. In a Produce request it counts from the base offset as sent, usually 0."""
     timestamp: int
-    """Milliseconds since the epoch; -1 is none (always so in magic 0). Where the timestamp type is
-    ``LogAppendTime``, the batch's."""
+    """Milliseconds since the epoch; -1 for no timestamp (always so in magic 0). If the timestamp type is
+    ``LogAppendTime``, it is the batch's."""
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
     """Names that are not UTF-8 have lone surrogates (PEP 383)."""
     sequence: int = -1
-    """The idempotent producer's; -1 is none."""
+    """The sequence number of an idempotent producer; -1 for other producers."""
 
 
 new_record = tuple.__new__
-"""``new_record(Record, values)``: a Record of all its values, without the second call that NamedTuple's own
-``__new__`` costs."""
+"""``new_record(Record, values)``: a Record of all its values, without the second call of NamedTuple's own
+``__new__``."""
 
 
 ROW = 7
-"""Numbers of one record in :class:`Columns`: offset, timestamp, where the key begins and its size, where the
-value begins and its size (-1: null), where the headers begin (-1: none). Positions count in the data."""
+"""The numbers of one record in :class:`Columns`: offset, timestamp, the position and size of the key, the
+position and size of the value, the position of the headers. A size of -1 is null, a position of -1 is no
+headers. Positions count in the data."""
 
 
 class Columns:
-    """The records of one batch as numbers: nothing is copied, a :class:`Record` is made when asked for."""
+    """The records of one batch as numbers: nothing is copied, and a :class:`Record` is made on demand."""
 
     __slots__ = ("base_offset", "base_sequence", "count", "data", "rows")
 
@@ -57,9 +58,9 @@ class Columns:
         self.begin(data, base_offset, base_sequence)
 
     def begin(self, data: bytes, base_offset: int, base_sequence: int) -> None:
-        """Begin anew, without records."""
+        """Start again, without records."""
         self.data = data
-        """What positions count in: the record set, or what the batch unpacked to."""
+        """The bytes in which positions count: the record set, or the unpacked batch."""
         self.count = 0
         self.base_offset = base_offset
         self.base_sequence = base_sequence
@@ -69,7 +70,7 @@ class Columns:
         return self.rows.part(0, self.count * ROW)
 
     def records(self) -> list[Record]:
-        """All of them."""
+        """All records."""
         data, rows, base_sequence = self.data, self.rows.numbers, self.base_sequence
         out, step = [], ROW
         for index in range(self.count):
@@ -92,14 +93,14 @@ class Columns:
         return (self.base_sequence + offset - self.base_offset) & 0x7FFFFFFF
 
     def assigned(self, offset: int, base: int) -> int:
-        """The offset that the broker gave a record, where it gave ``base`` to the batch's base offset."""
+        """The offset that the broker gave a record, if it gave ``base`` to the batch's base offset."""
         found = base + offset - self.base_offset
         return found if _LEAST <= found <= _MOST else wrap64(found)
 
     def add(
         self, offset: int, timestamp: int, key_at: int, key_size: int, value_at: int, value_size: int
     ) -> None:
-        """Add a record without headers; what the numbers mean stands at :data:`ROW`."""
+        """Add a record without headers; the numbers are described at :data:`ROW`."""
         at = self.count * ROW
         self.rows.reserve(at + ROW)
         rows = self.rows.numbers
@@ -113,7 +114,7 @@ class Columns:
         self.count += 1
 
     def only(self, index: int) -> Columns:
-        """One of the records alone; its offset is the base offset."""
+        """One of the records alone; its offset becomes the base offset."""
         rows, at = self.rows.numbers, index * ROW
         one = Columns(self.data, rows[at], self.base_sequence)
         one.add(rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
@@ -121,7 +122,7 @@ class Columns:
         return one
 
     def within(self, start: int, most: int) -> int:
-        """The end of the records from ``start`` on that have ``most`` bytes together; one at least."""
+        """The end of the records from ``start`` on that have ``most`` bytes together; at least one record."""
         rows, step = self.rows.numbers, ROW
         begin, index = rows[start * step + 2], start + 1
         while index < self.count:
@@ -140,14 +141,14 @@ class Columns:
             rows[at] = sum64(base, rows[at])
 
     def is_consecutive(self) -> bool:
-        """Whether the offsets count up by one from the base offset."""
+        """Whether the offsets increase by one, beginning with the base offset."""
         rows, step, base, index = self.rows.numbers, ROW, self.base_offset, 0
         while index < self.count and rows[index * step] == sum64(base, index):
             index += 1
         return index == self.count
 
     def headers(self, position: int) -> Headers:
-        """The headers that begin there, of a record that was found to be whole."""
+        """The headers at a position, of a record that was already checked."""
         cursor = Cursor(self.data, position)
         count = cursor.read_varint()
         return tuple([_read_header(cursor) for _ in range(count)])
@@ -159,7 +160,7 @@ def wrap64(value: int) -> int:
 
 
 def sum64(base: int, delta: int) -> int:
-    """How Kafka's additions overflow."""
+    """A sum that overflows as in Kafka."""
     found = base + delta
     return found if _LEAST <= found <= _MOST else wrap64(found)
 

@@ -1,7 +1,7 @@
-"""Numbers of 64 bits, one after the other: what records become that nobody asked for as objects.
+"""Arrays of 64-bit numbers, for records that no caller needs as objects.
 
-Compiled, ``rows.pyx`` stands in its place. It keeps the numbers in memory of C. A view of an array would take
-longer to make than the numbers of a small batch take to write.
+The compiled form is ``rows.pyx``. It keeps the numbers in memory of C. Making a view of an array would take
+longer than writing the numbers of a small batch.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from array import array
 
 LEAST = 56
-"""Numbers that there is room for once there is any: a few records."""
+"""The smallest room, in numbers, once there is any: a few records."""
 
 
 class Int64Rows:
-    """Numbers that grow. Positions are not checked: who writes asks for room before."""
+    """An array of numbers that grows. Positions are not checked: the writer reserves room first."""
 
     __slots__ = ("numbers",)
 
@@ -21,14 +21,13 @@ class Int64Rows:
         self.numbers = array("q")
 
     def reserve(self, count: int) -> None:
-        """See to it that there is room for ``count`` numbers. Those that are there stay. Afterwards
-        :attr:`numbers` may be elsewhere."""
+        """Make room for ``count`` numbers. Existing numbers stay. :attr:`numbers` may move."""
         missing = count - len(self.numbers)
         if missing > 0:
             self.numbers.frombytes(bytes(8 * max(missing, len(self.numbers), LEAST)))
 
     def part(self, start: int, end: int) -> array[int]:
-        """A copy of some of them.
+        """A copy of some of the numbers.
 
         :raises IndexError: there is no room for so many.
         """

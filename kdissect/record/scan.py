@@ -1,11 +1,11 @@
-"""Bytes of a batch of magic 2 → columns of numbers: the hot loop of everything that looks into topics.
+"""Bytes of a batch of magic 2 → columns of numbers: the hot loop of all that reads topics.
 
 Compiled, ``raw`` is a pointer to the bytes, and the numbers are memory of C. Every position is checked before
-it is looked at.
+it is read.
 
 The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp delta, an
-offset delta, key, value and headers. All numbers are zigzag varints, a length of -1 is null. A record that
-does not have its form costs only itself: reading goes on at its declared end.
+offset delta, key, value and headers. All numbers are zigzag varints, a length of -1 is null. A broken record
+costs only itself: reading continues at its declared end.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kdissect.wording import plural
 SMALLEST_RECORD = 6
 """Bytes of a record after its length: attributes and five varints of one byte."""
 MOST_BROKEN = 100
-"""After so many broken records the bytes are taken for something else, and reading ends."""
+"""After this many broken records, reading ends: the bytes are probably no records."""
 
 _ROW, _SMALLEST = ROW, SMALLEST_RECORD
 
 
 class RecordsFound:
-    """What :func:`read_records` found."""
+    """The result of :func:`read_records`."""
 
     __slots__ = (
         *("broken", "columns", "elements", "end", "first_position", "first_problem", "found"),
@@ -37,24 +37,24 @@ class RecordsFound:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.found = 0
-        """Records whose length could be read, broken ones among them."""
+        """The number of records whose length could be read, including broken ones."""
         self.broken = 0
         self.first_problem: str | None = None
-        """What is wrong with the first broken one."""
+        """The fault of the first broken record."""
         self.first_position = -1
         self.end = 0
-        """Where reading ended; before the end of the bytes only where the rest are no records."""
+        """Where reading ended. It is before the end of the bytes only if the rest are no records."""
         self.stopped: str | None = None
-        """Why it ended there."""
+        """Why reading ended before the end of the bytes."""
         self.over_limit = False
         self.elements = 0
-        """Records and headers made, what counts against the limit."""
+        """The number of records and headers made, which counts against the limit."""
         self.not_utf8 = 0
-        """Header names that are not UTF-8."""
+        """The number of header names that are not UTF-8."""
 
     @property
     def records(self) -> list[Record]:
-        """The records that have their form, made anew each time."""
+        """The valid records, made anew at each call."""
         return self.columns.records()
 
 
@@ -72,13 +72,13 @@ def read_records(
 ) -> RecordsFound:
     """Read records until ``end``, whatever number the batch announces.
 
-    Here are the lengths, which lead from record to record, and what becomes of broken ones; what a
-    record holds is :func:`_scan`'s.
+    This function follows the lengths from record to record and handles broken records. :func:`_scan` reads
+    the fields of a record.
 
-    :param append_timestamp: the timestamp of every record (``LogAppendTime``), or None: that of each.
+    :param append_timestamp: the timestamp of every record (``LogAppendTime``); None if each has its own.
     :param limit: the most records and headers to make.
-    :param keep: whether the columns are filled; without, only what is wrong is found out.
-    :param into: columns that are used for it, and lose what they had.
+    :param keep: whether to fill the columns; else only faults are searched for.
+    :param into: columns to use; their old content is lost.
     """
     if into is None:
         columns = Columns(data, base_offset, base_sequence)
@@ -150,11 +150,11 @@ def read_records(
 
 
 def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
-    """How many records and headers there are from the cursor to ``end``. -1 unless they are exactly ``count``
-    records in their right form: :func:`read_records` finds nothing wrong with these.
+    """The number of records and headers from the cursor to ``end``. -1 unless they are exactly ``count``
+    valid records, in which :func:`read_records` finds no fault.
 
     :param room: the most records and headers that are allowed.
-    :raises DecodeError: one is broken.
+    :raises DecodeError: a record is broken.
     """
     place = Int64Rows()
     place.reserve(_ROW)
@@ -173,10 +173,10 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
 
 
 def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
-    """Whether the value of a record from the cursor to ``end`` begins so.
+    """Whether the value of a record from the cursor to ``end`` begins with ``begin``.
 
     :param room: the most records and headers that are allowed.
-    :raises DecodeError: one is broken, or they are more.
+    :raises DecodeError: a record is broken, or there are more.
     """
     place = Int64Rows()
     place.reserve(_ROW)
@@ -196,17 +196,18 @@ def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
 
 
 def _scan(cursor: Cursor, rows: MutableSequence[int], at: int, position: int, end: int, room: int) -> int:
-    """The record whose length ends at ``position``, and which must fill its bytes to ``end``. Gives how many
-    headers it has.
+    """Read the record whose length ends at ``position``, and which must end at ``end``. Return the number of
+    its headers.
 
-    :param rows: its :data:`ROW` numbers stand there from ``at`` on, with the deltas of offset and timestamp.
+    :param rows: gets the record's :data:`ROW` numbers from ``at`` on, with the deltas of offset and
+        timestamp.
     :param room: the most headers that are allowed.
-    :raises DecodeError: it does not have its form.
+    :raises DecodeError: the record is broken.
     """
-    # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones. Key
-    # and value are spelled out one after the other for the same reason: one function for both costs 1 to
-    # 7 % of the time. That a byte is there must be checked for each but the first: those before it may
-    # have been longer than one, and behind the record stands the next.
+    # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones. For the
+    # same reason, the code for key and value is written twice: one function for both costs 1 to 7 % of the
+    # time. Check for each varint but the first that its byte exists: earlier varints may have had several
+    # bytes, and the next record follows.
     raw = cursor.data
     cursor.end = end
     position += 1  # attributes: unused
@@ -277,10 +278,10 @@ def _no_room(what: str, length: int, end: int, position: int) -> DecodeError:
 
 
 def _pass_headers(cursor: Cursor, limit: int) -> int:
-    """Move past the headers of one record, with their count: the last of it; gives how many.
+    """Move past the headers of one record, with their count. Return the count.
 
-    :raises DecodeError: they do not have their form, are more than the bytes or ``limit`` allow, or are
-        not the last.
+    :raises DecodeError: they are broken, are more than the bytes or ``limit`` allow, or do not end the
+        record.
     """
     count = cursor.read_varint()
     if count < 0 or count > cursor.remaining() // 2:
@@ -299,7 +300,7 @@ def _pass_headers(cursor: Cursor, limit: int) -> int:
 
 
 def _pass_header(cursor: Cursor) -> None:
-    """Move past a header as :func:`_read_header` does, with the same notes and errors."""
+    """Move past a header, with the same notes and errors as :func:`_read_header`."""
     raw, at, end = cursor.data, cursor.position, cursor.end
     byte = raw[at] if at < end else 0x80
     if byte < 0x80:
@@ -311,7 +312,7 @@ def _pass_header(cursor: Cursor) -> None:
     for at in range(start, start + size):
         if raw[at] >= 0x80:
             cursor.position = start
-            cursor.read_text(size)  # notes what is not UTF-8
+            cursor.read_text(size)  # notes a name that is not UTF-8
             break
     at = cursor.position
     byte = raw[at] if at < end else 0x80

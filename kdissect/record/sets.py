@@ -1,20 +1,20 @@
-"""Record sets: what a Produce request, a Fetch response or a log segment holds, as batches.
+"""Record sets: the content of a Produce request, a Fetch response or a log segment, as batches.
 
-:func:`read_record_set` turns bytes into :class:`Batch` objects: it reads headers and checksums, and
-unpacks nothing. :meth:`~kdissect.record.batch.Batch.records` unpacks one batch and reads its records.
+:func:`read_record_set` turns bytes into :class:`Batch` objects: it reads headers and checksums, and unpacks
+nothing. :meth:`~kdissect.record.batch.Batch.records` unpacks one batch and reads its records.
 
 The rules:
 
-* The magic at byte 16 of every entry tells its form; a set may mix them. In magic 0 and 1 every outer
+* The magic at byte 16 of every entry decides its form; a set may mix them. In magic 0 and 1 every outer
   message is a batch.
-* A batch with a sane header and a broken body costs only itself: reading goes on at its declared end. A
-  length that no batch can have, or another magic, ends the set: the rest is the remainder.
-* A set that ends inside a batch is ordinary in Fetch responses, which are cut at a number of bytes. If all of
-  its header is there, a batch of magic 2 is listed, marked partial, with the records that are whole. A
-  message of magic 0 or 1 holds no record without its last byte.
+* A batch with a valid header and a broken body costs only itself: reading continues at its declared end. An
+  impossible length, or another magic, ends the set: the rest is the remainder.
+* A set that ends inside a batch is ordinary in Fetch responses, which are cut at a number of bytes. If its
+  header is complete, a batch of magic 2 is listed, marked partial, with its complete records. A message of
+  magic 0 or 1 holds no record without its last byte.
 * A wrong checksum is reported, and the batch is decoded all the same.
-* What is unpacked, and how many records are made, is bounded for the set as a whole. So many small batches
-  cannot do what a large one may not.
+* Unpacked bytes and records are bounded for the set as a whole. So many small batches cannot take more memory
+  than a large one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:
     crc32c = Later("crc32c", "_crc32c")
 
-# The same, as numbers of C where this module is compiled.
+# The same constants, as C numbers if this module is compiled.
 _OVERHEAD, _CODEC_BITS, _CRC_START, _HEADER_BYTES = LOG_OVERHEAD, CODEC_BITS, CRC_START, BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 _LEAST_2 = SMALLEST_BATCH
@@ -51,7 +51,7 @@ class RecordSet:
     def __init__(self) -> None:
         self.batches: list[Batch] = []
         self.remainder = 0
-        """Where the bytes begin that are in no batch; the set's length where there are none."""
+        """The start of the bytes outside of batches; the set's length if there are no such bytes."""
         self.own_faults: list[Fault] = []
 
     @property
@@ -66,7 +66,7 @@ class RecordSet:
 
 
 class BatchReader:
-    """Goes through a record set, batch by batch. Damaged bytes never raise an exception."""
+    """Reads a record set batch by batch. Damaged bytes never raise an exception."""
 
     __slots__ = ("_budget", "_count", "_data", "_limits", "faults", "position")
 
@@ -76,18 +76,18 @@ class BatchReader:
         self.begin(data)
 
     def begin(self, data: bytes) -> None:
-        """Begin anew, with another record set. Batches of the one before must not be read any more."""
+        """Start again with another record set. Batches of the earlier set must not be read any more."""
         self._data = data
         self._budget.begin(len(data))
         self._count = 0
-        """Batches so far."""
+        """The number of batches so far."""
         self.position = 0
-        """Where the next batch begins; at the end, the bytes that are in no batch."""
+        """The start of the next batch; at the end, of the bytes outside of batches."""
         self.faults: list[Fault] = []
-        """Of the set."""
+        """The faults of the set."""
 
     def read(self, batch: Batch) -> bool:
-        """Let a batch be the next one: its header is read. False at the end; then nobody asks again."""
+        """Read the header of the next batch into ``batch``. False at the end; do not call it again then."""
         data, position = self._data, self.position
         left = len(data) - position
         if left <= 0:
@@ -128,8 +128,8 @@ def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
 
 
 def frame_defect(data: bytes, position: int) -> Fault | None:
-    """What is wrong with the frame (offset, length, magic) of the batch at ``position``; None if its
-    bytes are all there. ``partial-batch`` means that only its end is missing."""
+    """The fault in the frame (offset, length, magic) of the batch at ``position``; None if all its bytes are
+    present. ``partial-batch`` means that only its end is missing."""
     left = len(data) - position
     if left < _OVERHEAD:
         text = f"{plural(left, 'byte is', 'bytes are')} left, too few for a batch"
@@ -162,7 +162,7 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
 
 
 def _read_batch(batch: Batch, partial: bool) -> None:
-    """The header of a batch of magic 2, which is there."""
+    """Read the header of a batch of magic 2. Its bytes are present."""
     data, position = batch._data, batch.position
     raw, at = data, position
     batch.header_offset = int64_at(raw, at)
@@ -190,8 +190,8 @@ def _read_batch(batch: Batch, partial: bool) -> None:
 
 
 def _read_message(batch: Batch) -> None:
-    """The header of a message, which is whole, as :func:`frame_defect` found: at least the header and, in
-    magic 1, the timestamp."""
+    """Read the header of a whole message. :func:`frame_defect` has checked that it has at least the header
+    and, in magic 1, the timestamp."""
     data, position = batch._data, batch.position
     raw, at = data, position
     batch.header_offset = batch.last_offset = int64_at(raw, at)
@@ -211,24 +211,24 @@ def _read_message(batch: Batch) -> None:
 
 
 def _int16(raw: bytes, at: int) -> int:
-    """The int16 that stands there."""
+    """The int16 at a position."""
     value = raw[at] << 8 | raw[at + 1]
     return value - 0x1_0000 if value > 0x7FFF else value
 
 
 _SHORT = 1_024
-"""So many bytes are copied in less time than a view of them takes to make."""
+"""Copying up to this many bytes is faster than making a view of them."""
 
 
 def checksum(data: bytes, start: int, end: int) -> int:
-    """CRC-32C of a part of these bytes."""
+    """The CRC-32C of a part of the bytes."""
     raw = data
     found: int = crc32c.crc32c(raw[start:end] if end - start <= _SHORT else memoryview(data)[start:end])
     return found
 
 
 def _note_checksum(batch: Batch, algorithm: str) -> None:
-    """Its checksum is wrong."""
+    """Report a wrong checksum."""
     batch.crc_valid = False
     text = f"{algorithm} 0x{batch.crc:08x} does not match the {plural(batch.size, 'byte')} of the batch"
     batch.note(fault("bad-crc", text, offset=batch.position))

@@ -1,7 +1,7 @@
-"""Is anything wrong with a record set? The short answer, for the sets that are as they should be.
+"""Fast checks whether a record set has no faults.
 
-What is asked of every exchange of a capture is nearly always answered here, without an object for a batch. If
-something may be wrong, :mod:`kdissect.record.sets` says what.
+Nearly every set has none, and this module shows that without creating an object for each batch. If a set may
+have a fault, :mod:`kdissect.record.sets` finds it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ else:
     crc32c = Later("crc32c", "_crc32c")  # the rest of the package takes ten times as long to import
 
 _checksum: Any = None
-"""``crc32c.crc32c``, once it is needed: to ask a module for it takes as long as a short checksum."""
+"""``crc32c.crc32c``, once it is needed: looking it up in the module takes as long as a short checksum."""
 _HEADER_BYTES = BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 NEWEST_OF_MESSAGES = 3
@@ -32,11 +32,10 @@ _SHORT = 1_024
 
 def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True) -> bool:
     """Whether the record set from ``start`` to ``end`` has only whole, uncompressed batches with the right
-    checksums, and records of the right form and number. False does not mean that it is wrong: then it must be
-    looked at more closely.
+    checksums, and records of the right form and number. False means only that a closer look is needed.
 
-    :param unpacks: whether compressed batches must be looked at more closely; else their headers and
-        checksums are enough.
+    :param unpacks: whether compressed batches need a closer look; else their headers and checksums are
+        enough.
     """
     global _checksum  # noqa: PLW0603 - found once
     raw, most = data, limits.elements
@@ -66,7 +65,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
         if _checksum is None:
             _checksum = crc32c.crc32c
         checked = position + CRC_START
-        # So many bytes are copied in less time than a view of them takes to make.
+        # Copying up to this many bytes is faster than making a view of them.
         if size > _SHORT:
             crc = _checksum(memoryview(data)[checked : position + size])
         else:
@@ -92,9 +91,9 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
 
 
 def are_plain(data: bytes, start: int = 0, end: int = -1) -> bool:
-    """Whether a record set has only whole batches of magic 2 that are not compressed.
+    """Whether a record set has only whole, uncompressed batches of magic 2.
 
-    :param start: where in the bytes it begins, and ``end``: where it ends, by default at theirs.
+    :param start: where the set begins in the bytes, and ``end``: where it ends, by default at their end.
     """
     raw, position = data, start
     if end < 0 or end > len(data):
@@ -112,8 +111,8 @@ def are_plain(data: bytes, start: int = 0, end: int = -1) -> bool:
 
 
 def may_have_value(data: bytes, start: int, end: int, begin: bytes, limits: Limits) -> bool:
-    """Whether the record set from ``start`` to ``end`` may have a record whose value begins so. It may where
-    batches are compressed, of magic 0 or 1, or out of the ordinary."""
+    """Whether the record set from ``start`` to ``end`` may have a record whose value begins with ``begin``.
+    True also if batches are compressed, of magic 0 or 1, or unusual."""
     if not are_plain(data, start, end):
         return True
     if data.find(begin, start, end) < 0:
@@ -133,10 +132,10 @@ def may_have_value(data: bytes, start: int, end: int, begin: bytes, limits: Limi
 
 
 def _is_sound_message(data: bytes, position: int, size: int, end: int, unpacks: bool) -> bool:
-    """Whether nothing is wrong with the message of magic 0 or 1 at ``position``.
+    """Whether the message of magic 0 or 1 at ``position`` has no fault.
 
-    :param size: its bytes, as it says.
-    :param end: of the set, which has the bytes of the smallest message at the least.
+    :param size: the size that it announces.
+    :param end: the end of the set, which has at least the bytes of the smallest message.
     """
     raw = data
     magic, codec = raw[position + 16], raw[position + 17] & CODEC_BITS
@@ -160,7 +159,7 @@ def _is_sound_message(data: bytes, position: int, size: int, end: int, unpacks: 
 
 
 def _int32(raw: bytes, at: int) -> int:
-    high = raw[at]  # a number of its own: compiled, a byte would have no room to the left
+    high = raw[at]  # a separate number: compiled, shifting a byte would lose bits
     if high > 0x7F:
         high -= 0x100
     return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])

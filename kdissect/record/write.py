@@ -1,6 +1,6 @@
-"""Record sets written: records in, the bytes that Kafka's ``MemoryRecordsBuilder`` would write out.
+"""Writes record sets: records in, the bytes of Kafka's ``MemoryRecordsBuilder`` out.
 
-A record set is the concatenation of what these functions give.
+A record set is the concatenation of the results of these functions.
 """
 
 from __future__ import annotations
@@ -60,13 +60,12 @@ def write_batch(
 ) -> bytes:
     """One batch of magic 2.
 
-    Offsets and timestamps are those of the records; their sequence numbers follow from
-    ``base_sequence``. Left out, ``base_offset`` and ``base_timestamp`` are the first record's (0 and -1
-    without records), ``last_offset`` is the last record's and ``max_timestamp`` the largest. With
-    ``log_append_time``, ``max_timestamp`` is the time of the append. A delete horizon takes the place
-    of the base timestamp.
+    Offsets and timestamps are those of the records; their sequence numbers follow from ``base_sequence``. By
+    default, ``base_offset`` and ``base_timestamp`` are the first record's (0 and -1 without records),
+    ``last_offset`` is the last record's and ``max_timestamp`` the largest. With ``log_append_time``,
+    ``max_timestamp`` is the time of the append. A delete horizon replaces the base timestamp.
 
-    :raises ValueError: a number that its field cannot hold.
+    :raises ValueError: a number does not fit its field.
     """
     if base_offset is None:
         base_offset = records[0].offset if records else 0
@@ -120,7 +119,7 @@ def _pack(fields: list[int]) -> bytes:
 def write_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
     """One record of magic 2, with its length.
 
-    :raises ValueError: a delta that its varint cannot hold.
+    :raises ValueError: a delta does not fit its varint.
     """
     _within(offset_delta, 32, "offset delta")
     _within(timestamp_delta, 64, "timestamp delta")
@@ -143,7 +142,7 @@ def write_message_set(
     are absolute in magic 0 and relative in magic 1. The wrapper's offset is that of the last record.
 
     :param append_timestamp: LogAppendTime: the timestamp of all of them (magic 1).
-    :raises ValueError: something that the format has no place for.
+    :raises ValueError: the format cannot store a value.
     """
     if magic not in (0, 1):
         raise ValueError(f"message sets have magic 0 or 1, not {magic}")
@@ -167,7 +166,7 @@ def write_message_set(
 def write_message(record: Record, magic: int, attributes: int = 0) -> bytes:
     """One message of magic 0 or 1, with its attributes as given.
 
-    :raises ValueError: something that the format has no place for.
+    :raises ValueError: the format cannot store a value.
     """
     if record.headers:
         raise ValueError(f"messages of magic {magic} have no headers")
