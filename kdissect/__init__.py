@@ -43,7 +43,7 @@ _HOMES = {
     "records": ("kdissect.record.sets", "read_record_set"),
     "schema": ("kdissect.protocol.codec", "schema"),
 }
-"""Public name: its module, and its name there (PEP 562)."""
+"""The module of each public name, and the name there (PEP 562)."""
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

@@ -1,7 +1,7 @@
-"""Python's collector of cycles, kept from looking through captures again and again.
+"""Makes Python's collector of cycles run rarely, because it would look through captures again and again.
 
-What a capture gives is in no cycle. It is a matter of programs, not of the library: the command line and
-the tasks of Spark ask for it.
+Objects of a capture are in no cycle. Programs decide this, not the library: the command line and the tasks of
+Spark ask for it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OBJECTS_BEFORE_A_LOOK = 50_000
-"""Python's own figure is 700. Messages become many objects; looking at them took a quarter of the time of a
-capture of small ones."""
+"""The threshold of the collector; Python's own is 700. Messages become many objects, and looking at them took
+a quarter of the time of a capture of small messages."""
 
 
 class _Users:
-    """How many want it rarely, and what was there before the first of them."""
+    """How many callers want the collector to run rarely, and its thresholds before the first of them."""
 
     count = 0
     before = (0, 0, 0)
@@ -24,8 +24,8 @@ class _Users:
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """In here, and until the last of those that overlap has left, it runs rarely, and not over what is there
-    already. Where it runs more rarely yet, it stays so."""
+    """Until the last of overlapping callers has left, the collector runs rarely, and not over older objects.
+    A higher threshold that is already set is kept."""
     if not _Users.count:
         _Users.before = gc.get_threshold()
         gc.freeze()
@@ -40,7 +40,7 @@ def rarely_collected() -> Iterator[None]:
 
 
 def look_again(thresholds: tuple[int, int, int]) -> None:
-    """Have it run by these thresholds again, but not at once over all that came meanwhile."""
+    """Restore the collector's thresholds. Objects that were made meanwhile do not cause a run at once."""
     gc.freeze()
     gc.set_threshold(*thresholds)
     gc.unfreeze()

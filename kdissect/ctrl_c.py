@@ -1,7 +1,7 @@
 """Ctrl-C while a command is still being imported: it ends without a traceback.
 
-``kdissect.cli`` takes care of Ctrl-C as soon as it is there. Nobody can catch what comes before, and Python
-prints a traceback of what nobody caught.
+``kdissect.cli`` handles Ctrl-C as soon as it is imported. No code can catch an earlier Ctrl-C, and Python
+prints a traceback of an uncaught exception.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from types import TracebackType
 
 
 def expect() -> None:
-    """Print no traceback for Ctrl-C from now on, if a command is being imported. What imports kdissect as a
-    library decides itself."""
+    """Print no traceback for Ctrl-C from now on, if a command is being imported. A program that imports
+    kdissect as a library decides this itself."""
     if is_of_command(getattr(sys, "argv", []), getattr(sys, "orig_argv", [])):
         sys.excepthook = _print
 
@@ -20,7 +20,8 @@ def expect() -> None:
 def is_of_command(argv: list[str], orig_argv: list[str]) -> bool:
     """Whether a process is ``kdissect`` or ``python -m kdissect``.
 
-    :param argv: ``sys.argv``. Python sets ``-m`` while it looks for the module to run, whichever that is.
+    :param argv: ``sys.argv``. Its first word is ``-m`` while Python looks for the module to run, whatever its
+        name.
     :param orig_argv: ``sys.orig_argv``, which has the options of Python too.
     """
     name = argv[0].replace("\\", "/").rpartition("/")[2] if argv else ""
@@ -28,7 +29,8 @@ def is_of_command(argv: list[str], orig_argv: list[str]) -> bool:
 
 
 def _module(orig_argv: list[str]) -> str:
-    """What follows ``-m`` among the options of Python; it may be in one word with others (``-Im``)."""
+    """The word after ``-m`` among the options of Python. ``-m`` may be joined with other options
+    (``-Im``)."""
     words = iter(orig_argv[1:])
     for word in words:
         if word == "--check-hash-based-pycs":

@@ -1,4 +1,4 @@
-"""Spans of time as users write them: ``500ms``, ``4s``, ``1.5 h``; one form on the command line, in the
+"""Durations as users write them: ``500ms``, ``4s``, ``1.5 h``; one form on the command line, in the
 configuration and in display filters."""
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ DURATIONS = {
     "h": 3_600 * _SECOND,
     "d": 86_400 * _SECOND,
 }
-"""Unit: nanoseconds."""
+"""The nanoseconds of each unit."""
 FORM = "a number, and after it us, ms, s, m, h or d"
 _DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?|\.[0-9]{1,18})\s*([a-zµμ]*)")
 
 
 def duration_ns(text: str, unit: str = "s") -> int:
-    """How many nanoseconds a text means.
+    """The nanoseconds of a text.
 
-    :param unit: of a number that has none.
-    :raises ValueError: it is no span of time; the text says what form one has.
+    :param unit: the unit of a number without one.
+    :raises ValueError: the text is no duration; the error's text gives the form.
     """
     found = _DURATION.fullmatch(text.strip())
     scale = DURATIONS.get(unit if found is None else found[2] or unit)
@@ -39,11 +39,11 @@ def duration_ns(text: str, unit: str = "s") -> int:
 
 
 _WRITTEN = {"s": _SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
-"""Units in which a span of time is written, the longest first."""
+"""The units in which a duration is written, the longest first."""
 
 
 def exact_duration(ns: int) -> str:
-    """A span of time as :func:`duration_ns` reads it back, to the nanosecond: ``3.162278ms``, ``10ms``.
+    """A duration as :func:`duration_ns` reads it back, to the nanosecond: ``3.162278ms``, ``10ms``.
 
     :param ns: 0 or more.
     """

@@ -21,7 +21,7 @@ __all__ = ["Report", "explain"]
 
 
 class Report(judge.CaptureReport):
-    """What :func:`explain` found."""
+    """The result of :func:`explain`."""
 
     paths: tuple[str, ...] = ()
     """The captures."""
@@ -40,9 +40,9 @@ class Report(judge.CaptureReport):
 
 
 def _check(thresholds: Mapping[str, Mapping[str, float]], ignore: Collection[str]) -> None:
-    """See that rules and thresholds exist: a misspelt one would change nothing.
+    """Check that rules and thresholds exist: a misspelt name would have no effect.
 
-    :raises LookupError: one does not.
+    :raises LookupError: a rule or threshold does not exist.
     :raises ValueError: a threshold is not above 0.
     """
     for pattern in (*thresholds, *ignore):

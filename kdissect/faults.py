@@ -1,7 +1,7 @@
-"""What can be wrong with captured bytes: the closed list of fault kinds, each with its layer and meaning.
+"""The faults that captured bytes can have: the closed list of fault kinds, each with its layer and meaning.
 
-``kdissect fields faults`` prints this table. A kind that is not here cannot be reported: the tests
-compare the kinds that the code names with the keys below.
+``kdissect fields faults`` prints this table. Only these kinds can be reported: the tests compare the kinds in
+the code with the keys below.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "nested-compression": ("records", "a compressed message inside a compressed message; not unpacked"),
 }
-"""kind: (layer, meaning)."""
+"""The layer and the meaning of each kind."""
 
 
 new_tuple = tuple.__new__
@@ -158,8 +158,8 @@ def fault(
     exchange: int | None = None,
     layer: str | None = None,
 ) -> Fault:
-    """A Fault with the layer of its kind, or with another ``layer`` in which the same kind is found. (A
-    varint too long in a record is a matter of the records.)
+    """A Fault with the layer of its kind, or with another ``layer`` in which the same kind occurs. (A varint
+    in a record that is too long belongs to the layer ``records``.)
 
     :raises KeyError: the kind is not in the table.
     """
@@ -168,18 +168,18 @@ def fault(
 
 
 def is_cut(fault: Fault) -> bool:
-    """Whether it tells of bytes that the snap length cut off."""
+    """Whether a fault is about bytes that the snap length cut off."""
     return fault.kind == "gap" and _CUT in fault.message
 
 
 def is_unread(fault: Fault) -> bool:
-    """Whether it tells of a file, or a part of it, that could not be read."""
+    """Whether a fault is about a file, or a part of it, that could not be read."""
     return fault.layer == "file" and fault.kind in _UNREAD
 
 
 def leaves_out(fault: Fault) -> bool:
-    """Whether it tells of bytes of a file that were not read, or not understood. A file that only came late
-    was read, unless the fault says from which byte on it was not."""
+    """Whether a fault is about bytes of a file that were not read, or not understood. A late file was read.
+    If only a part of it was read, its fault has the offset of the rest."""
     return fault.layer == "file" and not (fault.kind == "late-file" and fault.offset is None)
 
 
@@ -187,4 +187,4 @@ _UNREAD = frozenset(
     ("not-a-capture", "cut-short", "bad-length", "bad-block", "bad-compression", "unreadable", "waiting-file")
 )
 _CUT = "snap length"
-"""What the fault of a gap says that the snap length made."""
+"""The words in the fault of a gap that the snap length caused."""

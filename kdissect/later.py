@@ -1,4 +1,5 @@
-"""What is imported or made when it is first asked for: what most runs never need must cost no start."""
+"""Modules and values that are imported or made at first use, because most runs do not need them and should
+start fast."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ V = TypeVar("V")
 
 
 class Made(Mapping[K, V]):
-    """Values by key, each made when it is first asked for.
+    """Values by key, each made at first use.
 
-    :param keys: all there are, in their order.
-    :param make: makes the value of one.
+    :param keys: all keys, in order.
+    :param make: makes the value of a key.
     """
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], V]) -> None:
@@ -44,16 +45,16 @@ class Made(Mapping[K, V]):
 
 
 class Later:
-    """A module, by its name. Its attributes are those of the module.
+    """A module that is imported at first use. Its attributes are those of the module.
 
         if TYPE_CHECKING:
             import zstandard
         else:
             zstandard = Later("zstandard")
 
-    :param part: a module of the package ``name`` that has what is asked for. It is loaded without the rest of
-        the package where that is possible.
-    :raises ImportError: it is asked for something, and cannot be imported.
+    :param part: a module of the package ``name`` with the needed attributes. It is loaded without the rest of
+        the package if possible.
+    :raises ImportError: the module cannot be imported when an attribute is used.
     """
 
     def __init__(self, name: str, part: str | None = None) -> None:
@@ -61,7 +62,7 @@ class Later:
         self._part = part
 
     def __getattr__(self, name: str) -> Any:
-        """What was not asked for before: from then on it stands here."""
+        """Import an attribute at its first use, and keep it here."""
         package, part = self.__dict__["_name"], self.__dict__["_part"]
         module = None if part is None else _alone(package, part)
         if not hasattr(module, name):
@@ -72,7 +73,7 @@ class Later:
 
 
 def _alone(package: str, part: str) -> ModuleType | None:
-    """A module of a package, loaded without its package. None where it is not there, or not of this form."""
+    """A module of a package, loaded without its package. None if it does not exist, or has another form."""
     name = f"{package}.{part}"
     if name in sys.modules:
         return sys.modules[name]
@@ -83,7 +84,7 @@ def _alone(package: str, part: str) -> ModuleType | None:
             return None
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
-    except (ImportError, ValueError):  # the import of the package says what is wrong
+    except (ImportError, ValueError):  # importing the package will report the error
         return None
     sys.modules[name] = module
     return module

@@ -5,17 +5,17 @@
    attribute, argument or variable that you add or rename in the ``.py`` must change there too:
    ``tests/compiled/test_declarations.py`` names what differs.
 3. After an edit the sources run, with a warning, until all is compiled: ``python .build/compile.py``.
-   ``find kdissect -name '*.so' -delete`` takes the compiled modules away, ``KDISSECT_PURE=1`` ignores them.
+   ``find kdissect -name '*.so' -delete`` removes the compiled modules, ``KDISSECT_PURE=1`` ignores them.
 4. A variable without a C type is a Python object: right, but slow. ``python .build/hot_lines.py MODULE``
    names the lines that work on objects; ``tests/compiled/test_hot_lines.py`` watches the hottest functions.
-5. A number over 32 bits in an expression makes it one of Python objects, ``1 << 32`` too.
+5. A number over 32 bits, such as ``1 << 32``, makes its whole expression work on Python objects.
 6. C numbers wrap around and a ``None`` has no attributes: check sizes before you calculate with them.
 7. Tests cannot patch the inside of a leaf: compiled, its functions call each other in C.
-8. ``kdissect doctor`` tells which form is active. ``tests/compiled`` compares both.
-9. Why no annotations instead of a ``.pxd``: C classes and functions need decorators of ``cython``. It costs
-   20 ms to import and 17 MB to install. Annotations alone leave classes to Python: half as slow again,
-   measured on ``tcp.copies``. And what another leaf uses in C must stand in a ``.pxd``: that is so for two
-   leaves of three.
+8. ``kdissect doctor`` shows which form is active. ``tests/compiled`` compares both.
+9. Why a ``.pxd`` instead of annotations: with annotations, C classes and functions need decorators of
+   ``cython``. It costs 20 ms to import and 17 MB to install. Without decorators, classes stay Python's:
+   half as slow again, measured on ``tcp.copies``. And two leaves of three need a ``.pxd`` anyway, because
+   other leaves use their names in C.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ LOOPS = frozenset(
         "kdissect.present.text",
     }
 )
-"""Those of them whose C goes through bytes and text, or works on numbers of every packet. Only these gain
-from a compiler's second level of optimisation; the others call Python most of the time, and the level takes
-the compiler twice as long."""
+"""The leaves whose C code loops over bytes and text, or calculates for every packet. Only these gain from a
+compiler's second level of optimisation. The others mostly call Python, and that level doubles the compiler's
+time."""
 
 BUSY = frozenset(
     {
@@ -174,22 +174,22 @@ BUSY = frozenset(
         "kdissect.dissect",
     }
 )
-"""Those of them that are on the way of every packet, or of every batch of records. A profile of ``read`` and
-``stats`` finds less than half a percent of the time in each of the rest, for which the compiler's quickest
-level is good enough: it takes a third less time."""
+"""The leaves that run for every packet, or for every batch of records. In a profile of ``read`` and
+``stats``, each of the others takes less than half a percent of the time. The compiler's fastest level is good
+enough for them: it takes a third less time."""
 
 SHARED = "kdissect.compiled"
-"""The library, without a source of ours, of what all compiled modules need of Cython."""
+"""The library with Cython's functions that all compiled modules share. It has no source here."""
 
 PURE = "KDISSECT_PURE"
-"""The environment variable with which compiled modules are left alone: ``KDISSECT_PURE=1``."""
+"""The environment variable that disables compiled modules: ``KDISSECT_PURE=1``."""
 
 
 OUTDATED = (
     "kdissect: compiled modules of this checkout are older than their sources, so the sources run; "
     "compile them again with: python .build/compile.py"
 )
-"""What developers are told who edited a module and did not compile it again."""
+"""The warning for developers who edited a module and did not compile it again."""
 
 
 class SourceFinder:
@@ -199,7 +199,7 @@ class SourceFinder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """As the import system asks (PEP 451)."""
+        """Find a module by its source (PEP 451)."""
         if path is None or not name.startswith("kdissect."):
             return None
         for folder in path:
@@ -215,10 +215,10 @@ def is_pure() -> bool:
 
 
 def is_outdated(top: Path) -> bool:
-    """Whether compiled modules of the checkout ``top`` are older than their sources, incomplete, or of
-    modules that are no leaves any more.
+    """Whether compiled modules of the checkout ``top`` are older than their sources, incomplete, or no leaves
+    any more.
 
-    Modules that were installed from a wheel are never outdated: nobody edits them.
+    Modules installed from a wheel are never outdated: nobody edits them.
     """
     if not (top / "pyproject.toml").exists():
         return False
@@ -234,7 +234,7 @@ def is_outdated(top: Path) -> bool:
 
 
 def _has_leftovers(top: Path) -> bool:
-    """Whether compiled modules are there that are no leaves. Python prefers them to their sources."""
+    """Whether there are compiled modules that are no leaves. Python would prefer them to their sources."""
     known = {os.path.join(top, *leaf.split(".")) for leaf in (*LEAVES, SHARED)}
     suffixes = tuple(EXTENSION_SUFFIXES)
     for folder, folders, names in os.walk(top / "kdissect"):
@@ -269,8 +269,8 @@ def _edited(top: Path, leaf: str) -> float:
 
 
 def choose() -> None:
-    """See to it that the sources run where the user wants that, or where what is compiled is outdated, before
-    any of them is imported. Processes that are started from this one then choose the same."""
+    """Make the sources run if the user wants that, or if compiled modules are outdated. Call it before any
+    compiled module is imported. Processes that are started from this one then choose the same."""
     if not is_pure() and is_outdated(Path(__file__).parents[1]):
         os.environ[PURE] = "1"
         if sys.stderr is not None:

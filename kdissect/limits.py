@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 MIB = 1 << 20
 LARGEST = (1 << 63) - 1
-"""No limit can be more; it is counted in 64 bits."""
+"""The largest possible limit: limits are counted in 64 bits."""
 
 
 class Limits(NamedTuple):

@@ -1,7 +1,7 @@
-"""A Kafka request or response: a frame, its header, and a body that is decoded when asked for.
+"""A Kafka request or response: a frame, its header, and a body that is decoded on demand.
 
-Bodies are decoded lazily and kept, and what listings ask is found without decoding where
-nothing is wrong with a message.
+Bodies are decoded lazily and kept. If a message has no faults, the facts for listings are found without
+decoding it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kdissect.record.sets import read_record_set
 _API_VERSIONS = apis.API_VERSIONS
 
 SASL_TOKEN = "SaslToken"
-"""What kdissect calls a frame that holds a SASL token without a Kafka header."""
+"""kdissect's name for a frame with a SASL token without a Kafka header."""
 
 
 _HEADERS = {"request": "RequestHeader", "response": "ResponseHeader"}
@@ -39,7 +39,7 @@ _HEADERS = {"request": "RequestHeader", "response": "ResponseHeader"}
 
 
 class Message:
-    """What requests and responses share. ``limits`` bound what is decoded of it."""
+    """The common part of requests and responses. ``limits`` bound the decoding."""
 
     __slots__ = (
         "_body",
@@ -70,15 +70,15 @@ class Message:
     ) -> None:
         self.frame = frame
         self.api_key = api_key
-        """None for a SASL token, and for a response whose request is not known."""
+        """None for a SASL token, and for a response whose request is unknown."""
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.header_version = header_version
-        """None where the bytes begin with the body: a SASL token, bytes that are no frame."""
+        """None if the bytes begin with the body: a SASL token, or bytes that are no frame."""
         self.body_start = body_start
         self.limits = limits
         self.header_faults: tuple[Fault, ...] = ()
-        """What is wrong with the header's bytes, though it could be read."""
+        """Faults of the header's bytes that did not prevent reading it."""
         self._body: Body | None = None
         self._layout: Layout | None = None
         self._survey: Survey | None = None
@@ -90,19 +90,19 @@ class Message:
         return self.frame.size > len(self.frame.payload)
 
     def header_struct(self) -> Struct | None:
-        """The header's schema; None where there is no header."""
+        """The header's schema; None without a header."""
         if self.header_version is None:
             return None
         return data_struct(_HEADERS[self.kind], self.header_version)
 
     def layout(self) -> Layout | None:
-        """What the definitions say of its API and version; None where these are not known."""
+        """The definitions' layout of its API and version; None if these are unknown."""
         if self._layout is None and self.api_key is not None and self.api_version is not None:
             self._layout = layout(self.api_key, self.api_version, self.kind)
         return self._layout
 
     def body_struct(self) -> Struct | None:
-        """The body's schema; None where the definitions have none for this API and version."""
+        """The body's schema; None if the definitions have none for this API and version."""
         known = self.layout()
         return None if known is None else known.struct
 
@@ -111,7 +111,7 @@ class Message:
         struct = self.header_struct()
         values: dict[str, Any] = {}
         if struct is not None:
-            with suppress(DecodeError):  # a header breaks off only where its frame is cut, and says so
+            with suppress(DecodeError):  # a header is incomplete only if its frame is cut, which is a fault
                 decode(struct, self._cursor(0), values)
         return values
 
@@ -122,16 +122,15 @@ class Message:
         return self._body
 
     def forget_body(self) -> None:
-        """Decode the body anew when it is asked for again: what many small elements decode to takes a
-        hundred times their bytes."""
+        """Drop the decoded body, and decode it again on demand: many small elements take a hundred times
+        their bytes when decoded."""
         self._body = None
         self._survey = None
         self._is_surveyed = False
 
     def survey(self) -> Survey | None:
-        """What listings ask of the body, found without decoding it. None if it must be decoded: anything is
-        wrong with it, or it has one of some schemas.
-        """
+        """The facts of the body for listings, found without decoding it. None if it must be decoded: it has a
+        fault, or several schemas may fit."""
         if not self._is_surveyed:
             self._is_surveyed = True
             known = self.layout()
@@ -141,20 +140,20 @@ class Message:
         return self._survey
 
     def _is_usual(self) -> bool:
-        """Whether its first candidate is that of its version, and all of its bytes are there."""
+        """Whether its first candidate is the schema of its version, and all its bytes were captured."""
         return self.frame.size <= len(self.frame.payload)
 
     def body(self) -> dict[str, Any]:
-        """The body's fields that could be decoded, by Kafka's names."""
+        """The body's decoded fields, by Kafka's names."""
         return self.decoded().values
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with its bytes, those of the records apart."""
+        """The faults of its bytes, except faults of records."""
         return self.header_faults + self.decoded().faults
 
     def record_fields(self) -> Iterator[Picked]:
-        """Every record set in the body, undecoded, with its field's name and the structs it stands in."""
+        """Every record set in the body, undecoded, with its field's name and the structs around it."""
         if not self.may_have_records():
             return
         body = self.decoded()
@@ -164,7 +163,7 @@ class Message:
                     yield found
 
     def may_have_records(self) -> bool:
-        """Whether its schema, as of any release, has room for records; nothing is decoded to tell."""
+        """Whether its schema, in any release, has a records field; nothing is decoded for that."""
         known = self.layout()
         return known is not None and known.has_records()
 
@@ -174,10 +173,10 @@ class Message:
             yield from read_record_set(data, self.limits).records()
 
     def record_faults(self, may_end_early: bool, unpacks: bool = True) -> Iterator[Fault]:
-        """What is wrong with the records.
+        """The faults of the records.
 
-        :param may_end_early: whether it is ordinary that a record set ends inside a batch.
-        :param unpacks: whether compressed ones are unpacked to find out.
+        :param may_end_early: whether it is normal that a record set ends inside a batch.
+        :param unpacks: whether compressed records are unpacked for that.
         """
         for _, data, _ in self.record_fields():
             found = read_record_set(data, self.limits)
@@ -255,10 +254,10 @@ class Message:
 
 
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether a records field holds a piece from the middle of a record set, which cannot be read alone.
+    """Whether a records field holds a part from the middle of a record set, which cannot be read alone.
     FetchSnapshot sends a snapshot by byte positions (Kafka's UnalignedRecords).
 
-    :param values: the struct it stands in.
+    :param values: the struct around the field.
     """
     return name == "unalignedRecords" and values.get("position") != 0
 
@@ -288,7 +287,7 @@ class Request(Message):
 
 
 class Response(Message):
-    """A response; without its request only the correlation id is known of it."""
+    """A response; without its request, only its correlation id is known."""
 
     __slots__ = ()
     kind = "response"
@@ -304,7 +303,7 @@ class Response(Message):
         return Message._is_usual(self) and not self._is_downgraded()
 
     def _is_downgraded(self) -> bool:
-        """A broker that does not know the version of ApiVersions answers in version 0, with error 35
+        """Whether a broker that does not know the version of ApiVersions answered in version 0, with error 35
         (KIP-511)."""
         start = self.body_start
         return self.api_key == _API_VERSIONS and self.frame.payload[start : start + 2] == b"\0\x23"
@@ -335,15 +334,15 @@ class Token(Message):
 def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
     """Read a frame's request header.
 
-    :param limits: of what is decoded of the request, its body too.
-    :raises DecodeError: the bytes captured do not hold one.
+    :param limits: for decoding the request, including its body.
+    :raises DecodeError: the captured bytes do not hold a request header.
     """
     plain = _plain_request(frame, limits)
     if plain is not None:
         return plain
     cursor = cursor_at(frame.payload, 0, limits)
     head = read_request_header(cursor)
-    # Made part by part: compiled, that is several times faster than a call with all of them.
+    # Set attribute by attribute: compiled, that is several times faster than one call with all values.
     request = Request.__new__(Request)
     begin(request, frame, limits, cursor.position)
     request.api_key, request.api_version = head.api_key, head.api_version
@@ -359,17 +358,17 @@ def parse_request(frame: Frame, limits: Limits = DEFAULTS) -> Request:
 def parse_response(
     frame: Frame, api_key: int | None, api_version: int | None, limits: Limits = DEFAULTS
 ) -> Response:
-    """Read a frame's response header, whose form only its request tells.
+    """Read a frame's response header. Only the request determines the header's form.
 
-    :param api_key: of the request; None where it is not known.
-    :param limits: of what is decoded of the response, its body too.
-    :raises DecodeError: the bytes captured do not hold one.
+    :param api_key: the request's; None if unknown.
+    :param limits: for decoding the response, including its body.
+    :raises DecodeError: the captured bytes do not hold a response header.
     """
     known = None if api_key is None or api_version is None else layout(api_key, api_version, "response")
     response = Response.__new__(Response)
     payload = frame.payload
     if known is not None and known.header_version == 1 and len(payload) > 4 and payload[4] == 0:
-        # What nearly all headers are: a correlation id and no tagged fields.
+        # The form of nearly all headers: a correlation id and no tagged fields.
         begin(response, frame, limits, 5)
         response.correlation_id, response.header_version = read_correlation_id(payload), 1
     else:
@@ -383,11 +382,11 @@ def parse_response(
 
 
 _FIXED_BYTES = 10
-"""What a request begins with: API, version, correlation id, length of the client id."""
+"""The first bytes of a request: API, version, correlation id, length of the client id."""
 
 
 def _plain_request(frame: Frame, limits: Limits) -> Request | None:
-    """The request, if its header is what nearly all are: with a client id in ASCII and no tagged fields."""
+    """The request, if its header has the form of nearly all: a client id in ASCII and no tagged fields."""
     payload = frame.payload
     raw, size = payload, len(payload)
     if size < _FIXED_BYTES:
@@ -408,7 +407,7 @@ def _plain_request(frame: Frame, limits: Limits) -> Request | None:
         end += 1
     elif version != 1:
         return None
-    high = raw[4]  # a number of its own: compiled, a byte would have no room to the left
+    high = raw[4]  # a separate number: compiled, shifting a byte would lose bits
     correlation_id = high << 24 | raw[5] << 16 | raw[6] << 8 | raw[7]
     request = Request.__new__(Request)
     begin(request, frame, limits, end)
@@ -420,7 +419,7 @@ def _plain_request(frame: Frame, limits: Limits) -> Request | None:
 
 
 def begin(message: Message, frame: Frame, limits: Limits, body_start: int) -> None:
-    """Set what all messages begin with, as ``__init__`` does."""
+    """Set the attributes that all messages have at first, as ``__init__`` does."""
     message.frame, message.limits, message.body_start = frame, limits, body_start
     message.header_faults = ()
     message._body = message._layout = message._survey = None
@@ -428,5 +427,5 @@ def begin(message: Message, frame: Frame, limits: Limits, body_start: int) -> No
 
 
 def bare_frame(payload: bytes) -> Frame:
-    """A frame of which only the payload matters."""
+    """A frame with a payload only; its other fields have no meaning."""
     return Frame(Direction.TO_BROKER, 0, payload, len(payload), 0, 0, 0, 0, ())

@@ -1,15 +1,15 @@
-"""The vocabulary: what the layers say to each other. It imports nothing of kdissect.
+"""The vocabulary: the values that layers pass to each other. It imports nothing of kdissect.
 
-Read from top to bottom it is the journey of the data:
+Read from top to bottom, it is the journey of the data:
 
     capture file ─► Packet ─► Segment ─► Chunk | Gap ─► Frame ─► Request, Response ─► Exchange
 
-Everything here is a plain value. Times are integers, nanoseconds since the epoch. Packet numbers
-count from 1 over the whole input, as Wireshark's ``frame.number`` does for one file. Offsets of
-chunks, gaps and frames count bytes of one direction of one connection, from 0.
+Everything here is a plain value. Times are integers, nanoseconds since the epoch. Packet numbers count from 1
+over the whole input, as Wireshark's ``frame.number`` does for one file. Offsets of chunks, gaps and frames
+count bytes of one direction of one connection, from 0.
 
-A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data; it is never an
-exception that crosses a layer. The two exceptions of kdissect that every layer knows stand here.
+A defect in the captured bytes is a :class:`Fault`, a value that travels beside the data. It is never an
+exception that crosses a layer. The two exceptions that every layer uses are defined here.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class CaptureError(Exception):
 
 
 class DecodeError(Exception):
-    """Bytes do not have the form their schema asks for.
+    """Bytes do not fit their schema.
 
-    Raised by the cursor and by everything built on it. It is caught where a frame, a record batch or
-    a file is decoded, and becomes a Fault there; it never reaches a user.
+    Raised by the cursor and by all code that uses it. The code that decodes a frame, a record batch or a file
+    catches it and makes a Fault of it. It never reaches a user.
     """
 
     def __init__(self, reason: str, offset: int, kind: str = "malformed") -> None:
         super().__init__(reason)
         self.reason = reason
         self.offset = offset
-        """Where, in the buffer that was being read."""
+        """The position in the buffer that was being read."""
         self.kind = kind
         """A key of :data:`kdissect.faults.KINDS`."""
 
@@ -60,8 +60,8 @@ class Fault(NamedTuple):
 
 
 class Value:
-    """A plain value like a named tuple, whose parts are its slots: compared by them, and not to be changed
-    once it is made. It is no tuple, so that compiled it holds numbers of C."""
+    """A plain value like a named tuple. Its parts are its slots: they are compared, and must not be changed
+    once it is made. It is not a tuple, so that its compiled form can hold C numbers."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -79,12 +79,12 @@ class Value:
         return type(self), parts(self)
 
     def _replace(self, **changed: Any) -> Self:
-        """The same but for these parts, as of a named tuple."""
+        """A copy with some parts replaced, as of a named tuple."""
         return type(self)(**({name: getattr(self, name) for name in self.__slots__} | changed))
 
 
 def parts(value: Value) -> tuple[Any, ...]:
-    """The parts of a value, in their order."""
+    """The parts of a value, in order."""
     return tuple([getattr(value, name) for name in value.__slots__])
 
 
@@ -92,7 +92,7 @@ def parts(value: Value) -> tuple[Any, ...]:
 
 
 class Packet(Value):
-    """One captured packet, as the capture file has it."""
+    """One captured packet, as in the capture file."""
 
     __slots__ = (
         *("number", "timestamp_ns", "link_type", "data", "wire_length", "interface", "comments"),
@@ -116,9 +116,9 @@ class Packet(Value):
         """A LINKTYPE number of the tcpdump.org registry."""
         self.data = data
         self.wire_length = wire_length
-        """Length on the wire; larger than ``len(data)`` where the snap length cut the packet."""
+        """Length on the wire; larger than ``len(data)`` if the snap length cut the packet."""
         self.interface = interface
-        """Index of the interface over the whole input (pcapng sections and files have their own)."""
+        """Index of the interface over the whole input. (pcapng sections and files each count their own.)"""
         self.comments = comments
         self.options = options
         """Its other options (pcapng): code and value, numbers little-endian."""
@@ -135,14 +135,14 @@ def renumbered(packet: Packet, number: int, interface: int) -> Packet:
 
 
 TLS_KEY_LOG = 0x544C534B
-"""The type of a Decryption Secrets Block that holds a key log for TLS (draft-ietf-opsawg-pcapng, 4.7)."""
+"""The type of a Decryption Secrets Block with a key log for TLS (draft-ietf-opsawg-pcapng, 4.7)."""
 
 
 class Secrets(NamedTuple):
-    """Key material that a pcapng Decryption Secrets Block carries."""
+    """Key material in a pcapng Decryption Secrets Block."""
 
     kind: int
-    """:data:`TLS_KEY_LOG`, or another of the types."""
+    """:data:`TLS_KEY_LOG`, or another type."""
     data: bytes
 
 
@@ -151,13 +151,13 @@ Endpoint = bytes
 to compare and to hash. :func:`endpoint_text` prints it."""
 _OCTETS = tuple(map(str, range(256)))
 _IPV4_ENDPOINT = 6
-"""Bytes of one with an IPv4 address."""
+"""The bytes of an endpoint with an IPv4 address."""
 
 
 def endpoint_text(endpoint: Endpoint) -> str:
     """``10.0.0.1:9092``; IPv6 addresses in brackets."""
     if len(endpoint) == _IPV4_ENDPOINT:
-        # By hand: as cheap as a cache, also where there are more connections than it would hold.
+        # Written out: as fast as a cache, even with more connections than a cache would hold.
         part, raw = _OCTETS, endpoint
         return f"{part[raw[0]]}.{part[raw[1]]}.{part[raw[2]]}.{part[raw[3]]}:{raw[4] << 8 | raw[5]}"
     return _ipv6_text(endpoint)
@@ -206,29 +206,28 @@ class Segment(Value):
         self.flags = flags
         self.payload = payload
         self.length = length
-        """Payload bytes on the wire; larger than ``len(payload)`` where the snap length cut it."""
+        """Payload bytes on the wire; larger than ``len(payload)`` if the snap length cut the packet."""
         self.identity = identity
-        """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each: copies of one packet,
-        captured at several interfaces, agree in it, a retransmission hardly ever. 0 where it is not
-        known."""
+        """The IP identification (0 for IPv6) and the TCP checksum, in 16 bits each. Copies of one packet,
+        captured at several interfaces, have the same value; a retransmission hardly ever has. 0 if
+        unknown."""
         self.network = network
-        """What tells networks apart that may have the same addresses: the identifiers of the tunnels that
-        the packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 where there is
-        none."""
+        """Distinguishes networks that may have the same addresses: the identifiers of the tunnels that the
+        packet came through (VXLAN's and Geneve's network identifier, GRE's key). 0 without a tunnel."""
         self.window = window
-        """The window as the header has it, not scaled; -1 where it is not known."""
+        """The window in the header, not scaled; -1 if unknown."""
         self.options = options
-        """The TCP options of a SYN, and those that are longer than a timestamp: they may have a SACK."""
+        """The TCP options of a SYN, and any options longer than a timestamp, which may contain a SACK."""
         self.clock = clock
-        """What the sender's own clock showed, which nobody sets: the TSval of RFC 7323, nearly always in
-        milliseconds. -1 where it is not known."""
+        """The sender's own clock, which nobody sets: the TSval of RFC 7323, nearly always in milliseconds. -1
+        if unknown."""
 
 
 # -- tcp --------------------------------------------------------------------------------------------
 
 
 class Direction(Enum):
-    """Which way bytes go."""
+    """The direction in which bytes go."""
 
     TO_BROKER = "to broker"
     FROM_BROKER = "from broker"
@@ -247,8 +246,8 @@ class Chunk(Value):
         self.packet = packet
         self.timestamp_ns = timestamp_ns
         self.packets = packets
-        """Every packet that carried a part of them, where that is not ``packet`` alone: bytes out of a TLS
-        record are there when its last packet is."""
+        """Every packet with a part of the bytes, if ``packet`` is not the only one. Bytes of a TLS record are
+        available when its last packet arrives."""
 
 
 class Gap(NamedTuple):
@@ -258,17 +257,17 @@ class Gap(NamedTuple):
     length: int
     reason: str
     packet: int
-    """The packet that settled that they are missing."""
+    """The packet that showed that they are missing."""
     timestamp_ns: int
     is_exact: bool = True
-    """False where the length is an estimate: records of TLS that are lost do not say what was in them."""
+    """False if the length is an estimate: the length of data in lost TLS records is unknown."""
 
 
 # -- frames and messages ----------------------------------------------------------------------------
 
 
 class Frame(Value):
-    """One size-prefixed unit of a direction: the int32 size is cut off, what it counts is kept."""
+    """One size-prefixed unit of a direction: the payload, without the int32 size."""
 
     __slots__ = (
         *("direction", "offset", "payload", "size", "first_packet", "first_ns", "last_packet", "last_ns"),
@@ -291,21 +290,22 @@ class Frame(Value):
     ) -> None:
         self.direction = direction
         self.offset = offset
-        """Of its size prefix, in the direction's stream."""
+        """The offset of its size prefix in the direction's stream."""
         self.payload = payload
         """The captured bytes from its start, up to the first gap."""
         self.size = size
-        """The bytes it announces; larger than ``len(payload)`` where a gap or the end cut it."""
+        """The bytes that it announces; larger than ``len(payload)`` if a gap or the end cut it."""
         self.first_packet = first_packet
         self.first_ns = first_ns
         self.last_packet = last_packet
         self.last_ns = last_ns
         self.packets = packets
-        """Every packet that carried bytes of it."""
+        """Every packet with bytes of it."""
         self.searched = searched
-        """Its beginning was found by a search, after a gap or where the capture began in mid-stream."""
+        """Whether its beginning was found by a search, after a gap or after the capture began in
+        mid-stream."""
         self.fault = fault
-        """That it is cut, and why."""
+        """The fault of a cut frame, with the reason."""
 
 
 class Skipped(NamedTuple):
@@ -332,13 +332,14 @@ class Node:
     type: str
     """Kafka's name of the type: ``compact string``, ``int32``, ``[]FetchTopic`` …"""
     value: object
-    """What ``decode`` gives for it; None for structs and arrays, whose children have the values."""
+    """The result of ``decode`` for it; None for structs and arrays, whose children have the values."""
     start: int
     end: int
     children: list[Node] = field(default_factory=list)
     fault: Fault | None = None
-    """What is wrong here."""
+    """The fault at this place."""
     buffer: bytes | None = None
-    """Bytes that were unpacked from this node's own, in which its children's ranges count."""
+    """The bytes unpacked from this node's own bytes; its children's ranges count in them."""
     is_decoded: bool = True
-    """False of a struct or array that broke off. Without children nothing is known of it: it is not null."""
+    """False for a struct or array that is incomplete. Without children its value is unknown: it is not
+    null."""

@@ -1,8 +1,8 @@
-"""An exchange ↔ plain values, on its way to another process: what it was made from, not what was decoded.
+"""An exchange ↔ plain values, to send it to another process: its captured parts, not its decoded values.
 
-The frames, what their headers told and what was found out about them become tuples of numbers, text and
-bytes. pickle and marshal carry these ten times faster than objects. Names of topic ids are not among them:
-they belong to the capture. The code that makes an exchange again gives them to it.
+The frames, the fields of their headers and the facts found about them become tuples of numbers, text and
+bytes. pickle and marshal copy these ten times faster than objects. Names of topic ids are not included,
+because they belong to the capture. The code that makes the exchange again adds them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _make = tuple.__new__
 
 
 def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
-    """What an exchange was made from."""
+    """The captured parts of an exchange."""
     return (
         exchange.connection,
         exchange.client_endpoint,
@@ -48,7 +48,7 @@ def plain_exchange(exchange: Exchange) -> tuple[Any, ...]:
 
 
 def exchange_of(plain: tuple[Any, ...], names: Names = NO_NAMES, limits: Limits = DEFAULTS) -> Exchange:
-    """The exchange as it was when it was complete; its bodies are decoded when asked for."""
+    """The exchange as it was when it was complete; its bodies are decoded on demand."""
     connection, client, broker, request, response, missing, inferred, number, faults = plain[:9]
     embedded, tls, proxied, principal, routine, behind_ns, behind_correlation_id = plain[9:16]
     network_ns, throttle_ns, think_ns, after_api_key, breaks_quota, seen = plain[16:]
@@ -122,7 +122,7 @@ def _plain_faults(faults: list[Fault] | tuple[Fault, ...]) -> tuple[tuple[Any, .
 
 
 def _frame(plain: tuple[Any, ...]) -> Frame:
-    # Made part by part: compiled, that is several times faster than a call with all of them.
+    # Set attribute by attribute: compiled, that is several times faster than one call with all values.
     frame = Frame.__new__(Frame)
     from_broker, offset, payload, size, first, first_ns, last, last_ns, packets, searched, fault = plain
     frame.direction = _FROM_BROKER if from_broker else _TO_BROKER

@@ -1,10 +1,9 @@
-"""Captures → events: the one place that reads captures.
+"""Captures → events: the only module that reads captures.
 
-    Input   what is read, and how: paths, ports, limits, names of topic ids
+    Input   the paths and how to read them: ports, limits, names of topic ids
     Pass    one reading of it from begin to end: packets → events
 
-The library, the command line, the screens and Spark all use it. They add what goes on beside a reading:
-progress, complaints, batches.
+The library, the command line, the screens and Spark all use it. They add progress, messages and batches.
 """
 
 from __future__ import annotations
@@ -35,30 +34,30 @@ if TYPE_CHECKING:
 
 
 class Input(NamedTuple):
-    """What is read, and how."""
+    """The input, and how to read it."""
 
     paths: tuple[str, ...] = ()
     limits: Limits = DEFAULTS
     ports: frozenset[int] = frozenset()
-    """Ports whose connections are taken for Kafka's, whatever they look like."""
+    """Ports whose connections always count as Kafka."""
     topics: Mapping[str, str] = {}
-    """Names of topic ids that no capture tells."""
+    """Names of topic ids that no capture contains."""
     embedded: bool = False
-    """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
+    """Whether exchanges report faults of the bytes embedded in their messages."""
     points: Points | None = None
-    """The capture points of the files, where they are of several."""
+    """The capture points of the files, if there are several."""
     open_file: Opener = open_capture
-    """Opens a file, for paths that are no files of this machine."""
+    """Opens a file, for paths outside this machine."""
     open_packets: Callable[[], Packets] | None = None
-    """Opens the packets, where they are not simply read from the files from begin to end."""
+    """Opens the packets, if they are not simply read from the files from begin to end."""
     tells_tcp: bool = True
-    """Whether rows of connections tell what TCP shows."""
+    """Whether rows of connections have facts of TCP."""
     briefs: Interest | None = None
-    """What is asked of exchanges in brief, where a :class:`~kdissect.session.briefs.Brief` may stand in the
-    place of an exchange among the events."""
+    """The questions about exchanges in brief. If set, a :class:`~kdissect.session.briefs.Brief` may replace
+    an exchange among the events."""
 
     def with_points(self) -> Input:
-        """The same, with the capture points that the files tell. Those that are followed tell none."""
+        """The same input, with the capture points found in the files. Followed files have none."""
         if self.open_packets is not None or len(self.paths) < 2:
             return self
         from kdissect.capture.points import find_points
@@ -78,10 +77,10 @@ class Input(NamedTuple):
 class Pass:
     """One reading from begin to end.
 
-    :param secrets: with which TLS is decrypted, beside those that the capture has.
-    :param key_logs: key logs to which others still write.
-    :param names: names of topic ids that hold from the start.
-    :param listener: hears what reassembly gives out, of all connections.
+    :param secrets: decrypt TLS, besides the secrets in the capture.
+    :param key_logs: key logs that are still being written.
+    :param names: names of topic ids that are valid from the start.
+    :param listener: gets the results of reassembly, for all connections.
     """
 
     def __init__(
@@ -96,15 +95,15 @@ class Pass:
         self._key_logs = key_logs
         self._packets: Packets | None = None
         self._part: PartPackets | None = None
-        """The same, where only a part of the file is read."""
+        """The same object, if only a part of the file is read."""
         self._dissector = _dissector_of(source, names, secrets, listener)
         teach(self._dissector.names, source.topics)
 
     def again(self, *, with_names: bool = False, listener: Listener | None = None) -> Pass:
-        """Another pass over the same input. The secrets that the capture told hold from its start.
+        """Another pass over the same input. The secrets found in the capture are used from its start.
 
-        :param with_names: whether the names of topic ids that it told do so, too.
-        :param listener: hears what reassembly gives out, of all connections.
+        :param with_names: whether the names of topic ids found in it are used from its start, too.
+        :param listener: gets the results of reassembly, for all connections.
         """
         names = self.names if with_names else None
         return Pass(self._input, self.secrets, self._key_logs, names, listener)
@@ -113,60 +112,61 @@ class Pass:
 
     @property
     def points(self) -> Points | None:
-        """The capture points, where the input has several."""
+        """The capture points, if the input has several."""
         return self._input.points
 
     @property
     def interfaces(self) -> Sequence[Interface]:
-        """The interfaces of the input once it is open, by the index that packets have; they grow."""
+        """The interfaces of the input once it is open, by the index in packets; more may be added."""
         return () if self._packets is None else self._packets.interfaces
 
     @property
     def packets(self) -> int:
-        """How many packets were read."""
+        """The number of packets read."""
         return self._dissector.packets
 
     @property
     def connections(self) -> int:
-        """How many connections were seen."""
+        """The number of connections seen."""
         return self._dissector.connections
 
     @property
     def names(self) -> TopicNames:
-        """The names of topic ids that are known."""
+        """The known names of topic ids."""
         return self._dissector.names
 
     @property
     def secrets(self) -> TlsSecrets:
-        """The secrets that are known."""
+        """The known secrets."""
         return self._dissector.secrets
 
     @property
     def numbering(self) -> Numbering:
-        """What gives the numbers of an input of one capture point; a reading may go on with another's."""
+        """Gives the numbers of an input with one capture point. A reading may continue with the numbering of
+        another."""
         assert isinstance(self._dissector, Dissector)
         return self._dissector.numbering
 
     def in_tls(self) -> Iterator[Connection]:
-        """What is known by now of connections that speak TLS. Another thread may ask for it."""
+        """The rows, so far, of connections that speak TLS. Another thread may call it."""
         return self._dissector.in_tls()
 
     def seen_where(self) -> str:
-        """How many exchanges which capture points saw, in words; empty where there is one point."""
+        """How many exchanges each capture point saw, in words; empty if there is only one point."""
         return "" if isinstance(self._dissector, Dissector) else self._dissector.summary()
 
     # -- in parts -----------------------------------------------------------------------------------
 
     @property
     def source(self) -> Input:
-        """What is read."""
+        """The input."""
         return self._input
 
     def seams(self, least: int) -> Dissector | None:
-        """The dissector that goes over the seams between parts of the input; None where it is to be read as
-        one. It must not have been read.
+        """The dissector for the seams between parts of the input; None if the input must be read as one. Call
+        it before reading.
 
-        :param least: bytes of files that are worth it.
+        :param least: the fewest bytes of files that are worth cutting.
         """
         source, dissector = self._input, self._dissector
         if not isinstance(dissector, Dissector) or dissector.packets or dissector.crosses_connections:
@@ -179,11 +179,11 @@ class Pass:
 
     @property
     def file_bytes(self) -> int:
-        """The bytes of the files that are there."""
+        """The total size of the files that exist."""
         return sum(os.path.getsize(path) for path in self._input.paths if os.path.isfile(path))
 
     def cuts(self) -> Cuts | None:
-        """What cuts the file of the input without reading it; None where that cannot be."""
+        """Cuts the file of the input without reading it; None if that is impossible."""
         source = self._input
         if len(source.paths) != 1:
             return None
@@ -195,7 +195,7 @@ class Pass:
             return None
 
     def go_on_with(self, part: FilePart) -> None:
-        """Read this part of the file, and nothing else."""
+        """Read only this part of the file from now on."""
         from kdissect.capture.cuts import PartPackets
 
         self.close()
@@ -213,12 +213,12 @@ class Pass:
         return self._packets
 
     def close(self) -> None:
-        """Close the input, wherever reading it ended."""
+        """Close the input, even if it was not read to the end."""
         if self._packets is not None:
             self._packets.close()
 
     def events(self) -> Iterator[Sequence[Event]]:
-        """Read everything; gives the events in lists of those that came together.
+        """Read everything, and give the events in lists, as they come.
 
         :raises CaptureError: it cannot be opened.
         """
@@ -230,10 +230,10 @@ class Pass:
             self.close()
 
     def items(self, *, one_by_one: bool = False) -> Iterator[Sequence[Item | PacketRun]]:
-        """The packets, and what else the input has, in lists; an empty list is a pause, after which key logs
-        are looked at. Ordinary packets in a row may come as a run.
+        """The packets and other items of the input, in lists. An empty list is a pause; key logs are read
+        after it. Ordinary packets in a row may come as a run.
 
-        :param one_by_one: whether nothing may be read that is not asked for.
+        :param one_by_one: whether to read only the next item, never several ahead.
         """
         packets = self.open()
         if self._key_logs is not None and isinstance(packets, Following):
@@ -245,13 +245,13 @@ class Pass:
         return ((item,) for item in packets)
 
     def feed(self, item: Item) -> Sequence[Event]:
-        """What a packet brings to light, and what key logs have told since the last."""
+        """The events of a packet, and of key log lines since the last packet."""
         if self._key_logs is None:
             return self._dissector.feed(item)
         return [*self.news(), *self._dissector.feed(item)]
 
     def feed_all(self, items: Sequence[Item | PacketRun]) -> Iterator[Sequence[Event]]:
-        """The same of several, in lists."""
+        """The events of several items, in lists."""
         if self._key_logs is not None:
             yield self.news()
         if isinstance(self._dissector, Dissector):
@@ -260,9 +260,9 @@ class Pass:
             yield from self._dissector.feed_all(cast(Sequence[Item], items))  # these never come as runs
 
     def news(self, now: float | None = None) -> list[Event]:
-        """What key logs have told since the last look, and brought to light.
+        """The events of key log lines since the last look.
 
-        :param now: as :meth:`~kdissect.capture.keylogs.KeyLogs.follow` takes it.
+        :param now: see :meth:`~kdissect.capture.keylogs.KeyLogs.follow`.
         """
         if self._key_logs is None:
             return []
@@ -270,7 +270,7 @@ class Pass:
         return [event for each in lines for event in self._dissector.feed(each)]
 
     def end(self) -> Iterator[Event]:
-        """The input is over: what comes to light by that."""
+        """End the input, and give the remaining events."""
         yield from self.news(math.inf)
         yield from self._dissector.close()
 
@@ -278,7 +278,7 @@ class Pass:
 def _dissector_of(
     source: Input, names: TopicNames | None, secrets: TlsSecrets | None, listener: Listener | None
 ) -> Dissector | PointsDissector:
-    """What dissects an input."""
+    """The dissector for an input."""
     made: Callable[..., Dissector | PointsDissector] = Dissector
     if source.points is not None:
         from kdissect.points.dissector import dissector_of
@@ -297,13 +297,13 @@ def _dissector_of(
 
 
 def teach(names: TopicNames, topics: Mapping[str, str]) -> None:
-    """Let names of topic ids hold from the start that no capture tells."""
+    """Make names of topic ids valid from the start that no capture contains."""
     for topic_id, name in topics.items():
         names.learn(topic_id, name, 0)
 
 
 def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits) -> TlsSecrets:
-    """The secrets that key logs (or directories of them) and private keys of brokers hold.
+    """The secrets in key logs (or directories of them) and private keys of brokers.
 
     :raises CaptureError: a file cannot be read, or a key cannot be used; the text has one line.
     """
@@ -318,7 +318,7 @@ def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits)
 
 
 def read_rsa_key(path: str) -> bytes:
-    """A private key with which TLS is decrypted, from a file.
+    """Read a private key for decrypting TLS from a file.
 
     :raises CaptureError: it cannot be read, or cannot be used; the text has one line.
     """

@@ -1,4 +1,4 @@
-"""What comes to light of connections → what is given out, with numbers and names.
+"""New facts about connections → events, with numbers and names.
 
 Numbers are given here, because they count over all connections. Names of topic ids are attached here, because
 they cross connections: a client learns a topic's id on one connection and uses it on another.
@@ -21,43 +21,43 @@ from kdissect.session.pairing import Completed, Recognised
 Event = Exchange | Connection | Fault
 
 Step = SessionEvent | Connection
-"""What comes to light at one packet."""
+"""A result of dissecting one packet."""
 
 AT_THE_END = sys.maxsize
-"""The packet number by which things are known that only the capture's end settles."""
+"""The packet number of facts that are known only at the end of the capture."""
 _AT_THE_END = AT_THE_END
 
 
 class Numbering:
     """Gives connections and exchanges their numbers, by counting.
 
-    It is asked in the order of the numbers, so that who dissects some connections only can give numbers
-    that were counted over all.
+    It is called in the order of the numbers. So a dissector of some of the connections can use another
+    object, which gives numbers counted over all connections.
     """
 
     def __init__(self) -> None:
         self.connections = 0
-        """How many connections have a number."""
+        """The number of connections so far."""
         self.exchanges = 0
 
     def connection(self, packet: int) -> int:
-        """The number of the connection of which ``packet`` is the first: 0, 1, …"""
+        """The number of the connection that begins with ``packet``: 0, 1, …"""
         self.connections += 1
         return self.connections - 1
 
     def exchange(self, begun: Exchange | Brief) -> int:
-        """The number of an exchange that was recognised: 1, 2, …"""
+        """The number of a recognised exchange: 1, 2, …"""
         self.exchanges += 1
         return self.exchanges
 
 
 class Teller:
-    """Gives numbers and names to what one packet after the other brings to light.
+    """Gives numbers and names to the results of each packet.
 
-    :param names: those of topic ids so far.
-    :param names_are_complete: whether no others are to be learned.
-    :param most_names: so many ids may have one.
-    :param embedded: whether exchanges tell what is wrong with the bytes embedded in their messages.
+    :param names: the names of topic ids so far.
+    :param names_are_complete: whether no further names are learned.
+    :param most_names: the most ids with a name.
+    :param embedded: whether exchanges report faults of the bytes embedded in their messages.
     """
 
     __slots__ = (
@@ -79,12 +79,12 @@ class Teller:
         self._most_names = most_names
         self._embedded = embedded
         self.names_left_out = 0
-        """How often a name was left out because there are too many."""
+        """How many names were left out because there were too many."""
         self.has_told_briefs = False
-        """Whether an exchange was told in brief."""
+        """Whether an exchange was given in brief."""
 
     def publish(self, step: list[Step]) -> list[Event]:
-        """Number what one packet brought to light, learn from all of it, then give it out."""
+        """Number the results of one packet, learn names from all of them, then return the events."""
         if len(step) == 1:
             if isinstance(step[0], Brief):
                 brief = step[0]
@@ -94,9 +94,9 @@ class Teller:
                     return []
                 self._learn_brief(brief)
                 self._close_brief(brief)
-                return step  # type: ignore[return-value]  # who asked for briefs knows them
+                return step  # type: ignore[return-value]  # the caller asked for briefs
             if isinstance(step[0], Recognised):
-                begun = step[0]  # as nearly every request
+                begun = step[0]  # the case of nearly every request
                 begun.exchange.number = self.numbering.exchange(begun.exchange)
                 self._learn(begun.exchange)
                 return []
@@ -116,9 +116,9 @@ class Teller:
         told = {id(event): at for at, event in enumerate(step) if isinstance(event, Brief)}
         for at, event in enumerate(step):
             if isinstance(event, Brief):
-                if event.is_over and told[id(event)] == at:  # it may have begun in this step too
+                if event.is_over and told[id(event)] == at:  # it may be twice in the step: begun and over
                     self._close_brief(event)
-                    out.append(cast(Event, event))  # who asked for briefs knows them
+                    out.append(cast(Event, event))  # the caller asked for briefs
                 continue
             if isinstance(event, Completed):
                 completed = event
@@ -132,7 +132,7 @@ class Teller:
         return out
 
     def _number(self, brief: Brief) -> None:
-        """Give a brief its number, and what waits in its place."""
+        """Give a number to a brief, and to the exchange that replaced it."""
         brief.number = self.numbering.exchange(brief)
         if brief.became is not None:
             brief.became.number = brief.number
@@ -143,11 +143,11 @@ class Teller:
         form = brief.form
         if (form.teaches or form.carries_metadata) and not self.names_are_complete:
             taught = brief.taught_topics()
-            if taught != ():  # as nearly always
+            if taught != ():  # nearly always empty
                 self._learn_all(taught)
 
     def _close_brief(self, brief: Brief) -> None:
-        """Say which names of topic ids hold for a brief that is over."""
+        """Fix the names of topic ids for a brief that is over."""
         brief.up_to_packet = _AT_THE_END if self.names_are_complete else brief._last()
         brief.names, brief.names_count = self.names, len(self.names.order)
         self.has_told_briefs = True

@@ -1,10 +1,10 @@
-"""Counts, what is to be installed, and what went wrong in kdissect itself, in words. Messages of faults and
-lines for people both say them, so this stands below both."""
+"""Counts, missing packages, and defects of kdissect itself, in words. Messages of faults and lines for people
+both use them, so this module is below both."""
 
 from __future__ import annotations
 
 REDACTED = "<redacted>"
-"""Stands where a secret was."""
+"""Replaces a secret."""
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
@@ -23,7 +23,7 @@ EXTRAS = {
     "iceberg": "'pyiceberg[sql-sqlite]>=0.10,<1'",
     "hdfs": "'hdfs-native>=0.14,<1'",
 }
-"""Extra of kdissect: what it installs, as pip takes it."""
+"""The packages of each extra of kdissect, in pip's form."""
 
 
 class NotInstalledError(RuntimeError):
@@ -31,13 +31,13 @@ class NotInstalledError(RuntimeError):
 
 
 def how_to_install(extra: str) -> str:
-    """What to type for what an extra brings. The packages are named, for a name of an index would be
-    wrong for those who have kdissect from a clone."""
+    """The command that installs an extra's packages. It names the packages themselves: a user of a clone
+    cannot install kdissect from an index."""
     return f"pip install {EXTRAS[extra]}, or kdissect with its extra {extra}"
 
 
 def defect(error: BaseException) -> str:
-    """What is said of an exception that nothing foresaw: its kind, and where in kdissect it came up.
+    """The message of an unexpected exception: its kind, and its place in kdissect.
 
     Its own text is left out: it may hold captured values, and so a secret (``KeyError: 'password'``).
     """
