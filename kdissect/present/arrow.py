@@ -174,8 +174,6 @@ class RowColumns:
     """Rows, which another process writes."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
-        # The first array imports pandas, where that is installed: now, not in every process that is forked.
-        pa.array(["a"])
         self._rows = RowBatches(table, options)
         self._sink = ColumnsSink(self._rows, file)
 

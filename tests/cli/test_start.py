@@ -24,6 +24,18 @@ MOST_OF_CLICK = 4
 """What ``kdissect --help`` may cost, in what it costs to import click."""
 
 
+@pytest.mark.parametrize("form", ["parquet", "records.parquet", "arrow"])
+def test_parquet_and_arrow_load_no_pandas_and_leave_it_usable(form: str) -> None:
+    code = (
+        "import sys; from kdissect.cli import main\n"
+        f"main(['read', {str(CAPTURE)!r}, '-T', {form!r}, '-o', '/dev/null'])\n"
+        "print('pandas' in sys.modules)\n"
+        "import pyarrow as pa; print(type(pa.table({'a': [1]}).to_pandas()).__name__)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True, text=True)
+    assert ran.stdout.split() == ["False", "DataFrame"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], *(["read", str(CAPTURE), "-T", form] for form in ("text", "ndjson", "tree"))],

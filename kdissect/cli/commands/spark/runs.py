@@ -36,7 +36,7 @@ def command(**given: Any) -> int:
     for each in (folder, inner) if os.path.lexists(inner) else (folder,):
         refuse_no_tables(each, each)
     runs = Runs(inner if os.path.isdir(inner) else folder)
-    see_that_it_can_be_written(given["form"], given["output"])
+    see_that_it_can_be_written(given["form"], given["output"], needs_pandas=True)
     try:
         rows = runs.rows()
     except RunsError as error:

@@ -132,7 +132,7 @@ class _SparkStatsCommand:
         self._out = None if out is None else self._place(out)
         if self._out is None:
             refuse_several(self._form, len(self._names))
-            see_that_it_can_be_written(self._form, None)
+            see_that_it_can_be_written(self._form, None, needs_pandas=True)
         try:
             self._points = capture_points(list_files(given["inputs"]), self._settings.capture_point)
             self._files = [file for point in self._points for file in point.files]
