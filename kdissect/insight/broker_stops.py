@@ -1,4 +1,4 @@
-"""Brokers that went and came back, by what connections and the cluster together tell of them."""
+"""Brokers that went and came back, judged by their connections and by what the cluster tells of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, nodes_b
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
-"""What happens to a broker that is about to stop."""
+"""Changes that the cluster reports of a broker that is about to stop."""
 NO_LONGER = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
-"""What a broker answers of partitions and groups that it has handed over."""
+"""Errors that a broker answers for partitions and groups that it has handed over."""
 STOPPING, LEFT = "broker-stopping", "broker-gone"
-"""What the cluster tells of a broker that leaves."""
+"""Changes that the cluster reports of a broker that leaves."""
 IS_THERE = ("broker-appeared", "broker-registered", "broker-unfenced")
-"""What the cluster tells of a broker that is back."""
+"""Changes that the cluster reports of a broker that is back."""
 TOLD_LATE_NS, STOPPING_NS = 10 * SECOND, 60 * SECOND
-"""The cluster may tell so long after a broker closed its connections that it is gone, and so long before,
-that it stops."""
+"""How far the cluster's report may be from the moment when a broker closed its connections: the report that
+it is gone comes at most the first time later, the report that it stops at most the second time earlier."""
 SEVERAL = 2
 GIVING_UP_NS = 10 * SECOND
-"""A broker that stops hands over at most so long before it is gone."""
+"""The longest time between the first answer of a stopping broker that it no longer leads, and its end."""
 STALE_NS = 30 * SECOND
-"""For so long after a broker has come, clients may ask it for what it led before."""
+"""How long after the start of a broker clients may still ask it for what it led before."""
 FAILED = ("refused", "unanswered")
-"""What came of a SYN that nobody took."""
+"""How a connection opened whose SYN nobody accepted."""
 
 
 class LostBroker(NamedTuple):
@@ -40,15 +40,15 @@ class LostBroker(NamedTuple):
 
     address: str
     last_ns: int
-    """When its connections had ended."""
+    """When the last of its connections ended."""
     began_ns: int | None
-    """When the first of them began; None if that was before the capture."""
+    """When the first of its connections began; None if that was before the capture."""
     ended: int
-    """How many ended together."""
+    """How many connections ended together."""
     failed: int
-    """How many tries to connect came to nothing since."""
+    """How many connection attempts failed since."""
     back_ns: int | None
-    """When one succeeded again."""
+    """When a connection attempt succeeded again."""
     connections: tuple[int, ...]
 
 
@@ -57,8 +57,8 @@ def _host(place: str) -> str:
 
 
 def served_until_ns(row: Row) -> int:
-    """How long the broker served a connection: until it closed it, though the client may have kept its half
-    open for longer."""
+    """When the broker stopped serving a connection: when it closed its half, though the client may have kept
+    the other half open for longer."""
     return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
 
 
@@ -70,7 +70,7 @@ def _began_ns(rows: list[Row]) -> int | None:
 
 
 def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[LostBroker]:
-    """Addresses whose connections end together, and that nobody reaches after."""
+    """Addresses whose connections end together, and that no client reaches afterwards."""
     brokers: dict[str, list[Row]] = {}
     for row in rows:
         brokers.setdefault(row["broker"], []).append(row)
@@ -105,8 +105,9 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
 def _farewells(
     changes: list[Row], nodes: dict[str, ClusterNode], within_ns: int
 ) -> dict[str, list[tuple[int, int]]]:
-    """When the cluster told of the broker at an address that it stops or is gone, and until when the broker
-    may then close its connections: until it is there again, and at once if it is gone."""
+    """When the cluster reported that the broker at an address stops or is gone, and the time until which the
+    broker may then close its connections. That time ends when the broker is back. If it is gone, the time is
+    ``within_ns``."""
     found: dict[str, list[tuple[int, int]]] = {}
     there = [row for row in changes if row["what"] in IS_THERE]
     for row in changes:
@@ -124,8 +125,9 @@ def _farewells(
 def _quiet_losses(
     facts: Facts, nodes: dict[str, ClusterNode], within_ns: float, known: list[LostBroker]
 ) -> Iterator[LostBroker]:
-    """Addresses where the broker closed all connections together, nobody tried to connect after, and the
-    cluster told that it stops or is gone. Clients need not try: they learn in time who leads instead."""
+    """Addresses where the broker closed all connections together, no client tried to connect afterwards, and
+    the cluster reported that the broker stops or is gone. Clients need not try to connect: they learn in time
+    who leads instead."""
     told = _farewells(facts.rows(ClusterChanges), nodes, round(within_ns))
     brokers: dict[str, list[Row]] = {}
     for row in facts.rows(Tcp):
@@ -141,7 +143,7 @@ def _quiet_losses(
                 continue
             before = [row for row in lived if row["first_ns"] <= last_ns <= served_until_ns(row) + within_ns]
             if any(served_until_ns(row) > last_ns or row["closed_by"] != "broker" for row in before):
-                continue  # it went on
+                continue  # the broker went on
             taken.append(last_ns)
             yield LostBroker(
                 address,
@@ -155,20 +157,20 @@ def _quiet_losses(
 
 
 MANY_TRIES = 3
-"""So many tries to connect are not all lost by the capture."""
+"""With this many failed connection attempts, the capture cannot just have lost the answers to all."""
 
 
 def _came_to_nothing(failed: list[Row]) -> bool:
-    """Whether these tries to connect show that nobody was there. One that was sent once and not answered may
-    have had its answer, or all that followed, lost on the way to the capture."""
+    """Whether these tries to connect show that nobody was there. If a SYN was sent once and not answered, the
+    capture may have lost its answer, or all packets after it."""
     sure = any(row["opening"] == "refused" or (row["syns"] or 0) > 1 for row in failed)
     return sure or len(failed) >= MANY_TRIES
 
 
 def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[BrokerStop]:
-    """Brokers that went.
+    """Brokers that stopped.
 
-    :param limit: tells a threshold of the rule ``broker-gone``.
+    :param limit: returns a threshold of the rule ``broker-gone``.
     """
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for each in _lost_together(facts, limit, nodes):
@@ -177,8 +179,8 @@ def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[Broker
 
 
 def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, str]]:
-    """Listeners that went while their broker went on: each with the node, and where else that answered. The
-    facts need what those of :func:`restarts` need."""
+    """Listeners that stopped while their broker went on: each with its node, and another address where that
+    node answered. The facts need the statistics that :func:`restarts` needs."""
     limit = partial(facts.limit_of, "broker-gone")
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for several in _lost_together(facts, limit, nodes):
@@ -191,7 +193,7 @@ def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, st
 def _lost_together(
     facts: Facts, limit: Callable[[str], float], nodes: dict[str, ClusterNode]
 ) -> Iterator[list[LostBroker]]:
-    """Addresses where nobody answers any more, those of one broker together."""
+    """Addresses where nobody answers any more, grouped by broker."""
     within_ns = limit("together_s") * SECOND
     losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
     several = [each for each in losses if each.failed >= limit("tries")]
@@ -202,10 +204,12 @@ def _lost_together(
 def _lives_on(
     facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode], stopping_ns: float
 ) -> str | None:
-    """Another address that the cluster had told of the same broker, where it answered through the time in
-    which it seemed to go: on a connection that was there before, and more than a second after the others had
-    ended. One that stops in an orderly way closes that, too, within its time: the listener of controllers
-    last."""
+    """Another address of the same broker that shows that the broker did not stop, or None.
+
+    The cluster had told the address before. The broker answered there on an older connection, and more than a
+    second after the other connections had ended. A broker that stops in an orderly way closes that
+    connection, too, within its time to stop; the listener of controllers comes last.
+    """
     node, own = nodes.get(several[0].address), {each.address for each in several}
     others = _others_of(node, own, nodes)
     if not others:
@@ -246,25 +250,25 @@ def _last_answer(row: Row) -> int:
 
 
 def returns(facts: Facts) -> list[BrokerStop]:
-    """Nodes that were gone and came back. The facts need what those of :func:`restarts` need."""
+    """Nodes that were gone and came back. The facts need the statistics that :func:`restarts` needs."""
     return [each for each in gone(facts) if each.node is not None and each.back_ns is not None]
 
 
 def subject_of(stop: BrokerStop) -> FindingSubject:
-    """Whom the finding ``broker-gone`` is about."""
+    """The subject of the finding ``broker-gone``."""
     return FindingSubject(broker=stop.name)
 
 
 def gone(facts: Facts) -> list[BrokerStop]:
-    """Brokers of which ``broker-gone`` tells. The facts need what those of :func:`restarts` need."""
+    """Brokers that ``broker-gone`` reports. The facts need the statistics that :func:`restarts` needs."""
     return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
 
 
 def restarts(facts: Facts) -> list[tuple[ClusterNode, int, int]]:
     """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
 
-    Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
-    :class:`ClusterChanges` and :class:`Errors`.
+    Each is a node, with the start and the end of its absence. The facts need :class:`Tcp`,
+    :class:`ClusterBrokers`, :class:`ClusterChanges` and :class:`Errors`.
     """
     limit = partial(facts.limit_of, "broker-gone")
     return [
@@ -281,8 +285,9 @@ def restarts(facts: Facts) -> list[tuple[ClusterNode, int, int]]:
 def _of_one_broker(
     losses: list[LostBroker], nodes: dict[str, ClusterNode], within_ns: float, stopping_ns: float
 ) -> Iterator[list[LostBroker]]:
-    """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
-    told; where one broker of its host went at the same time, it is that one's."""
+    """Lost addresses, grouped by broker: listeners of one broker go together. The cluster does not always
+    tell the broker of a listener that only brokers use. If exactly one broker on its host went at the same
+    time, the listener belongs to that broker."""
     gone: list[list[LostBroker]] = []
     for each in losses:
         if (node := nodes.get(each.address)) is None:
@@ -314,9 +319,9 @@ def _of_one_broker(
 
 
 def _down_together(one: LostBroker, other: LostBroker, stopping_ns: float) -> bool:
-    """Whether two listeners were away at the same time, as those of one process are. A broker that stops in
-    an orderly way closes that of controllers last, after it has flushed its logs. That takes seconds, and
-    what stops services gives them no more than a minute or so (Kubernetes 30 s, systemd 90 s)."""
+    """Whether two listeners were away at the same time, like listeners of one process. A broker that stops in
+    an orderly way closes the listener of controllers last, after it has flushed its logs. That takes seconds.
+    Service managers give it a minute or so at most (Kubernetes 30 s, systemd 90 s)."""
     overlap = (other.back_ns is None or one.last_ns <= other.back_ns) and (
         one.back_ns is None or other.last_ns <= one.back_ns
     )
@@ -328,31 +333,31 @@ class BrokerStop(NamedTuple):
 
     several: list[LostBroker]
     name: str
-    """What findings call it."""
+    """Its name in findings."""
     node: ClusterNode | None
     first_ns: int
     """When it began to stop."""
     last_ns: int
-    """When the last of its connections had ended."""
+    """When the last of its connections ended."""
     back_ns: int | None
     before: list[Row]
-    """Leaders that moved away before that."""
+    """Leader moves before its connections ended."""
     after: list[Row]
-    """And after it."""
+    """Leader moves after its connections ended."""
     is_orderly: bool
-    """Whether somebody stopped it: it said so, or it still answered after its leaders had moved, or that it
-    no longer leads. A machine that dies answers nobody, though its clients may hang on until after it is
-    fenced."""
+    """Whether somebody stopped it. Then it said so, or after its leaders had moved it still answered, or it
+    answered that it no longer leads. A machine that dies answers nobody, though its clients may keep
+    connections until after it is fenced."""
     away_ns: int | None
-    """How long it was away at least, by the capture's clock; None as long as it is not back."""
+    """How long it was away at least, by the capture's clock; None while it is not back."""
     moved_to: str | None
     """The other address at which it is back, if it is."""
     gave_up: bool
-    """Whether only its answers tell that it handed over."""
+    """Whether its answers alone show that it handed over."""
 
 
 def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]) -> BrokerStop:
-    """What is told of a broker that is gone."""
+    """The stop of a broker that is gone, from all that the facts tell of it."""
     node = nodes.get(several[0].address)
     last_ns = max(each.last_ns for each in several)
     mine = [
@@ -361,7 +366,7 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
         if node is not None and node.is_of(row) and row["by"] is None
     ]
     back = [each.back_ns for each in several if each.back_ns is not None]
-    # It may be back, and no client needs it.
+    # The broker may be back although no client needs it.
     back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
     moved = _elsewhere(facts, several, nodes, last_ns)
     back += [ns for ns, _ in moved[:1]]
@@ -370,14 +375,14 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
     before = [row for row in moves if row["ns"] < last_ns - SECOND // 10]
     after = [row for row in moves if row["ns"] >= last_ns - SECOND // 10]
     if len(before) <= len(after):
-        before = []  # they moved for another reason
+        before = []  # the leaders moved for another reason
     is_orderly = any(row["what"] == "broker-stopping" for row in near) or bool(
         before and _answered_until(facts, several) > max(row["ns"] for row in before)
     )
     handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
     gave_up = False
     if not (before or after or is_orderly):
-        # Nobody may have asked for leaders since the capture began.
+        # It may be that no client has asked for leaders since the capture began.
         handed = _given_up(facts, several, last_ns)
         is_orderly = gave_up = bool(handed)
     back_ns = min(back, default=None)
@@ -403,8 +408,9 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
 
 
 def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int]:
-    """When a broker that is gone first answered that it no longer leads a partition or a group: shortly
-    before it was gone, of several, and not soon after it had come. None of a broker that died."""
+    """The times, shortly before a broker was gone, when it first answered that it no longer leads a partition
+    or a group. Empty unless it answered so for several of them. A broker that died gives none, and answers
+    soon after its start do not count."""
     own = {each.address for each in several}
     since_ns = last_ns - GIVING_UP_NS
     came = [each.began_ns for each in several if each.began_ns is not None]
@@ -422,9 +428,9 @@ def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int
 def _elsewhere(
     facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode], last_ns: int
 ) -> list[tuple[int, str]]:
-    """When somebody reached the broker on another host, where nobody had before, and that address: a pod
-    gets a new one when it starts again. Another port of the same host is another listener. If the cluster
-    tells of the old address again later, the broker did not move."""
+    """When somebody reached the broker on another host that nobody had reached before, and that address. A
+    pod gets a new address when it starts again. Another port of the same host is another listener. If the
+    cluster tells of the old address again later, the broker did not move."""
     node, own = nodes.get(several[0].address), {each.address for each in several}
     others = _others_of(node, own, nodes)
     if not others:
@@ -452,7 +458,8 @@ def first_told(rows: list[Row]) -> dict[str, int]:
 
 
 def _answered_until(facts: Facts, several: list[LostBroker]) -> int:
-    """When the last message of a connection that ended was an answer; the latest of these times, else 0."""
+    """When the last answer came on those connections whose last message was an answer; 0 if there are
+    none."""
     numbers = {number for each in several for number in each.connections}
     return max(
         (

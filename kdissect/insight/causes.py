@@ -17,19 +17,20 @@ class Cause(NamedTuple):
     cause: str
     effect: str
     shares: tuple[str, ...] = ()
-    """Fields of the subject that must be the same, where both have them."""
+    """Fields of the subject that must be the same if both findings have them."""
     within_s: float | None = None
-    """The effect must begin no later than so long after the cause was over, and not before it began."""
+    """The longest time from the end of the cause to the beginning of the effect, which must not begin before
+    the cause."""
     at_once: bool = False
-    """Whether both must be seen at one time."""
+    """Whether both findings must overlap in time."""
     is_named: bool = False
-    """Whether it counts only where the rule of the effect names the cause itself."""
+    """Whether the link counts only if the rule of the effect names the cause itself."""
     same: tuple[str, ...] = ()
-    """Fields of the subject that both must have, and the same."""
+    """Fields of the subject that both findings must have, with the same values."""
 
 
 CAUSES: list[Cause] = []
-"""Modules of rules add theirs with :func:`explains`; of several causes the first that fits counts."""
+"""The known causes. Modules of rules add theirs with :func:`explains`; if several fit, the first counts."""
 
 
 def explains(
@@ -45,13 +46,14 @@ def explains(
 
 
 def may_explain(cause: str, *effects: str, within_s: float) -> None:
-    """Say that one finding explains others where their rules say so."""
+    """Say that one finding explains others if the rules of these others name it."""
     CAUSES.extend(Cause(cause, effect, within_s=within_s, is_named=True) for effect in effects)
 
 
 def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
-    """The findings, each with the key of the one that explains it. No circle comes of it. A rule may name a
-    cause itself; that counts only if its rule found it too, at a time at which it explains such effects."""
+    """The findings, each with the key of the finding that explains it. The links never form a circle. A rule
+    may name a cause itself; that counts only if the cause was found, at a time when it can explain such
+    effects."""
     known = list(CAUSES if causes is None else causes)
     by_key = {each.key: each for each in findings}
 
@@ -98,13 +100,13 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
 
 
 def _all_of(finding: Finding, name: str) -> set[Any]:
-    """What a field of the subject says, and for client ids those of all that the finding is about."""
+    """The values of a field of the subject; for client ids, those of all clients of the finding."""
     also = finding.client_ids if name == "client_id" else ()
     return {getattr(finding.subject, name), *also} - {None}
 
 
 def _overlap(cause: Finding, effect: Finding) -> bool:
-    """Whether both were seen at one time; of several causes such a one is the likelier."""
+    """Whether both findings overlap in time. Of several causes, one that overlaps is the likelier one."""
     if cause.first_ns is None or effect.first_ns is None:
         return False
     cause_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
@@ -113,8 +115,8 @@ def _overlap(cause: Finding, effect: Finding) -> bool:
 
 
 def _is_in_time(known: list[Cause], cause: Finding, effect: Finding) -> bool:
-    """Whether the effect that a rule links to the cause is near it. How near, the table says of the two. The
-    effect may be seen first: a broker that stops hands over before its connections end."""
+    """Whether the effect is close enough in time to the cause that its rule names. The table says how close.
+    The effect may be seen first: a broker that stops hands over before its connections end."""
     windows = [each.within_s for each in known if each.cause == cause.id and each.effect == effect.id]
     if not windows or None in windows or cause.first_ns is None or effect.first_ns is None:
         return True
@@ -124,7 +126,7 @@ def _is_in_time(known: list[Cause], cause: Finding, effect: Finding) -> bool:
 
 
 def _leads(because: dict[str, str], start: str, end: str) -> bool:
-    """Whether the chain of causes from ``start`` comes to ``end``."""
+    """Whether the chain of causes from ``start`` reaches ``end``."""
     at: str | None = start
     while at is not None:
         if at == end:

@@ -8,16 +8,16 @@ from kdissect.analysis.fold import Row
 from kdissect.insight.grouping import together
 
 AHEAD_MS = 5_000
-"""As of which records are dated in the future."""
+"""How far ahead records must be dated to count as dated in the future."""
 _AGREE_MS = 1_000
-"""How far clocks that somebody sets may be from each other."""
+"""How far apart clocks may be that were set to the same time."""
 _ZONE_MS = 900_000
-"""Offsets of time zones are multiples of it."""
+"""The step between the offsets of time zones."""
 
 
 def behind_ms(producers: Iterable[Row]) -> float | None:
-    """By how much the records of all producers are dated after they were captured. None unless that is the
-    same time for clients on two hosts or more: then it is the capture's clock that is wrong.
+    """How far the capture's clock is behind: by how much the records of all producers are dated after they
+    were captured. None unless that is the same time for clients on two hosts or more.
 
     Programs may also date their records ahead, each by the same time. They may take local time for UTC, or
     the end of a minute for the time. So offsets of time zones do not count, and some records must not be
@@ -34,5 +34,6 @@ def behind_ms(producers: Iterable[Row]) -> float | None:
 
 
 def _is_of_a_zone(ahead_ms: float) -> bool:
-    """Whether it is the offset of a time zone, or a little less: records take a while to be sent."""
+    """Whether a difference is the offset of a time zone, or a little less, because records take a while to be
+    sent."""
     return ahead_ms >= _ZONE_MS - _AGREE_MS and (ahead_ms + _AGREE_MS) % _ZONE_MS <= 2 * _AGREE_MS

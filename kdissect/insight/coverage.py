@@ -18,16 +18,16 @@ from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 
 _OF_ONE = " for client random"
-"""What follows is another one for each connection."""
+"""The start of a text that differs for each connection."""
 _NOT_CAPTURED = "not captured"
 _SILENT_STEPS = 2
-"""Where nothing happens in so many steps of time, the capture is silent."""
+"""The number of steps without events that makes a silence."""
 _MOST_STEPS = 100_000
-"""That are kept: two days."""
+"""The most steps of time that are kept: two days."""
 _MOST_HALTS = 1_000
-"""Of connections, that are kept."""
+"""The most halts of connections that are kept."""
 _WHYS = 100
-"""Reasons for darkness that are told apart."""
+"""The most reasons for missing decryption that are counted separately."""
 
 
 class _ConnectionCount:
@@ -53,14 +53,14 @@ class _ConnectionCount:
 
 
 def _is_one_sided(connection: Connection) -> bool:
-    """Whether one direction is not in the capture at all. A broker that closes without a word said nothing:
-    only what the other end acknowledged is known to be missing."""
+    """Whether one direction is not in the capture at all. If a broker closed without an answer, nothing of it
+    is missing: only bytes that the other end acknowledged are known to be missing."""
     to, back = connection.bytes_to_broker, connection.bytes_from_broker
     return bool(back and not to) or _is_unanswered(connection)
 
 
 def _is_unanswered(connection: Connection) -> bool:
-    """Whether bytes are missing where nothing came back. Where packets are cut, that may be their bytes."""
+    """Whether bytes are missing and nothing came back. If packets are cut, these may be the missing bytes."""
     return bool(connection.bytes_to_broker and not connection.bytes_from_broker and connection.gap_bytes)
 
 
@@ -75,9 +75,9 @@ class Coverage(Fold):
         self._connections = self._kafka = self._gap_bytes = self._captured_bytes = 0
         self._cut_packets = 0
         self._cut: set[int] = set()
-        """Connections with such packets."""
+        """Connections with packets that the snap length cut."""
         self._unanswered: set[int] = set()
-        """Connections of one side, unless packets of theirs are cut."""
+        """Connections with one side, unless packets of them are cut."""
         self._gaps, self._one_side, self._dark, self._mid_stream = (
             _ConnectionCount(),
             _ConnectionCount(),
@@ -91,33 +91,34 @@ class Coverage(Fold):
         self._left_out = 0
         self._most_steps = min(_MOST_STEPS, limits.timeline_events)
         self._steps: set[int] = set()
-        """Steps of time in which anything happened."""
+        """Steps of time in which anything was captured."""
         self._numbers: dict[int, tuple[int, int]] = {}
-        """Of steps of time, the first and the last packet that completed an exchange there."""
+        """For each step of time, the numbers of the first and the last packet that completed an exchange in
+        it."""
         self._halts: list[tuple[int, int, int]] = []
-        """Times of connections that did not pass by the clocks of both their ends: from, to, and how long it
-        was for them."""
+        """Times of connections that did not pass by the clocks of both ends: from, to, and how much time
+        passed by those clocks."""
         self._earlier: tuple[tuple[int, int], ...] = ()
-        """Where the clocks of captures before this one were set back."""
+        """The times at which the clocks of earlier captures were set back."""
         self._is_late = False
-        """Whether a file came late: the order of packets is then none of time."""
+        """Whether a file came late, so that the order of the packets is not the order of time."""
 
     def feed(self, event: Event) -> None:
         if isinstance(event, Exchange):
-            self._exchange(event)  # it does not ask what the latest one told
+            self._exchange(event)  # it does not use ``latest``
         elif isinstance(event, Fault):
             self._fault(event)
         else:
             super().feed(event)
 
     def feed_all(self, events: Sequence[Event]) -> None:
-        """Take in the next events: what :meth:`feed` does with one after the other."""
+        """Take in the next events, as :meth:`feed` does one by one."""
         for other in [each for each in events if not isinstance(each, Exchange)]:
             self.feed(other)
         self._take([each for each in events if isinstance(each, Exchange)])
 
     def _take(self, exchanges: list[Exchange]) -> None:
-        """Take in exchanges, which mostly are of the same step of time."""
+        """Take in exchanges, most of which belong to the same step of time."""
         if not exchanges or len(self._steps) + 2 * len(exchanges) > self._most_steps:
             for each in exchanges:
                 self._exchange(each)
@@ -140,7 +141,7 @@ class Coverage(Fold):
             self._number(step, min(some), max(some))
 
     def see(self, event: Event) -> None:
-        # A filter changes nothing of what was captured.
+        # A filter does not change what was captured.
         before = self._exchanges
         self.feed(event)
         self._not_selected += self._exchanges - before
@@ -221,7 +222,7 @@ class Coverage(Fold):
             self._numbers[step] = (min(first, known[0]), max(last, known[1]))
 
     def end_capture(self) -> None:
-        """What comes next is another capture, whose packets are counted from 1 again."""
+        """End a capture: the next events are of another one, whose packets are counted from 1 again."""
         self._earlier = self._set_back()
         self._numbers = {}
 
@@ -260,7 +261,7 @@ class Coverage(Fold):
 
     def _silences(self) -> tuple[tuple[int, int], ...]:
         if len(self._steps) >= self._most_steps:
-            return ()  # what came then was not kept
+            return ()  # steps after that were not kept
         return tuple(
             ((before + 1) * STEP_NS, after * STEP_NS)
             for before, after in pairwise(sorted(self._steps))
@@ -269,8 +270,8 @@ class Coverage(Fold):
 
     def _clock_halts(self) -> tuple[tuple[int, int], ...]:
         """Times that did not pass by the clocks of both ends of connections, and in which nothing happened.
-        Each connection shows the time from its last packet before it to the first after it, so it is what
-        they have in common."""
+        Each connection shows the time from its last packet before the halt to its first packet after it. So
+        the halt is the part that all of these connections share."""
         found: list[tuple[int, int]] = []
         for from_ns, to_ns, passed_ns in self._halts:
             if found and from_ns < found[-1][1]:
@@ -281,31 +282,31 @@ class Coverage(Fold):
         return tuple(found)
 
     def _happened(self, from_ns: int, to_ns: int) -> bool:
-        """Whether anything did, as far as steps of time tell."""
+        """Whether anything happened in this time, by the steps of time."""
         return any(step in self._steps for step in range(-(-from_ns // STEP_NS), to_ns // STEP_NS))
 
     def _set_back(self) -> tuple[tuple[int, int], ...]:
-        """Where packets that came later have an earlier time. Queues of a network card swap packets, too, but
+        """Times at which later packets have earlier times. Queues of a network card also swap packets, but
         never by two seconds."""
         if self._is_late:
             return ()
         steps = sorted(self._numbers)
         found = []
         for at, (before, after) in enumerate(pairwise(steps)):
-            if after - before == 1:  # their border is no distance
+            if after - before == 1:  # neighbouring steps have no distance
                 after = steps[at + 2] if at + 2 < len(steps) else before
             if after > before and self._numbers[before][1] > self._numbers[after][0]:
                 found.append(((before + 1) * STEP_NS, after * STEP_NS))
         return (*self._earlier, *found)
 
     def _ends_earlier(self) -> bool:
-        """Whether the packets that came last do not have the latest times."""
+        """Whether the last packets do not have the latest times."""
         if self._is_late or not self._numbers:
             return False
         return self._numbers[max(self._numbers)][1] < max(last for _, last in self._numbers.values())
 
     def context(self) -> JudgingContext:
-        """What was captured as of now."""
+        """What was captured so far."""
         cut, set_back = sorted(self._cut), self._set_back()
         one_side = _ConnectionCount()
         one_side.merge(self._one_side)

@@ -1,4 +1,4 @@
-"""Connections that a broken link cut off, put together by the link."""
+"""Connections that a broken link cut off, grouped by link."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ OUTAGE = "network-outage"
 
 
 class CutLink(NamedTuple):
-    """Connections that one broken link cut off at one time."""
+    """Connections that one broken link cut off at the same time."""
 
     subject: FindingSubject
-    """The client that is cut off. Where several are: the broker whose machine they cannot reach, or the host
-    they run on, with the client id that was cut off first."""
+    """The client that is cut off. For several clients: the broker whose machine they cannot reach, or the
+    host that they run on, with the client id that was cut off first."""
     rows: list[Row]
-    """Of :class:`~kdissect.analysis.tcp.Tcp`, in the order in which they were cut off."""
+    """Rows of :class:`~kdissect.analysis.tcp.Tcp`, in the order in which the connections were cut off."""
 
     @property
     def from_ns(self) -> int:
-        """When the first was cut off."""
+        """When the first connection was cut off."""
         return min(int(row["outage_from_ns"]) for row in self.rows)
 
     @property
     def to_ns(self) -> int:
-        """When the last got through again."""
+        """When the last connection got through again."""
         return max(_end_ns(row) for row in self.rows)
 
     @property
     def longest_ns(self) -> int:
-        """How long the one was cut off that was it longest."""
+        """The longest time that one of the connections was cut off."""
         return max(int(row["outage_ns"]) for row in self.rows)
 
     @property
     def client_ids(self) -> tuple[str, ...]:
-        """Those of the clients that were cut off."""
+        """The client ids of the connections that were cut off."""
         return tuple(sorted({row["client_id"] for row in self.rows if row["client_id"]}))
 
     def is_of(self, client_id: str, from_ns: int, to_ns: int) -> bool:
@@ -54,13 +54,13 @@ class CutLink(NamedTuple):
         )
 
     def may_be_cut(self, row: Row) -> bool:
-        """Whether a connection is of one of the same clients, and goes the same way."""
+        """Whether a connection belongs to one of the same clients and takes the same link."""
         return any(_who(row) == _who(each) and _hosts(row) == _hosts(each) for each in self.rows)
 
 
 def cut_links(facts: Facts) -> list[CutLink]:
-    """The broken links, one for each time, with the connections that it cut off. A host is the broken end if
-    connections to several others were cut off at the same time. The rule needs
+    """The broken links, one for each outage, with the connections that each cut off. A host is the broken end
+    if connections from it to several other hosts were cut off at the same time. The rule needs
     :class:`~kdissect.analysis.tcp.Tcp` and :class:`~kdissect.analysis.cluster.ClusterBrokers`."""
     least_ns = facts.limit_of(OUTAGE, "outage_s") * SECOND
     cut = [row for row in facts.rows(Tcp) if row["outage_from_ns"] is not None and row["exchanges"]]
@@ -88,7 +88,7 @@ def _who(row: Row) -> str:
 
 
 def _at_once(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows in the order of time, by the times that overlap."""
+    """Rows in the order of time, grouped where their times overlap."""
     some: list[Row] = []
     until_ns = 0
     for row in rows:
@@ -102,8 +102,9 @@ def _at_once(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _by_host(rows: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
-    """The connections that were cut off together, each with the host that was: the one that lost most others.
-    On one host there is no link, so they are put together by client; the host is None."""
+    """The connections that were cut off together, each group with the host that was cut off: the host that
+    lost contact with most others. Connections on one host use no link. They are grouped by client, and their
+    host is None."""
     apart: dict[str | None, list[Row]] = defaultdict(list)
     left = []
     for row in rows:

@@ -48,15 +48,15 @@ LEAST_RATIO = 1.2
 LEAST_NS = MILLISECOND
 LEAST_SHARE = 0.01
 ENOUGH_TO_BE_SEEN = 20
-"""Requests from which on something that was not there before is worth a word."""
+"""The number of requests from which on a new subject is reported."""
 ENOUGH_OF_A_KIND = 5
-"""Requests or batches from which on their versions or codecs are compared."""
+"""The number of requests or batches from which on their versions or codecs are compared."""
 MOST_USED = 0.5
-"""The share from which on a version or codec that is not there on the other side tells of a change."""
+"""The share from which on a version or codec that the other side lacks counts as a change."""
 
 
 def differences(before: CaptureReport, after: CaptureReport) -> list[Difference]:
-    """All that was compared: findings first, then by area, the worst first."""
+    """All comparisons: findings first, then by area, the worst first."""
     nodes = {
         address: node
         for report in (after, before)
@@ -80,7 +80,7 @@ def _order(each: Difference) -> tuple[Any, ...]:
 class _SideReport:
     """A report, with its profile by subject.
 
-    :param nodes: node ids by address, as either side tells them.
+    :param nodes: node ids by address, from both sides.
     """
 
     def __init__(self, report: CaptureReport, nodes: dict[str, str]) -> None:
@@ -90,9 +90,9 @@ class _SideReport:
         brokers = {row["subject"] for row in report.tables.get("profile", ()) if row["area"] == BROKER}
         ports = Counter(each.rpartition(":")[2] for each in brokers)
         self.rows: dict[str, dict[str, dict[str, Row]]] = {area: {} for area in AREAS}
-        """By area, subject and what was measured."""
+        """Rows by area, subject and measure."""
         self.addresses: dict[str, set[str]] = {}
-        """Of brokers, by subject."""
+        """Addresses of brokers by subject."""
         for row in report.tables.get("profile", ()):
             subject = row["subject"] or ""
             if row["area"] == BROKER:
@@ -102,7 +102,7 @@ class _SideReport:
                 self.addresses.setdefault(subject, set()).add(address)
             known = self.rows[row["area"]].setdefault(subject, {})
             at = known.get(row["what"])
-            if at is None or at["count"] < row["count"]:  # a broker with several listeners: the busiest
+            if at is None or at["count"] < row["count"]:  # a broker with several listeners: keep the busiest
                 known[row["what"]] = row
 
     def filter_of(self, each: Difference) -> str | None:
@@ -112,8 +112,8 @@ class _SideReport:
         return filter_of(each.area, each.subject, each.what, self.addresses.get(each.subject, ()))
 
     def lacks(self, finding: Finding) -> str | None:
-        """Which group, topic or client that a finding is about does not occur here, in words; None if all of
-        them do."""
+        """The group, topic or client of a finding that does not occur on this side, in words; None if all
+        occur."""
         about = finding.subject
         names = (GROUP_AREA, about.group), (TOPIC_AREA, about.topic), (CLIENT, about.client_id)
         for area, name in names:
@@ -138,7 +138,7 @@ def _nodes(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def _software(rows: Iterable[Row]) -> dict[str, set[str]]:
-    """What clients say that they are, by client id."""
+    """The software that clients name, by client id."""
     out: dict[str, set[str]] = {}
     for row in rows:
         if row["software"]:
@@ -160,8 +160,8 @@ def _of_area(area: str, before: _SideReport, after: _SideReport) -> Iterator[Dif
 
 
 def _on_one_side(area: str, subject: str, side: _SideReport, is_after: bool) -> Iterator[Difference]:
-    """A subject that is on one side only: how often it was seen, and all that was measured of it. Nothing but
-    the first is a change, as there is nothing to compare with."""
+    """A subject that is on one side only: how often it was seen, and all that was measured of it. Only the
+    first counts as a change, because nothing can be compared with the others."""
     rows = side.rows[area][subject]
     count = max((row["count"] for row in rows.values()), default=0)
     text = f"new: seen {count:,} times" if is_after else "not seen again"
@@ -186,7 +186,7 @@ def _on_one_side(area: str, subject: str, side: _SideReport, is_after: bool) -> 
 
 
 def _of_one(area: str, subject: str, what: str, value: float, is_after: bool) -> Difference:
-    """A value of one side."""
+    """A value that one side has."""
     if is_after:
         return Difference(area, subject, what, None, value, "", "", ONLY_AFTER, False)
     return Difference(area, subject, what, value, None, "", "", ONLY_BEFORE, False)
@@ -207,7 +207,7 @@ def _of_subject(
     is_named = any(each.significant and "error " in each.what for each in found)
     for each in found:
         if each.what == "errors" and is_named:
-            each = each._replace(significant=False, verdict=SAME)  # each error says more
+            each = each._replace(significant=False, verdict=SAME)  # each error gives more detail
         yield each
     yield from _sets(area, subject, old, new)
     if area == CLIENT:
@@ -249,7 +249,7 @@ def _is_apart(a: float, b: float) -> bool:
 
 
 def _is_different(one: Row, other: Row) -> bool:
-    """Whether two estimates differ, by more than chance and enough to matter."""
+    """Whether two estimates differ by more than chance, and by enough to matter."""
     a, b = one["value"], other["value"]
     if a is None or b is None or min(one["count"], other["count"]) < LEAST_COUNT or not _is_apart(a, b):
         return False
@@ -269,7 +269,7 @@ def _of_one_side(
     old: dict[str, Row],
     new: dict[str, Row],
 ) -> Difference:
-    """Something that was measured on one side only. Of errors that means that there were none."""
+    """A measure that only one side has. For errors, the other side had none."""
     known = one or other
     assert known is not None
     a = None if one is None else one["value"]
@@ -305,7 +305,7 @@ _SETS = "versions", "codecs"
 
 
 def _set_of(area: str, what: str) -> str | None:
-    """``versions`` or ``codecs`` where a measure counts a member of a set."""
+    """``versions`` or ``codecs`` if a measure counts a member of such a set."""
     if area == CLIENT and " v" in what and what.rpartition(" v")[2].isdigit():
         return "versions"
     return "codecs" if what.startswith("codec ") else None
@@ -336,12 +336,13 @@ def _sets(area: str, subject: str, old: dict[str, Row], new: dict[str, Row]) -> 
 
 
 def _told(members: Iterable[str]) -> list[str]:
-    """Members of a set, as people read them."""
+    """The members of a set, in the form that people read."""
     return sorted(each.removeprefix("codec ") for each in members)
 
 
 def _members(mine: dict[str, Row], others: dict[str, Row]) -> list[str]:
-    """Most-used members that the other side lacks, though it has others of their kind often enough."""
+    """The most-used members that the other side lacks, though it has enough requests or batches of their
+    kind."""
     out = []
     for what, row in mine.items():
         stems = [row for other, row in others.items() if _kind_of(other) == _kind_of(what)]
@@ -352,12 +353,12 @@ def _members(mine: dict[str, Row], others: dict[str, Row]) -> list[str]:
 
 
 def _kind_of(what: str) -> str:
-    """``Produce`` of ``Produce v9``, ``codec`` of ``codec lz4``."""
+    """The kind of a measure: ``Produce`` of ``Produce v9``, ``codec`` of ``codec lz4``."""
     return what.rpartition(" ")[0]
 
 
 def _paired(gone: list[str], come: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Those of one kind side by side; ``…`` where the other side goes on with what both have."""
+    """The members of one kind, old and new side by side; ``…`` if a side uses only members that both have."""
     for kind in dict.fromkeys(map(_kind_of, (*gone, *come))):
         left = [each for each in gone if _kind_of(each) == kind]
         right = [each for each in come if _kind_of(each) == kind]
@@ -379,12 +380,12 @@ def _software_change(subject: str, old: set[str], new: set[str]) -> Iterator[Dif
 
 
 def _rebalances(before: _SideReport, after: _SideReport) -> Iterator[Difference]:
-    """How often groups rebalanced: events that come seldom, at any time (Poisson)."""
+    """How often groups rebalanced. Rebalances are rare events at random times (Poisson)."""
     spans = before.context.span_s, after.context.span_s
     for group in sorted({*before.rebalances, *after.rebalances}):
         a, b = before.rebalances[group], after.rebalances[group]
         sides = [group in side.rows[GROUP_AREA] for side in (before, after)]
-        if not all(sides):  # the whole group is new or gone
+        if not all(sides):  # the whole group appeared or disappeared
             if any(sides):
                 yield _of_one(GROUP_AREA, group, "rebalances", float(b if sides[1] else a), sides[1])
             continue

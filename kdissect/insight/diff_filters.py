@@ -1,4 +1,4 @@
-"""What was measured in a capture → the display filter that shows the exchanges it was measured on."""
+"""Something measured in a capture → the display filter that shows the exchanges behind it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _READ = ("records read", "bytes read")
 def filter_of(area: str, subject: str, what: str, addresses: Collection[str] = ()) -> str:
     """The filter.
 
-    :param what: what was measured, as :class:`~kdissect.analysis.profile.Profile` names it.
-    :param addresses: those of a broker.
+    :param what: the measure, as :class:`~kdissect.analysis.profile.Profile` names it.
+    :param addresses: the addresses of a broker.
     """
     return " and ".join((_of_subject(area, subject, addresses), *_of_measure(area, what)))
 

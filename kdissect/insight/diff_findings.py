@@ -1,7 +1,7 @@
 """Findings of two captures → those that are new, gone, grown and shrunk.
 
-Two findings are one where rule and subject are the same. Addresses of clients and ids of members change from
-run to run, so they do not count.
+Two findings are the same if rule and subject are the same. Addresses of clients and ids of members change
+from run to run, so they do not count.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kdissect.insight.judge import CaptureReport
 from kdissect.insight.rule import CAPTURE
 
 GROWN = 1.5
-"""How much larger a measure must be."""
+"""The factor from which on a measure counts as larger."""
 
 
 class _KnownFinding(NamedTuple):
-    """What one side says of a rule and a subject."""
+    """A rule's findings on one subject, on one side."""
 
     worst: Finding
     sightings: int
-    """Sightings of all."""
+    """The number of sightings in all of them."""
 
 
 def changed_findings(
@@ -32,7 +32,8 @@ def changed_findings(
 ) -> Iterator[Difference]:
     """All findings of both sides.
 
-    :param lacks: tells what a finding is about that does not occur after, in words; None if all of it does.
+    :param lacks: returns, in words, the part of a finding's subject that does not occur after; None if all of
+        it does.
     """
     old, new = _by_subject(before.findings), _by_subject(after.findings)
     unjudged = [{each.rule: each.why for each in side.not_judged} for side in (before, after)]
@@ -75,7 +76,7 @@ def _badness(each: Finding) -> tuple[int, float]:
 
 
 def _matters(each: Finding) -> bool:
-    """Whether it is trouble: neither good to know only, nor about the capture itself."""
+    """Whether a finding is trouble: not merely informative, and not about the capture itself."""
     return each.category != CAPTURE and each.severity != INFO
 
 
@@ -87,8 +88,10 @@ def _new(each: Finding, why_unjudged: str | None) -> Difference:
 
 
 def _gone(each: Finding, why_unjudged: str | None, lacking: str | None) -> Difference:
-    """
-    :param lacking: what it is about that does not occur after. Nobody knows then how that does.
+    """A finding that is gone.
+
+    :param lacking: the part of its subject that does not occur after. Then nobody knows whether the trouble
+        is over.
     """
     text, verdict = f"gone (was {each.severity})", BETTER if _matters(each) else CHANGED
     if why_unjudged is not None:
@@ -117,14 +120,14 @@ def _on_both(one: _KnownFinding, other: _KnownFinding) -> Difference:
 
 
 def _growth(old: Finding, new: Finding, ratio: float | None) -> int:
-    """1 where it became worse, -1 where it became better, 0 where it is as it was."""
+    """1 if it became worse, -1 if it became better, 0 if it did not change."""
     severities = SEVERITIES.index(old.severity) - SEVERITIES.index(new.severity)
     if severities:
         return 1 if severities > 0 else -1
     if ratio is None or not new.unit or old.unit != new.unit or 1 / GROWN < ratio < GROWN:
         return 0
     if new.threshold is not None and (new.measure or 0.0) < new.threshold:
-        return 0  # what is less may be worse
+        return 0  # a smaller measure may be worse
     return 1 if ratio > 1 else -1
 
 

@@ -1,4 +1,4 @@
-"""A difference between two captures, one row of ``kdissect diff``."""
+"""The difference between two captures: a row of ``kdissect diff``."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ VERDICTS = WORSE, BETTER, CHANGED, ONLY_AFTER, ONLY_BEFORE, SAME = (
 FINDING = "finding"
 """The area of findings; the others are those of the profile."""
 SEEN = "seen"
-"""What is measured first of a subject that is on one side only: how often."""
+"""The first measure of a subject that only one side has: how often it was seen."""
 
 
 class Difference(NamedTuple):
-    """Something that was measured in two captures."""
+    """A measure of two captures."""
 
     area: str
     """``finding``, ``api``, ``broker``, ``client``, ``topic`` or ``group``."""
     subject: str
     what: str
-    """What was measured; of a finding the id of its rule."""
+    """The measure; for a finding, the id of its rule."""
     before: float | None
     after: float | None
     unit: str
     delta_text: str
-    """What changed, for people."""
+    """The change, for people."""
     verdict: str
     significant: bool
     rank: int = 0
-    """Its place among findings."""
+    """The place among findings."""
     counts: tuple[int | None, int | None] = (None, None)
-    """How many exchanges or batches were counted on either side; None where unknown."""
+    """How many exchanges or batches were counted on each side; None if unknown."""
     filters: tuple[str | None, str | None] = (None, None)
-    """The display filter that shows its exchanges on either side; None where there are none."""
+    """The display filter that shows the exchanges on each side; None if there are none."""
     members: tuple[str, str] = ("", "")
-    """Of a set (versions, codecs, software) what it has on either side."""
+    """The members of a set (versions, codecs, software) on each side."""
     findings: tuple[Finding | None, Finding | None] = (None, None)
-    """What it is about, where it is about a finding."""
+    """The finding on each side, if this is about a finding."""
 
     @property
     def is_compared(self) -> bool:
-        """Whether it tells of both sides. What is measured of a subject on one side only does not."""
+        """Whether it compares both sides. Measures of a subject that only one side has do not."""
         return self.significant or self.verdict not in (ONLY_AFTER, ONLY_BEFORE)
 
     @property
     def ratio(self) -> float | None:
-        """``after / before``; None where one of them is 0 or unknown."""
+        """``after / before``; None if one of them is 0 or unknown."""
         return self.after / self.before if self.before and self.after else None

@@ -1,6 +1,6 @@
 """What usually causes each of Kafka's errors, and what to do: ``kdissect explain --error NAME``.
 
-What an error means and how grave it is stands in :mod:`kdissect.protocol.errors`.
+:mod:`kdissect.protocol.errors` has the meaning and the severity of each error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ class Causes(NamedTuple):
     """A line of ``errors.txt``."""
 
     causes: tuple[str, ...]
-    """The commonest first; none where nothing is wrong."""
+    """The most frequent cause first; empty if nothing is wrong."""
     do: str
-    """Empty where nothing is to be done."""
+    """What to do; empty if nothing is to be done."""
 
 
 @cache
 def causes() -> Mapping[str, Causes]:
-    """The table by the name of the error."""
+    """The table, by the name of the error."""
     from importlib.resources import files
 
     text = (files("kdissect.insight") / "errors.txt").read_text("utf-8")

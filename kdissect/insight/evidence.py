@@ -1,4 +1,4 @@
-"""Findings by the exchanges that show them: what ``finding`` and ``finding.severity`` of a filter ask for."""
+"""Findings by the exchanges that show them, for the filter fields ``finding`` and ``finding.severity``."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import NamedTuple
 from kdissect.insight.finding import SEVERITIES, Finding
 
 RANKS = {name: rank for rank, name in enumerate(reversed(SEVERITIES))}
-"""Severities as numbers, the worst the highest."""
+"""Severities as numbers; the worst has the highest."""
 
 
 class Sign(NamedTuple):
-    """What a finding is, for those who only ask for it."""
+    """The parts of a finding that a filter compares."""
 
     id: str
     rank: int
-    """One of :data:`RANKS`."""
+    """The severity, as one of :data:`RANKS`."""
 
 
 class EvidenceIndex:
-    """Tells of which findings an exchange is evidence."""
+    """Looks up the findings that an exchange is evidence of."""
 
     def __init__(self) -> None:
         self._signs: dict[int, list[Sign]] = {}
         self._of_connections: dict[int, list[Sign]] = {}
-        """Of findings that name connections only."""
+        """Signs of findings that name connections only, by connection."""
 
     def learn(self, findings: Iterable[Finding]) -> None:
-        """Know these findings, instead of those before."""
+        """Replace the known findings with these."""
         self._signs.clear()
         self._of_connections.clear()
         for each in findings:
@@ -39,14 +39,14 @@ class EvidenceIndex:
                 self._of_connections.setdefault(number, []).append(sign)
 
     def of(self, exchange: int, connection: int) -> list[Sign]:
-        """What an exchange of a connection shows."""
+        """The signs of the findings that an exchange of a connection shows."""
         return [*self._signs.get(exchange, ()), *self._of_connections.get(connection, ())]
 
     def __bool__(self) -> bool:
-        """Whether any finding has an exchange or a connection."""
+        """Whether any finding names an exchange or a connection."""
         return bool(self._signs or self._of_connections)
 
 
 def sign_of(finding: Finding) -> Sign:
-    """What is asked of a finding."""
+    """The sign of a finding."""
     return Sign(finding.id, RANKS[finding.severity])

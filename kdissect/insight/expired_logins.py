@@ -1,4 +1,4 @@
-"""Connections that a broker closes because their login has run out."""
+"""Connections that a broker closes because their login has expired."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from kdissect.insight.finding import FindingSubject
 from kdissect.insight.rule import Facts
 
 LOGIN_NS = 3600 * SECOND
-"""Log-ins seldom last longer (``connections.max.reauth.ms``): what was before has nothing to do with it."""
+"""The longest usual lifetime of a login (``connections.max.reauth.ms``). An older login has nothing to do
+with the end of a connection."""
 
 
 def closed_when_login_expired(facts: Facts) -> list[Row]:
     """The rows of :class:`~kdissect.analysis.exposure.Exposure` of connections that ended when their login
-    had run out. Their client is not known to have closed them. The facts need that statistic and
+    had expired, and that the client is not known to have closed. The facts need that statistic and
     :class:`~kdissect.analysis.tcp.Tcp`."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     within_ns = facts.limit_of("reauthentication-missed", "within_s") * SECOND

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 CRITICAL, WARNING, NOTICE, INFO = SEVERITIES = ("critical", "warning", "notice", "info")
 """Worst first."""
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
-"""The protocol says so; by far the best explanation; one explanation of several."""
+"""How sure a finding is: the protocol says so; by far the best explanation; one explanation of several."""
 MOST_EVIDENCE = 8
-"""Exchanges, packets and connections that a finding names."""
+"""The most exchanges, packets and connections that a finding names."""
 
 
 def key_of(id: str, subject: FindingSubject) -> str:
@@ -21,10 +21,10 @@ def key_of(id: str, subject: FindingSubject) -> str:
 
 
 class FindingSubject(NamedTuple):
-    """What a finding is about. Fields that do not apply hold None."""
+    """The subject of a finding. Fields that do not apply hold None."""
 
     client: str | None = None
-    """Address; with the port only if the finding is about one connection."""
+    """The client's address; with the port only if the finding is about one connection."""
     client_id: str | None = None
     software: str | None = None
     principal: str | None = None
@@ -37,9 +37,9 @@ class FindingSubject(NamedTuple):
     transactional_id: str | None = None
 
     def text(self, address: str | None = None) -> str:
-        """In a line: ``group orders``, ``client billing@10.0.0.7``, ``broker 2 (10.0.0.2:9092)``.
+        """The subject in a line: ``group orders``, ``client billing@10.0.0.7``, ``broker 2 (10.0.0.2:9092)``.
 
-        :param address: of the broker, where ``broker`` is its node id.
+        :param address: the address of the broker, if ``broker`` is its node id.
         """
         parts = []
         if self.group is not None:
@@ -67,16 +67,16 @@ class EvidenceStep(NamedTuple):
     """Something that happened, as a line of evidence."""
 
     ns: int
-    """When, ns since the epoch."""
+    """When it happened, in ns since the epoch."""
     text: str
     exchange: int | None = None
     """The number of the exchange that shows it."""
 
 
 _TIMES = ("s", "ms")
-"""Units of time."""
+"""Units of durations."""
 _RATES = ("/s", "/min", " in 60 s")
-"""How units of what happens in a time end."""
+"""The endings of units of rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Finding:
     category: str
     subject: FindingSubject
     message: str
-    """What was seen, with numbers; nobody needs the protocol to understand it."""
+    """What was seen, with numbers, in words that need no knowledge of the protocol."""
     subject_text: str = ""
     """The subject in one line; if empty, it is made from ``subject``."""
     count: int = 1
@@ -107,13 +107,13 @@ class Finding:
     packets: tuple[int, ...] = ()
     connections: tuple[int, ...] = ()
     steps: tuple[EvidenceStep, ...] = ()
-    """What happened, in words and in order of time."""
+    """The events, in words and in order of time."""
     cause: str = ""
     fix: str = ""
     configs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     client_ids: tuple[str, ...] = ()
-    """Those of all clients that it is about, where the subject does not name each."""
+    """The client ids of all clients that the finding is about, if the subject does not name each."""
     because: str | None = None
     """The key of the finding that explains this one."""
     filter: str = ""
@@ -136,12 +136,13 @@ class Finding:
 
     @property
     def is_timed(self) -> bool:
-        """Whether it rests on how long something took, or on how often something happened in a time."""
+        """Whether it rests on how long something took, or on how often something happened in a span of
+        time."""
         return self.unit in _TIMES or self.cost_ns is not None or self.unit.endswith(_RATES)
 
     @property
     def shown_by(self) -> str | None:
-        """The display filter that shows its exchanges; None if it names none."""
+        """The display filter that shows its exchanges; None if it names no exchange."""
         if self.filter:
             return self.filter
         for name, numbers in (("number", self.exchanges), ("connection", self.connections)):
@@ -150,5 +151,5 @@ class Finding:
         return None
 
     def changed(self, **values: Any) -> Finding:
-        """The same with other values."""
+        """A copy with other values."""
         return replace(self, **values)

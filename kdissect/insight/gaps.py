@@ -12,7 +12,7 @@ from kdissect.insight.rule import Facts
 
 
 def with_gaps(facts: Facts, name: str) -> set[Any]:
-    """What a column says of connections that lack bytes. The rule needs
+    """The values of a column for connections that lack bytes. The rule needs
     :class:`~kdissect.analysis.connections.Connections`.
 
     :param name: the column, such as ``connection`` or ``client``.
@@ -29,10 +29,10 @@ def not_known(missing: str) -> str:
 
 
 def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
-    """The rows of connections that lack no bytes. If there are others, the rule says that it cannot judge
-    them. It needs :class:`~kdissect.analysis.connections.Connections`.
+    """The rows of connections that lack no bytes. If some connections lack bytes, the rule says that it
+    cannot judge them. The rule needs :class:`~kdissect.analysis.connections.Connections`.
 
-    :param rows: each with the number of its connection.
+    :param rows: each has the number of its connection.
     :param missing: what may be among the missing bytes.
     """
     lossy = with_gaps(facts, "connection")
@@ -43,22 +43,23 @@ def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
 
 
 class CapturedSides:
-    """How much of the exchanges of each client lacks a side: its connections are gone through once. The rule
-    needs :class:`~kdissect.analysis.connections.Connections`."""
+    """How many exchanges of each client lack a side, from one pass over its connections. The rule needs
+    :class:`~kdissect.analysis.connections.Connections`."""
 
     def __init__(self, facts: Facts) -> None:
         self._of_host: dict[str, tuple[int, int]] = {}
-        """Exchanges, and those that lack a side. On each connection one request may still wait."""
+        """By host, the number of exchanges and the number of those that lack a side. On each connection one
+        request may still wait."""
         for row in facts.rows(Connections):
-            # Connections of which only the broker's side was captured may be anybody's.
+            # If only the broker's side of a connection was captured, the connection may belong to any client.
             host = _ANYBODY if row["responses"] and not row["requests"] else address(row["client"])
             most, lacking = self._of_host.get(host, (0, 0))
             lacks = max(0, abs(row["requests"] - row["responses"]) - 1)
             self._of_host[host] = most + max(row["requests"], row["responses"]), lacking + lacks
 
     def is_often_one(self, clients: Iterable[str]) -> bool:
-        """Whether more than a tenth of the exchanges of these clients lacks a side. Then nobody can tell what
-        they did not do: it may be what was not captured.
+        """Whether more than a tenth of the exchanges of these clients lacks a side. Then nobody knows what
+        they did not do: it may only not have been captured.
 
         :param clients: their addresses, with ports or without.
         """
@@ -71,5 +72,5 @@ _ANYBODY = ""
 
 
 def is_often_one_sided(facts: Facts, clients: Iterable[str]) -> bool:
-    """The same for a rule that asks once."""
+    """:meth:`CapturedSides.is_often_one` for a rule that asks once."""
     return CapturedSides(facts).is_often_one(clients)

@@ -1,4 +1,4 @@
-"""Rows by what they have in common."""
+"""Rows grouped by columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.analysis.fold import Row
 
 
 def together(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows by the values of some columns."""
+    """The rows, grouped by the values of some columns."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     if len(names) == 1:
         (name,) = names

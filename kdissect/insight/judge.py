@@ -44,52 +44,52 @@ if TYPE_CHECKING:
 
 
 class NotJudged(NamedTuple):
-    """A rule that could say nothing."""
+    """A rule that could not judge."""
 
     rule: str
     why: str
 
 
 class Judged(NamedTuple):
-    """What the rules say."""
+    """The results of all rules."""
 
     findings: list[Finding]
     """Causes, worst first, each followed by what it explains."""
     not_judged: list[NotJudged]
     rules: int
-    """How many rules could say something."""
+    """How many rules could judge."""
     context: JudgingContext = JudgingContext()
     incomplete: Sequence[str] = ()
-    """Tables that rules read and for all of which there was no room."""
+    """Tables that rules read and that had no room for all rows."""
 
 
 class CaptureReport(NamedTuple):
-    """What is wrong in a capture, and what it is like."""
+    """The findings of a capture, and its statistics."""
 
     findings: list[Finding]
     """Causes, worst first, each followed by what it explains."""
     not_judged: list[NotJudged]
-    """Rules that could say nothing, and why."""
+    """Rules that could not judge, and why."""
     context: JudgingContext
     """What was captured."""
     tables: dict[str, list[Row]]
-    """Rows of the statistics that were asked for, by what was asked."""
+    """Rows of the requested statistics, by the name that was requested."""
     rules: int = 0
-    """How many rules could say something."""
+    """How many rules could judge."""
     left_out: dict[str, int] = {}  # noqa: RUF012 - nobody adds to it
-    """Of these statistics, how often something was not counted for want of room."""
+    """How often each of these statistics left something out for want of room."""
 
     @property
     def judged(self) -> Judged:
-        """What the rules say."""
+        """The results of the rules."""
         return Judged(self.findings, self.not_judged, self.rules, self.context)
 
 
 class RowsInTurn(Mapping[type[Statistic], list[Row]]):
     """Rows of statistics. Each table is made when a rule asks for it, and kept until no further rule needs
-    it. All at once would take more memory than what they are made of.
+    it. All tables at once would take more memory than the statistics that they are made from.
 
-    :param kept: those that are wanted beside, and never let go.
+    :param kept: tables that the caller needs too, and that are never dropped.
     """
 
     def __init__(
@@ -112,16 +112,16 @@ class RowsInTurn(Mapping[type[Statistic], list[Row]]):
         return len(self._statistics)
 
     def let_go(self, done: Iterable[type[Statistic]]) -> None:
-        """No further rule needs these."""
+        """Drop the rows that no further rule needs."""
         for each in done:
             if each not in self._kept:
                 self._rows.pop(each, None)
 
 
 def in_turn(rules: Iterable[Rule]) -> Iterator[tuple[Rule, list[type[Statistic]]]]:
-    """The rules, so that those that need the same statistics come together.
+    """The rules, in an order that puts rules with the same statistics together.
 
-    :returns: each with the statistics that no rule after it needs.
+    :returns: each rule with the statistics that no later rule needs.
     """
     every = list(rules)
     count = Counter(need for each in every for need in each.needs)
@@ -140,8 +140,8 @@ def judge(
 ) -> Judged:
     """Run the rules.
 
-    :param rows: of every statistic that a rule needs.
-    :param thresholds: those of the configuration, by rule.
+    :param rows: the rows of every statistic that a rule needs.
+    :param thresholds: thresholds of the configuration, by rule.
     """
     if Stalls in rows and Stays in rows:
         context = context.with_halts(rows[Stalls], rows[Stays])
@@ -150,7 +150,8 @@ def judge(
     names: dict[type[Statistic], frozenset[tuple[str, str | None]]] = {}
     if are_several and Positions in rows:
         nodes = nodes_by_address(rows[ClusterBrokers])
-        # Who copies the offsets of a group to another cluster asks both for them, and reads nothing.
+        # A tool that copies the offsets of a group to another cluster asks both clusters for them, and reads
+        # no records.
         asked = [
             {"group": row["group"], "broker": broker}
             for row in rows.get(OffsetsAsked, ())
@@ -188,7 +189,7 @@ def judge(
 
 def _in_several_clusters(rows: Mapping[type[Statistic], list[Row]]) -> frozenset[str]:
     """Groups that have rows of their own in several clusters. Rules join rows by the name of the group. Facts
-    that do not tell the cluster of a group do not tell of a second one."""
+    without the cluster of a group do not show that there is a second cluster."""
     return _of_several_clusters([row for facts in (Lag, Members) for row in rows.get(facts, ())], "group")
 
 
@@ -206,14 +207,14 @@ def _names_of_several(rows: Sequence[Row], facts: type[Statistic]) -> frozenset[
     """The names in a table that have rows of their own in several clusters, each with its column."""
     name = _NAMED_BY[facts]
     found: set[tuple[str, str | None]] = {(name, each) for each in _of_several_clusters(rows, name)}
-    if facts is Transactions:  # rules join those without an id by the topic whose readers they held back
+    if facts is Transactions:  # rules join rows without an id by the topic that they held back
         nameless = (row for row in rows if row[name] is None)
         found |= {("topic", each) for each in _of_several_clusters(nameless, "held_topic")}
     return frozenset(found)
 
 
 def _name_in(found: Finding, facts: type[Statistic]) -> tuple[str, str | None]:
-    """The name by which a rule may have joined rows of a table for a finding, with its column."""
+    """The name, with its column, by which a rule may have joined rows of a table for a finding."""
     name = _NAMED_BY[facts]
     if facts is Transactions and found.subject.transactional_id is None:
         name = "topic"
@@ -226,7 +227,7 @@ def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> b
     if by.category == CAPTURE or by.id == CLOCK or context.first_ns is None or context.last_ns is None:
         return False
     if context.ends_earlier and by.category in IN_ORDER and found.severity in (NOTICE, INFO):
-        return True  # it is not worth the doubt
+        return True  # such a finding is not worth the doubt
     from_ns = found.first_ns if found.first_ns is not None else context.first_ns
     to_ns = found.last_ns if found.last_ns is not None else context.last_ns
     from_ns, to_ns = min(from_ns, to_ns), max(from_ns, to_ns)
@@ -241,9 +242,9 @@ def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> b
 
 
 def of_captures(deep: bool = False) -> list[Rule]:
-    """The rules of the catalogue that captures are judged by.
+    """The rules of the catalogue that judge captures.
 
-    :param deep: those too that need every record unpacked.
+    :param deep: whether to include the rules that need every record unpacked.
     """
     rules = [each for each in RULES.values() if each.category != LOGS]
     return [each for each in rules if deep or not any(need.is_deep for need in each.needs)]
@@ -254,7 +255,7 @@ def judge_logs(
     thresholds: Mapping[str, Mapping[str, float]] | None = None,
     ignored: Collection[str] = (),
 ) -> Judged:
-    """What the rules on log directories say."""
+    """The results of the rules on log directories."""
     rules = {
         id: each
         for id, each in RULES.items()
@@ -264,19 +265,19 @@ def judge_logs(
 
 
 _FACTS_PERCENT = 80
-"""Percent of the memory for facts that the statistics may take: rules look at the rows of several at a time,
-and these are there beside what they are made of."""
+"""Percent of the memory for facts that the statistics may take. The rest is for the rows: rules look at those
+of several statistics at a time, beside the statistics themselves."""
 IN_ORDER = frozenset(
     (
         *("brokers", "cluster", "delivery", "groups", "lag", "latency", "offsets"),
         *("replication", "share", "streams", "transactions"),
     )
 )
-"""Categories of what happens one after the other. Where the clock was set back, what the capture has last
-need not be the end."""
+"""Categories of rules that rely on the order of events. If the clock was set back, the last events of the
+capture may not be its end."""
 BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
-"""Categories that join by the name of the group what several connections tell; what needs one of the facts
-below does so, too."""
+"""Categories of rules that join rows of several connections by the name of the group. Rules that need one of
+the facts below do so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
 _NAMED_BY: Mapping[type[Statistic], str] = {
@@ -284,12 +285,12 @@ _NAMED_BY: Mapping[type[Statistic], str] = {
     Transactions: "transactional_id",
     **dict.fromkeys((Delivery, Producers, Rereads, Topics), "topic"),
 }
-"""Facts with a row for each cluster, and the names that rules join their rows by."""
+"""Facts with a row for each cluster, and the names by which rules join their rows."""
 TWIN_NAMES = "two clusters have a topic, group or transactional id named {}, and rules join by name"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND
-"""A finding that was not seen for so long is over."""
+"""How long a finding must not be seen to be over."""
 
 
 def _resolved(each: Finding, context: JudgingContext) -> Finding:
@@ -300,12 +301,13 @@ def _resolved(each: Finding, context: JudgingContext) -> Finding:
 
 
 class Judge:
-    """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
-    added, in the order of the events.
+    """Collects everything that rules need to know of a capture, from its events. Parts that were fed
+    separately can be added, in the order of the events.
 
-    :param rules: which to run; by default all of the catalogue for captures but those that unpack records.
-    :param tables: statistics that are wanted beside, by what ``-z`` would call them. One that a rule needs,
-        too, is there once.
+    :param rules: the rules to run; by default all of the catalogue for captures except those that unpack
+        records.
+    :param tables: further statistics that the caller needs, by their names for ``-z``. A statistic that a
+        rule needs, too, is counted once.
     :param decoder: decodes keys and values, for rules that unpack records.
     """
 
@@ -329,7 +331,7 @@ class Judge:
         self._coverage = Coverage(limits)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rules are code: another process has its own."""
+        """The state without the rules. Rules are code, and another process has its own."""
         return {**self.__dict__, "_rules": list(self._rules)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -339,7 +341,7 @@ class Judge:
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
 
-        :param counts: whether it is judged; else it is only seen, for what it tells of others.
+        :param counts: whether the event is judged; otherwise it only serves to understand other events.
         """
         if counts:
             self._coverage.feed(event)
@@ -354,26 +356,26 @@ class Judge:
 
     @property
     def full_tables(self) -> int:
-        """In how many tables no further key finds room."""
+        """The number of tables that have no room for a new key."""
         return self._together.full_tables
 
     def keep_to(self, whole: Self) -> None:
-        """Make no rows that would find no room in what they are to be added to."""
+        """Make no rows for which ``whole`` would have no room."""
         self._together.keep_to(whole._together)
 
     def merge(self, later: Self) -> None:
-        """Add what was fed to another one that has the same rules."""
+        """Add the state of another judge that has the same rules."""
         self._coverage.merge(later._coverage)
         self._together.merge(later._together)
 
     def add_capture(self, later: Self) -> None:
-        """Add what was fed of another capture, whose packets are counted from 1 again."""
+        """Add the state of a judge of another capture, whose packets are counted from 1 again."""
         for each in (self, later):
             each._coverage.end_capture()
         self.merge(later)
 
     def context(self) -> JudgingContext:
-        """What was captured as of now."""
+        """What was captured so far."""
         return self._coverage.context()
 
     def judged(
@@ -382,11 +384,11 @@ class Judge:
         ignored: Collection[str] = (),
         packets: int | None = None,
     ) -> Judged:
-        """What the rules say as of now; feeding may go on.
+        """The results of the rules so far; feeding may go on.
 
-        :param thresholds: those of the configuration, by rule.
+        :param thresholds: thresholds of the configuration, by rule.
         :param ignored: rules that are not run, by id or pattern.
-        :param packets: how many were read, whatever they carry.
+        :param packets: how many packets were read, of any protocol.
         """
         return self._judged(RowsInTurn(self._statistics), thresholds, ignored, packets)
 
@@ -395,7 +397,7 @@ class Judge:
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
         ignored: Collection[str] = (),
     ) -> CaptureReport:
-        """The same, with the tables that are wanted."""
+        """The results, with the requested tables."""
         wanted = [type(each) for each in self._tables.values() if self._statistics.get(type(each)) is each]
         rows = RowsInTurn(self._statistics, wanted)
         judged = self._judged(rows, thresholds, ignored)
@@ -433,8 +435,8 @@ class Judge:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Causes by how bad they and what they explain are; below each what it explains. What is said of the
-    capture itself comes first among those that are equally bad: it limits what the others can know."""
+    """Causes by the severity of them and of their effects, each followed by its effects. Among equally bad
+    findings, those on the capture itself come first, because they limit what the others can know."""
     findings = list(findings)
     effects: dict[str, list[Finding]] = {}
     for each in sorted(findings, key=_badness):

@@ -1,6 +1,6 @@
-"""What log directories say → rows that the rules of :mod:`kdissect.insight.rules.logs` read.
+"""Events of log directories → rows that the rules of :mod:`kdissect.insight.rules.logs` read.
 
-Only the headers of batches are looked at.
+It reads only the headers of batches.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from kdissect.logdir.events import FileFault, LogFile, SegmentBatch
 from kdissect.record.batch import Batch
 
 MOST_OPEN = 1_000
-"""Open transactions of a partition that are kept."""
+"""The most open transactions of a partition that are kept."""
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
-"""Kafka's own topics: all are compacted, or cut behind a snapshot."""
+"""Kafka's own topics. All of them are compacted, or cut after a snapshot."""
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that has no end in the log."""
+    """A transaction without an end in the log."""
 
     producer_id: int
     offset: int
-    """Of its first batch."""
+    """The offset of its first batch."""
     last_ms: int | None
     """The newest timestamp in it."""
 
 
 @dataclass(slots=True)
 class _PartitionLog:
-    """One partition."""
+    """The state of one partition."""
 
     batches: int = 0
     records: int = 0
@@ -88,7 +88,7 @@ class _PartitionLog:
 
 
 class Logs(Statistic):
-    """A row a partition of log directories."""
+    """One row for each partition of log directories."""
 
     name = "logs"
     about = "partitions of log directories"
@@ -117,7 +117,7 @@ class Logs(Statistic):
         self._rows: Rows[tuple[str, int], _PartitionLog] = Rows(_PartitionLog, self.room)
 
     def take(self, event: LogEvent) -> None:
-        """Take in what a log directory says."""
+        """Take in an event of a log directory."""
         if isinstance(event, LogFile):
             self.files += 1
         elif isinstance(event, FileFault):
@@ -132,7 +132,7 @@ class Logs(Statistic):
                     row.add(event.batch)
 
     def _exchange(self, exchange: Exchange) -> None:
-        """Captures have none."""
+        """Do nothing: captures have no log directories."""
 
     def merge(self, later: Self) -> None:
         self._rows.merge(later._rows)

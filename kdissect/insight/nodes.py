@@ -1,4 +1,4 @@
-"""Which node of which cluster is at an address, and what findings call it."""
+"""Which node of which cluster is at an address, and its name in findings."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ class ClusterNode(NamedTuple):
 
     number: int
     clusters: frozenset[str | None]
-    """The clusters that tell of it, by their ids; None stands for one whose id is not told."""
+    """The ids of the clusters that tell of it; None stands for a cluster without a known id."""
 
     def is_also(self, other: ClusterNode | None) -> bool:
-        """Whether the other is this node, too."""
+        """Whether the other is the same node."""
         if other is None or other.number != self.number:
             return False
         return not self.named_clusters.isdisjoint(other.named_clusters)
 
     @property
     def named_clusters(self) -> frozenset[str | None]:
-        """Those whose ids are told. If none is told, None stands for it."""
+        """The clusters with known ids; None alone if no id is known."""
         return self.clusters - {None} or self.clusters
 
     def has_told(self, row: Row) -> bool:
-        """Whether a row of a table of clusters is of the node's own cluster."""
+        """Whether a row of a table of clusters comes from the node's own cluster."""
         return row["cluster_id"] in self.clusters
 
     def is_of(self, row: Row) -> bool:
@@ -37,17 +37,17 @@ class ClusterNode(NamedTuple):
         return row["node_id"] == self.number and self.has_told(row)
 
     def may_meet(self, other: ClusterNode | None) -> bool:
-        """Whether the other may be of the same cluster."""
+        """Whether the other may belong to the same cluster."""
         if other is None or None in self.named_clusters | other.named_clusters:
             return True
         return not self.named_clusters.isdisjoint(other.named_clusters)
 
 
 class NodeNames:
-    """What findings call nodes: by their numbers. If several clusters have a node of the same number, each is
-    called by its address instead. So no finding is about two brokers.
+    """Names of nodes in findings: their numbers. If several clusters have a node of the same number, each
+    such node is named by its address, so that no finding mixes two brokers.
 
-    :param rows: of :class:`ClusterBrokers`.
+    :param rows: rows of :class:`ClusterBrokers`.
     """
 
     def __init__(self, rows: list[Row]) -> None:
@@ -64,7 +64,7 @@ class NodeNames:
         return self._addresses.get((node, cluster), str(node)) if self.are_several(node) else str(node)
 
     def at(self, place: ClusterNode, address: str) -> str:
-        """The same of the node at an address: its first address, if it has several."""
+        """The name of the node at an address. A node with several addresses is named by the first."""
         (cluster, *more) = place.named_clusters
         return address if more and self.are_several(place.number) else self.of(place.number, cluster)
 
@@ -76,15 +76,15 @@ class NodeNames:
 def are_several_clusters(rows: Iterable[Row]) -> bool:
     """Whether a capture shows more than one cluster.
 
-    :param rows: of :class:`ClusterBrokers`.
+    :param rows: rows of :class:`ClusterBrokers`.
     """
     return len({row["cluster_id"] for row in rows} - {None}) > 1
 
 
 def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNode]) -> frozenset[str]:
-    """Names that things of several clusters have, such as groups.
+    """Names, such as those of groups, that several clusters use.
 
-    :param rows: each with a ``broker`` that the thing was asked of.
+    :param rows: each with the ``broker`` that was asked.
     :param name: the column with the name.
     """
     places: dict[str, list[ClusterNode]] = {}
@@ -100,13 +100,13 @@ def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNod
 
 
 def addresses_of(row: Row) -> list[str]:
-    """The addresses of a node that the cluster tells."""
+    """The addresses of a node, as the cluster tells them."""
     return addresses_told(row["host"], row["port"])
 
 
 def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:
-    """Which node is at an address, by the rows of :class:`ClusterBrokers`. An address that nodes with several
-    numbers have had is left out."""
+    """The node at each address, by the rows of :class:`ClusterBrokers`. An address that several node ids have
+    used is left out."""
     found: dict[str, set[tuple[int, str | None]]] = {}
     for row in rows:
         for place in addresses_of(row):
@@ -119,9 +119,9 @@ def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:
 
 
 def by_node(each: tuple[tuple[Any, ...], list[Row]]) -> tuple[Any, str]:
-    """The order of groups of rows by node, then by cluster.
+    """The sort key that orders groups of rows by node, then by cluster.
 
-    :param each: a node, its cluster and more, with the rows of them.
+    :param each: a tuple of node, cluster and more, with its rows.
     """
     (node, cluster, *_), _ = each
     return node, cluster or ""

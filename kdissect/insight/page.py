@@ -23,13 +23,13 @@ _PART = re.compile(r"^(why|do|thresholds|configs|sources):", re.MULTILINE)
 
 
 class RulePage(NamedTuple):
-    """What is written about a rule."""
+    """The text about a rule."""
 
     what: str
     why: str
     do: str
     thresholds: dict[str, str]
-    """What each number is that the configuration may change, by its name."""
+    """The meaning of each threshold that the configuration may change, by its name."""
     configs: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -57,19 +57,19 @@ def _text(id: str) -> str:
     path = Path(__file__).parent / "pages" / f"{id}.txt"
     if path.parent.exists():
         return path.read_text("utf-8")
-    # The package is in an archive. This module takes as long to import as many pages take to read.
+    # The package is in an archive. Importing this module takes as long as reading as many pages.
     from importlib.resources import files
 
     return files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
 
 
 def _flowed(text: str) -> str:
-    """Paragraphs of one line each."""
+    """The text, with each paragraph on one line."""
     return "\n".join(" ".join(each.split()) for each in re.split(r"\n\s*\n", text.strip()))
 
 
 def _named(text: str) -> dict[str, str]:
-    """Lines ``name: text``."""
+    """The lines of the form ``name: text``."""
     lines = (line.partition(":") for line in text.splitlines() if line.strip())
     return {name.strip(): said.strip() for name, _, said in lines}
 

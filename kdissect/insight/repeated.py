@@ -1,4 +1,4 @@
-"""What happened to one subject again and again is one finding."""
+"""Joins the findings of a rule that repeat for one subject."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_STEPS = 8
 
 
 def once(judge: Judge) -> Judge:
-    """Make a rule give one finding of each subject."""
+    """Make a rule give one finding for each subject."""
 
     @wraps(judge)
     def judged(facts: Facts) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def once(judge: Judge) -> Judge:
 
 
 def repeated(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings, those of one key as one: the worst of them, with all that the others add."""
+    """The findings, with those of one key joined: the worst of them, with all that the others add."""
     by_key: dict[str, list[Finding]] = {}
     for each in findings:
         by_key.setdefault(each.key, []).append(each)
@@ -55,7 +55,7 @@ def _together(several: list[Finding]) -> Finding:
 
 
 def _filter(several: list[Finding], worst: Finding) -> str:
-    """What shows them all, where each names exchanges by number."""
+    """The filter that shows all of them, if each names exchanges by number."""
     if all(each.filter.startswith("number ") for each in several):
         return of_numbers(_first(each.exchanges for each in several))
     return worst.filter

@@ -1,4 +1,4 @@
-"""What a rule is, and what it is given.
+"""A rule, and the facts that it judges.
 
     @rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances,), stopped_s=5)
     def rebalance_long(facts: Facts) -> Iterator[Finding]:
@@ -6,8 +6,8 @@
             if row["stopped_ns"] >= facts.limit("stopped_s") * SECOND:
                 yield facts.finding(Subject(group=row["group"]), "…", measure=…, unit="s", …)
 
-Numbers behind the names are thresholds, which ``[findings.ID]`` of the configuration changes. Why, what to
-do, configurations and sources come from the rule's page, unless the rule says them itself.
+Numbers after the names are thresholds, which ``[findings.ID]`` of the configuration changes. The cause, the
+fix, the configurations and the sources come from the rule's page, unless the rule gives them itself.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kdissect.insight.finding import MOST_EVIDENCE, Finding, FindingSubject
 from kdissect.insight.page import RulePage, page
 
 CAPTURE = "capture"
-"""The category of what is said of the capture itself."""
+"""The category of findings on the capture itself."""
 LOGS = "logs"
-"""The category of rules on log directories; captures are not judged by them."""
+"""The category of rules on log directories; they do not judge captures."""
 
 
 WELL_KNOWN = 1024
@@ -33,7 +33,7 @@ WELL_KNOWN = 1024
 
 
 _TIMES = ("_s", "_ms", "seconds", "minutes", "minute")
-"""How names of thresholds end that are times or rates."""
+"""Endings of the names of thresholds that are times or rates."""
 
 
 class Rule(NamedTuple):
@@ -41,16 +41,17 @@ class Rule(NamedTuple):
 
     id: str
     severity: str
-    """Of its findings, where they say no other."""
+    """The severity of its findings, unless they give another one."""
     confidence: str
     category: str
-    """The module of :mod:`kdissect.insight.rules` that it stands in, or the package of several."""
+    """The module of :mod:`kdissect.insight.rules` that contains it; for a package of several modules, the
+    package."""
     needs: tuple[type[Statistic], ...]
     """The statistics whose rows it reads."""
     judge: Callable[[Facts], Iterable[Finding]]
     thresholds: Mapping[str, float]
     without_kafka: bool = False
-    """Whether it can say something where no Kafka was recognised: TLS that failed, for example."""
+    """Whether it can judge a capture without Kafka: TLS that failed, for example."""
 
     @property
     def is_timed(self) -> bool:
@@ -64,10 +65,10 @@ class Rule(NamedTuple):
 
 
 class Facts:
-    """What a rule is given.
+    """The facts that a rule judges.
 
-    :param rows: of each statistic that any rule needs.
-    :param thresholds: those of the configuration, by rule.
+    :param rows: the rows of each statistic that any rule needs.
+    :param thresholds: thresholds of the configuration, by rule.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Facts:
         self._configured = thresholds
         self._thresholds = {**rule.thresholds, **thresholds.get(rule.id, {})}
         self.not_judged: str | None = None
-        """Why the rule could say nothing; None where it could."""
+        """Why the rule could not judge; None if it could."""
 
     def rows(self, statistic: type[Statistic]) -> list[Row]:
         """The rows of a statistic that the rule needs."""
@@ -96,9 +97,8 @@ class Facts:
         return self._rule.page
 
     def fix(self, named: Mapping[str, object]) -> str:
-        """What the rule's page says to do, with names of the capture in its commands: ``{"GROUP": "orders"}``
-        puts ``orders`` where the page has GROUP. The word stays if its name is unknown (None) or cannot be
-        typed."""
+        """The fix from the rule's page, with names of the capture in its commands: ``{"GROUP": "orders"}``
+        puts ``orders`` in place of GROUP. GROUP stays if its name is unknown (None) or cannot be typed."""
         told = {name: str(value) for name, value in named.items() if value is not None}
         known = {name: shlex.quote(value) for name, value in told.items() if value.isprintable()}
         names = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in known) or "(?!)")
@@ -109,22 +109,23 @@ class Facts:
         return self._thresholds[name]
 
     def limit_of(self, rule: str, name: str) -> float:
-        """A threshold of another rule, on whose findings this one builds."""
+        """A threshold of another rule, if this rule uses the findings of that one."""
         configured = self._configured.get(rule, {})
         return configured[name] if name in configured else RULES[rule].thresholds[name]
 
     def may_be_kafka(self, broker: str) -> bool:
-        """Whether a port may be a broker's. Where no Kafka was recognised at all, ports below 1024 are
-        not: other services have those."""
+        """Whether a port may be a broker's. If the capture has no Kafka at all, ports below 1024 are not:
+        other services have those."""
         return self.context.exchanges > 0 or int(broker.rpartition(":")[2]) >= WELL_KNOWN
 
     def cannot_judge(self, why: str) -> None:
-        """Say that the capture does not tell, and why: ``needs 60 s``, ``needs traffic of followers``."""
+        """Say that the rule cannot judge this capture, and why: ``needs 60 s``, ``needs traffic of
+        followers``."""
         self.not_judged = why
 
     def finding(self, subject: FindingSubject, message: str, **more: Any) -> Finding:
-        """A finding of this rule. ``more`` are fields of :class:`Finding`; severity, confidence, cause, fix,
-        configs and sources are the rule's where they are not given."""
+        """Make a finding of this rule. ``more`` are fields of :class:`Finding`. Severity, confidence, cause,
+        fix, configs and sources default to the rule's."""
         written = self._rule.page
         values: dict[str, Any] = {
             "severity": self._rule.severity,
@@ -142,7 +143,7 @@ class Facts:
 
 
 RULES: dict[str, Rule] = {}
-"""Those whose modules were imported; :mod:`kdissect.insight.catalogue` imports all."""
+"""The rules of all imported modules; :mod:`kdissect.insight.catalogue` imports all."""
 
 
 def rule(
@@ -153,8 +154,8 @@ def rule(
     without_kafka: bool = False,
     **thresholds: float,
 ) -> Callable[[Callable[[Facts], Iterable[Finding]]], Callable[[Facts], Iterable[Finding]]]:
-    """Make a function a rule of the catalogue. Its category is the name of its module, or of
-    the package that its module stands in."""
+    """Make a function a rule of the catalogue. Its category is the name of its module, or of the package that
+    contains the module."""
 
     def register(judge: Callable[[Facts], Iterable[Finding]]) -> Callable[[Facts], Iterable[Finding]]:
         assert id not in RULES

@@ -1,6 +1,6 @@
-"""Which releases of client software are old: the first that is not, and when it came out.
+"""Which releases of client software are old: for each software the oldest release that is not, and its date.
 
-A release from before the autumn of 2021 counts as old. Nothing is said about software that is not listed.
+A release from before the autumn of 2021 counts as old. Software that is not listed is not judged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Current(NamedTuple):
-    """The first release that is not old."""
+    """The oldest release that is not old."""
 
     version: tuple[int, ...]
     since: str
@@ -29,14 +29,16 @@ _CURRENT = {
     "confluent-kafka-go": _LIBRDKAFKA,
     "sarama": Current((1, 30, 0), "September 2021"),
 }
-"""By the name that it gives itself in ApiVersions (KIP-511)."""
+"""The oldest current release of each software, by its name in ApiVersions (KIP-511)."""
 _OF_CONFLUENT = re.compile(r"-(ccs|ce)\b")
 _CONFLUENT = Current((7, 0, 0), "October 2021")
-"""Builds of Confluent Platform have numbers of their own; this one is of Kafka 3.0."""
+"""The oldest current release of Confluent Platform, whose builds have their own version numbers. It contains
+Kafka 3.0."""
 
 
 def newer_than(software: str, version: str) -> Current | None:
-    """The first release that is not old, where this one is; None where it is not, or nothing is known."""
+    """The oldest release that is not old, if this release is old; None if it is not, or if the software is
+    not listed."""
     current = _CURRENT.get(software)
     found = re.match(r"v?(\d+(?:\.\d+)*)", version)
     if current is None or found is None:

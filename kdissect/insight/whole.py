@@ -1,6 +1,7 @@
-"""Everything that a report tells of a capture: findings, and the tables that its panels are drawn from.
+"""Everything that a report shows of a capture: findings, and the tables behind its panels.
 
-A state (``--state``) holds it as it is counted, so that ``explain``, ``report`` and ``diff`` share states.
+A state (``--state``) stores all of it as it is counted, so that ``explain``, ``report`` and ``diff`` share
+states.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ TABLES = (
     *("cluster_topics", "cluster_configs", "cluster_changes", "quorum", "replication", "exposure", "graph"),
     *("damage", "profile"),
 )
-"""The tables of a report, as ``-z`` has them; of ``timeline`` intervals are as long as they need to be."""
+"""The tables of a report, by their names for ``-z``. Intervals of ``timeline`` are as long as they need to
+be."""
 MOST_INTERVALS = 600
-"""Of a time line."""
+"""The most intervals of a time line."""
 _SHORTEST_NS = 100 * MILLISECOND
 
 
@@ -42,7 +44,7 @@ def whole_judge(limits: Limits = DEFAULTS) -> Judge:
 
 
 def whole_tables(limits: Limits = DEFAULTS) -> dict[str, Statistic]:
-    """The tables of a report, by what was asked."""
+    """The tables of a report, by the name that was requested."""
     return {text: _table(text, limits) for text in TABLES}
 
 
@@ -53,8 +55,8 @@ def _table(text: str, limits: Limits) -> Statistic:
 
 
 def form() -> str:
-    """A word that is another one where rules or reports need other facts than here, or where it is counted
-    otherwise what was captured."""
+    """A word for the form of states. It changes when rules or reports need other facts, or when the facts are
+    counted in another way."""
     needs = {need for each in of_captures() for need in each.needs}
     needs |= {STATISTICS[text.partition(",")[0]] for text in TABLES}
     names = [f"{need.name} {' '.join(column.name for column in need.columns)}" for need in needs]

@@ -1,4 +1,4 @@
-"""Words of findings: lengths of time, lists of names, and the display filters that show the evidence."""
+"""Words for findings: durations, lists of names, and the display filters that show the evidence."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def share(part: float, whole: float) -> str:
 
 
 def having(**values: object) -> str:
-    """The filter for exchanges that have all of these; None is left out: ``topic == "a" and api == "
-    ""Fetch"``."""
+    """The filter for exchanges that have all of these values; None values are skipped: ``topic == "a" and api
+    == "Fetch"``."""
     return " and ".join(
         f"{name} == {json.dumps(value)}" for name, value in values.items() if value is not None
     )
@@ -52,17 +52,17 @@ def of_numbers(numbers: Iterable[int]) -> str:
 
 
 def of_connections(numbers: Iterable[int]) -> str:
-    """The filter for exchanges of connections. It names the first few; for none it is empty."""
+    """The filter for exchanges of connections. It names the first few; without any it is empty."""
     found = [str(number) for number in islice(numbers, MOST_EVIDENCE)]
     return f"connection in {{{', '.join(found)}}}" if found else ""
 
 
 def showing(numbers: Iterable[int], filter: str) -> str:
-    """A filter that shows exchanges beside those that another one shows."""
+    """The filter for exchanges by number, joined with another filter."""
     found = of_numbers(tuple(dict.fromkeys(numbers))[:MOST_EVIDENCE])
     return f"{filter} or {found}" if filter and found else filter or found
 
 
 def quoted(text: str) -> str:
-    """A text in a display filter."""
+    """A text in the quoted form of a display filter."""
     return json.dumps(text, ensure_ascii=False)

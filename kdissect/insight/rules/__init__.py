@@ -1,1 +1,1 @@
-"""Rules, a module a category; see :mod:`kdissect.insight.rule`."""
+"""Rules, one module for each category; see :mod:`kdissect.insight.rule`."""

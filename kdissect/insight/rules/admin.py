@@ -1,4 +1,4 @@
-"""Rules on what administrators and brokers ask of the cluster, and do not get."""
+"""Rules on requests of administrators and brokers that the cluster refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ASKED = {
     "RemoveRaftVoter": "remove a controller",
     "UnregisterBroker": "remove a broker",
 }
-"""What a request asks for, by its API."""
+"""The words for what a request asks, by its API."""
 NOTHING_TO_DO = frozenset(
     (
         *("TOPIC_ALREADY_EXISTS", "UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"),
@@ -43,13 +43,13 @@ NOTHING_TO_DO = frozenset(
         *("OPERATION_NOT_ATTEMPTED", "DUPLICATE_RESOURCE"),
     )
 )
-"""It is so already, or another part of the request is to blame."""
+"""Errors without trouble: the change is made already, or another part of the request is to blame."""
 
 
 @rule("admin-refused", NOTICE, CERTAIN, needs=(Errors,))
 def admin_refused(facts: Facts) -> Iterator[Finding]:
-    """The cluster refuses what somebody asks to change. What a principal may not do, and versions that are
-    not known, other rules tell."""
+    """The cluster refuses a change that somebody asks for. Other rules report missing permissions and unknown
+    versions."""
     refused = [row for row in facts.rows(Errors) if row["api"] in ASKED and _is_refused(row)]
     for (client_id, client), rows in together(refused, "client_id", "client").items():
         count = sum(row["count"] for row in rows)
@@ -82,17 +82,17 @@ def admin_refused(facts: Facts) -> Iterator[Finding]:
 
 
 def _asks(client_id: str | None, apis: set[str]) -> str:
-    """The filter for such requests of a client."""
+    """The filter for these requests of a client."""
     these = f"api in {{{', '.join(sorted(apis))}}}"
     return f"{having(client_id=client_id)} and {these}" if client_id else these
 
 
 MOST_KINDS = 3
-"""So many kinds of refusals are told."""
+"""The most kinds of refusals that a finding names."""
 
 
 def _kind(api: str, error: str, rows: list[Row]) -> str:
-    """What was asked for, and why it was refused."""
+    """What a refused request asked for, and why it was refused."""
     topics = sorted({row["topic"] for row in rows if row["topic"]})
     what = f" ({named(topics)})" if topics else ""
     return f"to {ASKED[api]}{what}, as {_meaning(error)} ({error})"
@@ -109,7 +109,7 @@ def _is_refused(row: Row) -> bool:
 
 
 def _meaning(error: str) -> str:
-    """What it means, as a part of a sentence."""
+    """The meaning of an error, as a part of a sentence."""
     text = next((each.meaning for each in errors().values() if each.name == error), "") or error
     text = text.rstrip(".")
     return text if text[1].isupper() else text[0].lower() + text[1:]

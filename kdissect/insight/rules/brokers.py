@@ -1,4 +1,4 @@
-"""Rules on brokers and controllers: those that went, stood still, were fenced, and elections."""
+"""Rules on brokers and controllers: stopped, stalled and fenced brokers, and elections."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from kdissect.wording import plural
 )
 @once
 def broker_gone(facts: Facts) -> Iterator[Finding]:
-    """All connections of a broker end at once, and nobody reaches it after."""
+    """All connections of a broker end at once, and no client reaches it afterwards."""
     for stop in broker_stops(facts, facts.limit):
         yield _gone(facts, stop)
 
@@ -61,7 +61,8 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
 @rule("listener-gone", CRITICAL, CERTAIN, needs=(Tcp, ClusterBrokers, ClusterChanges, Errors))
 @once
 def listener_gone(facts: Facts) -> Iterator[Finding]:
-    """All connections to one listener of a broker end, and nobody reaches it after; others are served."""
+    """All connections to one listener of a broker end, and no client reaches it afterwards; other listeners
+    go on."""
     names = NodeNames(facts.rows(ClusterBrokers))
     for lost, place, other in closed_listeners(facts):
         subject = FindingSubject(broker=names.at(place, lost.address))
@@ -84,8 +85,8 @@ def listener_gone(facts: Facts) -> Iterator[Finding]:
 
 
 def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
-    """Whether packets of the broker's connections may be cut, or a side of them not captured: only the first
-    of such connections are known by number."""
+    """Whether packets of the broker's connections may be cut, or one side may be missing. The numbers of only
+    the first of such connections are known."""
     own = {number for each in several for number in each.connections}
     return any(
         some.number > len(some.first) or not own.isdisjoint(some.first)
@@ -143,7 +144,7 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
         is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
     elif is_orderly and not failed:
-        severity = WARNING  # nobody was seen to miss it
+        severity = WARNING  # no client was seen to miss it
     return facts.finding(
         subject,
         message,
@@ -196,7 +197,7 @@ def controller_moved(facts: Facts) -> Iterator[Finding]:
 @rule("broker-restarted", INFO, CERTAIN, needs=(ClusterChanges, ClusterBrokers))
 @once
 def broker_restarted(facts: Facts) -> Iterator[Finding]:
-    """A broker registers anew."""
+    """A broker registers again."""
     rows = _changes(facts, "broker-registered", "broker-refused")
     names = NodeNames(facts.rows(ClusterBrokers))
     for (node, cluster), mine in sorted(together(rows, "node_id", "cluster_id").items(), key=by_node):
@@ -240,7 +241,7 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
         else:
             why = " Its heartbeats came in time." if beat.get("heartbeats") else ""
         if names.are_several(row["node_id"]):
-            gap_ns, why = 0, ""  # heartbeats do not tell of which cluster they are
+            gap_ns, why = 0, ""  # heartbeats do not name their cluster
         until_ns = next(
             (
                 each["ns"]
@@ -271,7 +272,8 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
 @rule("log-dir-offline", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors))
 @once
 def log_dir_offline(facts: Facts) -> Iterator[Finding]:
-    """A broker tells the controller that a disk failed, or clients that it cannot read or write there."""
+    """A broker reports a failed disk to the controller, or tells clients that it cannot read or write
+    there."""
     names = NodeNames(facts.rows(ClusterBrokers))
     nodes = together(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
     for (node, cluster), rows in sorted(nodes.items(), key=by_node):
@@ -354,7 +356,8 @@ def _who_stood(
     row: Row, stood: dict[str, list[Row]], nodes: dict[str, ClusterNode], told: list[Row]
 ) -> str | None:
     """The broker that stood still while the heartbeats of a node did not come: the node itself, or another
-    for nearly all of the time. That one may be the controller, or the node at an address that nobody tells.
+    one for nearly all of the time. That other one may be the controller, or the node at an address that the
+    cluster does not tell.
 
     :param told: rows of :class:`ClusterBrokers`.
     """
@@ -381,8 +384,8 @@ TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages d
 
 
 def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -> str | None:
-    """The key of the finding that the network was interrupted between a broker and its controllers: by the
-    client ids that it has there, its number first."""
+    """The key of the finding that the network between a broker and its controllers was interrupted. Links of
+    the broker are found by its client ids; the plain node number is the first that is looked up."""
     if from_ns is None:
         return None
     for client_id in (str(node), f"raft-client-{node}"):
@@ -461,13 +464,13 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
         if row["role"] not in ("voter", "follower", "leader") or (
             row["role"] == "follower" and row["heartbeats"]
         ):
-            continue  # a broker, as far as one knows
+            continue  # as far as is known, a broker
         if names.are_several(row["node"]):
             facts.cannot_judge(TWO_CLUSTERS)
             continue
         lacked, from_ns = row["behind_max_offsets"] or 0, row["behind_from_ns"]
         length_ns = row["behind_max_ns"] or 0
-        # A controller that just started or was added lacks much, but only until its next Fetch.
+        # A controller that has just started or joined lacks many records, but only until its next Fetch.
         is_much = lacked >= facts.limit("offsets") and length_ns >= facts.limit("lasting_s") * SECOND
         if not is_much and length_ns < facts.limit("lag_s") * SECOND:
             continue
@@ -476,7 +479,7 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
             abs(each["closed_ns"] - from_ns) <= stopped_ns
             for each in closed.get((f"raft-client-{row['node']}",), ())
         ):
-            continue  # it was stopped, or cut off, and other findings say that
+            continue  # it was stopped, or cut off; other findings report that
         still = bool(row["lag_offsets"] and row["lag_offsets"] > CAUGHT_UP)
         last_ns = from_ns + length_ns if from_ns is not None else None
         if still:

@@ -1,4 +1,4 @@
-"""What a capture itself lacks: bytes, sides, beginnings, Kafka. Nobody is accused by these."""
+"""Rules on what a capture itself lacks: bytes, sides, beginnings, Kafka. They accuse nobody."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def tls_dark(facts: Facts) -> Iterator[Finding]:
         why = f": {context.why_dark}" if context.why_dark else ""
         message = f"{plural(some.number, 'connection')} of TLS {_is(some)} not decrypted{why}."
         found = _finding(facts, message, some, some.number, "connections")
-        yield found.changed(filter="")  # they have no exchanges
+        yield found.changed(filter="")  # these connections have no exchanges
 
 
 @rule("sampled-by-snaplen", NOTICE, CERTAIN, needs=())
@@ -93,7 +93,7 @@ def sampled_by_snaplen(facts: Facts) -> Iterator[Finding]:
 
 @rule("no-kafka", NOTICE, CERTAIN, needs=())
 def no_kafka(facts: Facts) -> Iterator[Finding]:
-    """There is no exchange at all in what could be read."""
+    """The readable part of the capture has no exchange at all."""
     context = facts.context
     if context.is_unread:
         facts.cannot_judge("nothing of the capture could be read")
@@ -108,7 +108,7 @@ _MOST_TOLD = 4
 
 
 def _instead(context: JudgingContext) -> str:
-    """What there was."""
+    """What the capture has instead of Kafka."""
     if not context.connections:
         return "there is no TCP connection in it"
     told = []

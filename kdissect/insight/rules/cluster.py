@@ -1,4 +1,4 @@
-"""Rules on topics and partitions: leaders, replicas in sync, and what somebody changed."""
+"""Rules on topics and partitions: leaders, replicas in sync, and changes that somebody made."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 
 TOGETHER_NS = 10 * SECOND
-"""Changes that are no further apart have one cause."""
+"""The largest distance between changes that have the same cause."""
 MOST_STEPS = 5
 NOBODY = "none"
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
@@ -42,7 +42,7 @@ def _changes(facts: Facts, *what: str) -> list[Row]:
 
 
 def _bursts(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Changes that come together."""
+    """Changes that come together, as groups."""
     found: list[Row] = []
     for row in rows:
         if found and row["ns"] - found[-1]["ns"] > TOGETHER_NS:
@@ -54,7 +54,7 @@ def _bursts(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _topic_of(rows: list[Row]) -> str | None:
-    """The topic that all of them are about; Kafka's own count only where there is no other."""
+    """The topic that all of these rows are about. Kafka's internal topics count only if there is no other."""
     topics = {row["topic"] for row in rows}
     own = topics - set(INTERNAL) or topics
     return next(iter(own)) if len(own) == 1 else None
@@ -88,8 +88,8 @@ def _names(rows: list[Row]) -> str:
 @rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
 @once
 def leader_moved(facts: Facts) -> Iterator[Finding]:
-    """Partitions have another leader. One that comes back to a broker that is back moves because that one
-    was gone."""
+    """Partitions have another leader. A leader that returns to a broker that is back moves because that
+    broker was gone."""
     back = returns(facts)
     rows = [row for row in _changes(facts, "leader-moved") if row["before"] != NOBODY]
     names = NodeNames(facts.rows(ClusterBrokers))
@@ -121,12 +121,12 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
 
 
 PREFERRED_NS = 330 * SECOND
-"""Within so long after a broker is back, the controller makes it the leader again of what it should lead: it
-looks every 300 s (``leader.imbalance.check.interval.seconds``)."""
+"""How long after the return of a broker the controller may make it leader again of the partitions that prefer
+it: the controller checks every 300 s (``leader.imbalance.check.interval.seconds``)."""
 
 
 def _came_back(row: Row, leaders: list[str], back: list[BrokerStop]) -> str | None:
-    """The key of the finding that a broker was gone, if its leaders come back to it. They may before any
+    """The key of the finding that a broker was gone, if its leaders return to it. They may return before any
     client reaches it."""
     for each in back:
         assert each.node is not None
@@ -146,7 +146,7 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
     """The leader of a partition moves to and fro, and nobody asked for it."""
     partitions: dict[tuple[str, str | None], list[Row]] = {}
     leaders: dict[tuple[str, str | None], str] = {}
-    """The last broker that led each. A leader that goes and comes back has moved nowhere."""
+    """The last broker that led each partition. If a leader goes and comes back, it has not moved."""
     restarts = _changes(facts, "broker-gone", "broker-appeared", "broker-stopping", "broker-registered")
     for row in _changes(facts, "leader-moved"):
         is_restart = any(
@@ -189,8 +189,9 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
 @rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp), catch_up_s=300)
 @once
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
-    """A replica is not in sync any more. Where the last one goes there is no leader either, and nothing is
-    written that it could lack. A broker that somebody restarts catches up soon after it is back."""
+    """A replica is not in sync any more. If the last one goes, the partition has no leader either, and
+    nothing is written that the replica could miss. A broker that somebody restarts catches up soon after it
+    is back."""
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
     restarted = restarts(facts)
@@ -292,7 +293,7 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
 
 
 def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
-    """The broker that led last."""
+    """The broker that led the partition last."""
     led = [
         row["before"]
         for row in _changes(facts, "leader-moved")
@@ -304,8 +305,8 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
 @rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
 @once
 def unclean_election(facts: Facts) -> Iterator[Finding]:
-    """A replica leads that was not in sync. The last known leader comes back in the same way after it died
-    (KIP-966), but nobody has records that it lacks."""
+    """A replica that was not in sync becomes leader. The last known leader comes back in the same way after
+    it died (KIP-966), but then no other replica has records that it lacks."""
     for row in _changes(facts, "unclean-election"):
         if _led_last(facts, row):
             continue
@@ -321,7 +322,7 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
 
 
 def _led_last(facts: Facts, elected: Row) -> bool:
-    """Whether nobody led after the elected broker had."""
+    """Whether no other broker led after the last lead of the elected broker."""
     moves = [
         row
         for row in _changes(facts, "leader-moved")
@@ -341,8 +342,8 @@ def _led_last(facts: Facts, elected: Row) -> bool:
 )
 @once
 def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
-    """Many partitions are led by another broker than the one that should. If that is one broker, it is the
-    subject: its partitions may have moved because it was gone."""
+    """Many partitions are led by another broker than the preferred one. If one broker is the preferred one of
+    all, it is the subject: its partitions may have moved because it was gone."""
     end_ns = facts.context.last_ns
     rows = [
         row for row in facts.rows(ClusterPartitions) if row["to_ns"] is None and row["preferred"] is not None
@@ -378,8 +379,8 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
 
 
 def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
-    """The key of the finding that a broker was gone, if it may be one of those that should lead. If brokers
-    have names, nothing may tell which node it is."""
+    """The key of the finding that a broker was gone, if it may be one of the preferred leaders. If brokers
+    are named by host, the capture may not tell which node a broker is."""
     stops = gone(facts)
     for each in stops:
         may_lead = (
@@ -400,7 +401,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
         *("config-changed", "quota-changed", "feature-changed", "acl-changed", "topic-created"),
         *("topic-deleted", "partitions-added", "replicas-changed"),
     ):
-        is_own = row["topic"] in INTERNAL  # which brokers make
+        is_own = row["topic"] in INTERNAL  # topics that brokers create
         if row["by"] is not None and row["told_by"] != "Metadata" and not is_own:
             asked.setdefault(row["by"], []).append(row)
     for by, rows in sorted(asked.items()):
@@ -429,7 +430,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
 @rule("topic-created-by-metadata", NOTICE, CERTAIN, needs=(ClusterChanges,))
 @once
 def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
-    """A topic came into being because a client asked for it."""
+    """A topic was created because a client asked for its metadata."""
     for row in _changes(facts, "topic-created"):
         if row["by"] is None or row["told_by"] != "Metadata":
             continue
@@ -458,7 +459,8 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
 )
 @once
 def stale_leader(facts: Facts) -> Iterator[Finding]:
-    """A client goes on asking a broker that does not lead, or with what it knew before the last election."""
+    """A client goes on asking a broker that does not lead, or asks with what it knew before the last
+    election."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     held = together(facts.rows(ClusterPartitions), "topic", "partition")
     for row in facts.rows(StaleLeaders):
@@ -475,7 +477,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         told_ns = max((each["from_ns"] for each in known), default=None)
         after_ns = row["last_ns"] - told_ns if told_ns is not None else 0
         if lasted_ns < facts.limit("at_once_ms") * MILLISECOND:
-            continue  # they were on their way together, and the refusal is how the client learns
+            continue  # these requests were sent together, and the client learns of the move by the refusal
         is_long = row["refusals"] >= 2 and after_ns >= facts.limit("for_s") * SECOND
         if row["refusals"] < facts.limit("refusals") and not is_long:
             continue
@@ -488,7 +490,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
             for each in known
         )
         if leads and row["error"] not in _EPOCH_WORDS:
-            continue  # the client asks the right broker, which does not know yet, or which led in between
+            continue  # the right broker, which does not know yet that it leads, or led in between
         led = f"; the leader was broker {leader}" if leader is not None else ""
         refused = _EPOCH_WORDS.get(row["error"], f"which that broker does not lead{led}")
         yield facts.finding(
@@ -517,7 +519,8 @@ _EPOCH_WORDS = {
     "FENCED_LEADER_EPOCH": "and did not know that its leader had been elected anew since",
     "UNKNOWN_LEADER_EPOCH": "whose newest election of a leader the client knew and that broker did not",
 }
-"""Refusals for the epoch that the client names (KIP-320). The broker may well lead the partition."""
+"""Words for refusals because of the leader epoch that the client names (KIP-320). The broker may well lead
+the partition."""
 
 explains("broker-gone", "leader-moved", "isr-shrunk", "partition-offline", shares=("broker",), within_s=60)
 explains("broker-gone", "stale-leader", within_s=60)

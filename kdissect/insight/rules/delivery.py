@@ -22,7 +22,7 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
     least_ns = facts.limit("linger_ms") * MILLISECOND
     lingering = {row["topic"] for row in facts.rows(Lingers) if MARGIN * row["linger_max_ns"] >= least_ns}
     if not lingering:
-        return  # nobody needs to know how records were delivered
+        return  # no topic needs the rows of delivery
     delivered = (row for row in facts.rows(Delivery) if row["topic"] in lingering)
     for (topic,), rows in together(delivered, "topic").items():
         waiting = [row for row in rows if _waits(facts, row)]
@@ -46,9 +46,9 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
 
 
 def _waits(facts: Facts, row: dict[str, object]) -> bool:
-    """Whether most of the time is spent in the producer, and by its own will: the newest record of a batch is
-    young when it is sent. Where all are old, their timestamps are not when they were made. Kafka Streams
-    writes records with the timestamps of what it read."""
+    """Whether records spend most of the time in the producer, because it waits on purpose: the newest record
+    of a batch is young when it is sent. If all records are old, their timestamps are not the times of their
+    creation. Kafka Streams writes records with the timestamps of its input."""
     linger, whole, youngest = (
         row[name] for name in ("linger_p50_ns", "create_to_fetched_p50_ns", "youngest_p50_ns")
     )

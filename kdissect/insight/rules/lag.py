@@ -22,7 +22,7 @@ from kdissect.insight.words import of_connections, quoted, span
 from kdissect.wording import plural
 
 FEW_COMMITS = 2
-"""Without that many nobody knows whether a group gets on."""
+"""Commits that a rule needs to know whether a group makes progress."""
 
 explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
@@ -35,7 +35,7 @@ may_explain("partition-lags", "consumer-falling-behind", within_s=60)
 
 
 def consumers(facts: Facts) -> list[Row]:
-    """Rows of those that fetch to read, not to follow."""
+    """Rows of clients that fetch to read, without followers."""
     return [row for row in facts.rows(Positions) if row["replica_id"] < 0 and row["topic"] is not None]
 
 
@@ -69,7 +69,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         if not _keeps_falling(facts, known):  # a group that stood still for a while has other findings
             continue
         if _is_gone(facts, group, rows, facts.limit("gone_s")):
-            continue  # nobody is there who could read
+            continue  # no member is there that could read
         behind_s = lag / written
         few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
         if lag < facts.limit("records") and not few:
@@ -96,8 +96,8 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
 
 
 def _throttle(facts: Facts, group: str, topic: str, first_ns: int, last_ns: int) -> str | None:
-    """The finding that a quota holds up a reader of the group, if it did so for a quarter of this time: one
-    process at one broker, since several are held up at the same time."""
+    """The key of the finding that a quota slows a reader of the group, if it did so for a quarter of this
+    time. It counts one process at one broker, because several are slowed at the same time."""
     readers = {row["client_id"] for row in consumers(facts) if (row["group"], row["topic"]) == (group, topic)}
     held = {
         row["client_id"]: _held_ns(row, first_ns, last_ns)
@@ -111,8 +111,8 @@ def _throttle(facts: Facts, group: str, topic: str, first_ns: int, last_ns: int)
 
 
 def _partition(facts: Facts, rows: list[Row]) -> str | None:
-    """The finding that one partition lags, if nobody gets on there or most records go there, and the others
-    are not behind."""
+    """The key of the finding that one partition lags, if that partition makes no progress or gets most
+    records, and the others are not behind."""
     limits = {name: facts.limit_of("partition-lags", name) for name in ("records", "times", "partitions")}
     lagging = _far_behind(rows, limits)
     known = sum(row["lag"] for row in rows if row["lag"] is not None)
@@ -129,7 +129,7 @@ def _partition(facts: Facts, rows: list[Row]) -> str | None:
 
 
 def _far_behind(rows: list[Row], limits: dict[str, float]) -> list[tuple[Row, float]]:
-    """Partitions of a group and topic that are far behind their siblings, with the median of those."""
+    """Partitions of a group and topic that are far behind the others, with the median lag of the others."""
     known = [row for row in rows if row["lag"] is not None]
     if len(known) < max(2, limits["partitions"]):
         return []
@@ -142,7 +142,7 @@ def _far_behind(rows: list[Row], limits: dict[str, float]) -> list[tuple[Row, fl
 
 
 def _held_ns(row: Row, first_ns: int, last_ns: int) -> float:
-    """How much of this time a quota took, if it took the same at all times between its first and its last."""
+    """How much of this time a quota took, if its delays are spread evenly between the first and the last."""
     if not row["throttled_count"]:
         return 0
     begin, end = row["throttled_first_ns"], row["throttled_last_ns"]
@@ -153,8 +153,8 @@ def _held_ns(row: Row, first_ns: int, last_ns: int) -> float:
 
 
 def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
-    """Whether the group goes on committing, and is further behind nearly all the time. One that commits no
-    more has stopped, or its later commits were not captured."""
+    """Whether the group goes on committing, and falls further behind nearly all the time. A group without
+    later commits has stopped, or its later commits were not captured."""
     growing = [row for row in rows if (row["lag_per_s"] or 0) > 0]
     commits = max((row["commits"] for row in growing), default=0)
     rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
@@ -168,8 +168,8 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
 
 
 def _is_gone(facts: Facts, group: str | None, rows: list[Row], gone_s: float) -> bool:
-    """Whether all members of a group left, or ended, so long before the end of the capture. What is written
-    after that is no lag of theirs. A member from before the capture counts too: it may read on."""
+    """Whether all members of a group left or ended at least ``gone_s`` before the end of the capture. Records
+    written later are not their lag. A member from before the capture counts too: it may go on reading."""
     if facts.context.last_ns is None:
         return False
     until_ns = facts.context.last_ns - gone_s * SECOND
@@ -183,13 +183,13 @@ def _is_gone(facts: Facts, group: str | None, rows: list[Row], gone_s: float) ->
 
 
 def has_left(member: Row) -> bool:
-    """Whether a member left its group for good. One that came back under its id has asked for more since."""
+    """Whether a member left its group for good. If it came back under its id, it has sent requests since."""
     return member["left_ns"] is not None and bool(member["left_ns"] >= member["last_ns"])
 
 
 def _is_far_from_the_end(facts: Facts, rows: list[Row]) -> bool:
-    """Whether half of what a group has not committed was not even brought to it. A client that commits when
-    it is through with all that a Fetch brought commits seldom."""
+    """Whether half of the uncommitted records of a group were not even fetched. A client that commits only
+    after it has processed a whole Fetch commits seldom."""
     brought: dict[tuple[Any, ...], int] = {}
     for row in consumers(facts):
         key = (row["group"], row["topic"], row["partition"])
@@ -207,7 +207,7 @@ def _per_s(rate: float) -> str:
 
 @rule("stuck-offset", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10, again=100)
 def stuck_offset(facts: Facts) -> Iterator[Finding]:
-    """The same records are fetched again and again, and the commit does not pass them."""
+    """The same records are fetched again and again, and the committed offset does not pass them."""
     committed = {(row["group"], row["topic"], row["partition"]): row["committed"] for row in facts.rows(Lag)}
     found: dict[tuple[Any, ...], list[tuple[Row, Stall]]] = {}
     for row in consumers(facts):
@@ -244,15 +244,15 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
 
 
 def _names(group: str | None, topic: str, partition: int, offset: int) -> dict[str, object]:
-    """What stands in the commands that show a record, and commit the offset after it."""
+    """The names for the commands that show a record and commit the offset after it."""
     place = f"topic == {quoted(topic)} and partition == {partition} and record.offset == {offset}"
     return {"FILTER": place, "GROUP": group, "TOPIC:PARTITION": f"{topic}:{partition}", "NEXT": offset + 1}
 
 
 def _stall(row: Row, committed: int | None, again: float) -> Stall | None:
-    """Where a consumer may be stuck, by one of its connections. A consumer that fetches ahead and comes back,
-    or that begins anew where the commit stands, does so on purpose where nothing was committed. But nobody
-    reads from the middle of a partition ``again`` times on purpose, least of all in a group."""
+    """Where a consumer may be stuck, by one of its connections. If nothing was committed, a consumer that
+    goes back, or starts again at the committed offset, may do so on purpose. But no client reads from the
+    middle of a partition ``again`` times on purpose, least of all in a group."""
     if row["stalled"]:
         comes_back = row["rewinds"] >= row["stalled"] - 1
         if comes_back and committed is None and not _is_caught(row, again):
@@ -264,7 +264,7 @@ def _stall(row: Row, committed: int | None, again: float) -> Stall | None:
 
 
 def _is_caught(row: Row, again: float) -> bool:
-    """Whether a consumer of a group comes back so often that it cannot get on."""
+    """Whether a consumer of a group goes back so often that it cannot make progress."""
     start = row["log_start_offset"]
     is_middle = start is not None and row["stalled_at"] > start
     return row["group"] is not None and is_middle and row["stalled"] >= again
@@ -277,7 +277,7 @@ def fetches_of(topic: str, rows: list[Row]) -> str:
 
 @rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
 def consumer_stalled(facts: Facts) -> Iterator[Finding]:
-    """A consumer asks, there are records, and none is brought."""
+    """A consumer fetches, the partition has records, and the answers have none."""
     for key, rows in together(consumers(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         worst = max(rows, key=lambda row: row["starved"])
@@ -301,7 +301,7 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
 
 @rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag, Connections), quiet_s=60, records=1)
 def consumer_stopped(facts: Facts) -> Iterator[Finding]:
-    """A group no longer fetches while records come."""
+    """A group no longer fetches although records are written."""
     end_ns = facts.context.last_ns
     if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
         facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")

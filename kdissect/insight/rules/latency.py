@@ -44,9 +44,9 @@ MUST_NOT_WAIT = (
     ),
     *("StreamsGroupHeartbeat", "JoinGroup", "SyncGroup", "FindCoordinator"),
 )
-"""Requests that do harm when they are late."""
+"""Requests that do harm if they are late."""
 MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
-"""Those that Kafka's own client sends behind its long polls, by design, as long as they are few."""
+"""Requests that Kafka's own client sends behind its long polls by design, if there are few of them."""
 
 explains("broker-stalled", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
 explains("throttled", "head-of-line", "throttle-ignored", shares=("client_id",))
@@ -59,7 +59,7 @@ explains("long-poll-blocks-others", "head-of-line", shares=("client_id", "broker
 
 
 def _worst(rows: Iterable[Row], prefix: str) -> tuple[int, ...]:
-    """The exchanges of several rows, by turns, so that each row has some."""
+    """The exchanges of several rows, taken in turns, so that each row has some."""
     lists = [row[f"{prefix}_exchanges"] for row in rows]
     out = [each[at] for at in range(8) for each in lists if at < len(each)]
     return tuple(sorted(out[:8]))
@@ -71,8 +71,8 @@ def _ms(ns: float) -> float:
 
 @rule("slow-broker", WARNING, LIKELY, needs=(Pace,), exchanges=50, times=3, more_ms=5, at_once=50)
 def slow_broker(facts: Facts) -> Iterator[Finding]:
-    """One broker answers slower than its peers at the same time. A broker that just started is slow at first,
-    so what it did then says nothing beside the whole time of others."""
+    """One broker answers slower than its peers at the same time. A broker that has just started is slow, so
+    its first answers cannot be compared with the whole time of others."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
     for (api,), rows in together(facts.rows(Pace), "api").items():
         if may_wait(api):
@@ -89,7 +89,7 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
             usual = _much_quicker(facts, p50, (_most_asked(some)["broker_p50_ns"] for some in others))
             if usual is None:
                 continue
-            # Clients come and go: another one may have asked most, but at another time.
+            # Clients come and go: another client may have sent more requests, but at another time.
             at_once = ([each for each in some if _were_asked_together(facts, row, each)] for some in others)
             usual = _much_quicker(
                 facts, p50, (_most_asked(some)["broker_p50_ns"] for some in at_once if some)
@@ -115,12 +115,12 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
 
 
 def _most_asked(rows: list[Row]) -> Row:
-    """Of a broker's rows, that of the client that asked it most often."""
+    """Of a broker's rows, the row of the client that sent it most requests."""
     return max(rows, key=lambda row: row["broker_count"])
 
 
 def _much_quicker(facts: Facts, p50: float, others: Iterable[float]) -> float | None:
-    """What the other brokers take, if this one takes much longer."""
+    """The time that the other brokers take, if this one takes much longer."""
     found = list(others)
     usual = median(found) if found else None
     if usual is None or p50 < facts.limit("times") * usual:
@@ -129,7 +129,7 @@ def _much_quicker(facts: Facts, p50: float, others: Iterable[float]) -> float | 
 
 
 def _were_asked_together(facts: Facts, row: Row, other: Row) -> bool:
-    """Whether two brokers were asked mainly at the same time."""
+    """Whether two brokers had most of their requests at the same time."""
     both = min(row["last_ns"], other["last_ns"]) - max(row["first_ns"], other["first_ns"])
     longer = max(each["last_ns"] - each["first_ns"] for each in (row, other))
     return bool(both >= 0 and 100 * both >= facts.limit("at_once") * longer)
@@ -172,7 +172,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             continue
         of_others = [row for row in slow.get(broker, ()) if client_id and set(row["clients"]) - {client_id}]
         if _was_a_moment(facts, some, waits, of_others):
-            continue  # latency-spike tells of that
+            continue  # the rule latency-spike reports that
         because = None
         # Writes that all replicas confirm wait for any broker of the cluster that stands still.
         writes = [each for row in some if row["api"] == "Produce" for each in row["behind_seconds"]]
@@ -208,7 +208,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
 
 
 class _OneCluster:
-    """Which brokers may be of one cluster."""
+    """Knows which brokers may be of one cluster."""
 
     def __init__(self, facts: Facts) -> None:
         rows = facts.rows(ClusterBrokers)
@@ -216,14 +216,14 @@ class _OneCluster:
         self._is_one = not are_several_clusters(rows)
 
     def may_hold_up(self, one: str, other: str) -> bool:
-        """Whether writes to the other may wait for this one. If there are several clusters, both must be
-        known."""
+        """Whether writes to the other broker may wait for this one. If there are several clusters, the
+        clusters of both must be known."""
         first, second = self._nodes.get(one), self._nodes.get(other)
         return self._is_one or (first is not None and second is not None and first.may_meet(second))
 
 
 def _slow_times(facts: Facts) -> dict[str, list[Row]]:
-    """By broker the times in which many of its answers were much slower than usual."""
+    """By broker, the times in which many of its answers were much slower than usual."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in facts.rows(Spikes):
         for broker in row["brokers"]:
@@ -234,9 +234,9 @@ def _slow_times(facts: Facts) -> dict[str, list[Row]]:
 def _was_a_moment(
     facts: Facts, rows: list[Row], waits: list[tuple[int, int, int]], slow: Iterable[Row]
 ) -> bool:
-    """Whether requests waited much only while the broker was slow for others too, and while the queue of that
-    time was worked off; and whether this was less than half of the time in which the client used the broker,
-    so that one sees what is usual. To work off a queue takes no longer than it took to come about."""
+    """Whether requests waited long only while the broker was slow for others too, and while it worked off the
+    queue of that time. This must be less than half of the time in which the client used the broker, so that
+    the usual delay is known. A queue takes no longer to work off than it took to build up."""
     waited = {second for second, *_ in waits}
     busy: set[int] = set()
     for row in slow:
@@ -251,8 +251,8 @@ def _was_a_moment(
 
 
 def _are_often(facts: Facts, waits: list[tuple[int, int, int]], whole_ns: int) -> bool:
-    """Whether these waits are many and long, without those of the worst two seconds, as of a client that
-    begins."""
+    """Whether these waits are many and long, even without the worst two seconds, which may be the start of a
+    client."""
     by_second: Counter[int] = Counter()
     for second, count, _ in waits:
         by_second[second] += count
@@ -262,8 +262,8 @@ def _are_often(facts: Facts, waits: list[tuple[int, int, int]], whole_ns: int) -
 
 
 def _weighs_from(waits: list[tuple[int, int, int]]) -> int:
-    """When the waiting became serious: all but a tenth of it comes later. A client that always waits a little
-    began to wait long when a broker was gone, for example."""
+    """When the waiting became serious: all but a tenth of it comes later. For example, a client that always
+    waits a little began to wait long when a broker was gone."""
     left_ns = sum(each[2] for each in waits) // 10
     for second, _, total_ns in sorted(waits):
         left_ns -= total_ns
@@ -273,7 +273,7 @@ def _weighs_from(waits: list[tuple[int, int, int]]) -> int:
 
 
 def _is_within(second: int, stood: Iterable[Row]) -> bool:
-    """Whether a second is one in which the broker stood still, or what waited was worked off."""
+    """Whether the broker stood still in a second, or worked off the queue of such a time."""
     ns = second * SECOND
     return any(row["from_ns"] - SECOND <= ns <= row["to_ns"] + SECOND for row in stood)
 
@@ -302,7 +302,7 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
         longest = max(row["polled_max_ns"] for row in shown)
         is_little = count < facts.limit("few") and longest < facts.limit("long_ms") * MILLISECOND
         if is_little and not harmful:
-            continue  # so it is with every Java consumer that begins
+            continue  # every Java consumer does so at its start
         yield facts.finding(
             FindingSubject(client_id=client_id, broker=broker),
             f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had a "
@@ -322,7 +322,7 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
 
 
 def _harms(facts: Facts, row: Row) -> bool:
-    """Whether what is late there must not be."""
+    """Whether the late requests on a connection are ones that must not be late."""
     often = row["polled_count"] >= facts.limit("times")
     if row["api"] in MUST_NOT_WAIT:
         return bool(often and 100 * row["polled_count"] >= facts.limit("share") * row["count"])
@@ -335,7 +335,7 @@ def _harms(facts: Facts, row: Row) -> bool:
 
 @rule("fetch-waits-for-min-bytes", NOTICE, CERTAIN, needs=(Pace,), times=20, share=30, least=5)
 def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
-    """Records wait for more to come."""
+    """Records wait until there are more of them."""
     rows = [row for row in facts.rows(Pace) if row["held_count"]]
     for (client_id,), some in together(rows, "client_id").items():
         held, count = sum(row["held_count"] for row in some), sum(row["count"] for row in some)
@@ -363,7 +363,7 @@ def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
 
 @rule("slow-consumer-loop", NOTICE, LIKELY, needs=(Pace,), away_s=1, times=10)
 def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
-    """The consumer is away between fetches although records wait for it."""
+    """The consumer does not fetch for a while although records wait for it."""
     for row in facts.rows(Pace):
         if row["away_count"] < facts.limit("times") or row["away_p90_ns"] < facts.limit("away_s") * SECOND:
             continue
@@ -385,7 +385,7 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
 
 
 def stalls(facts: Facts) -> dict[str, list[Row]]:
-    """Times in which brokers stood still, by broker; not those in which the network was cut."""
+    """Times in which brokers stood still, by broker, without times in which the network was cut."""
     outages = [
         (row["connection"], row["outage_from_ns"], row["outage_from_ns"] + row["outage_ns"])
         for row in facts.rows(Tcp)
@@ -399,9 +399,10 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
 
 
 def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]) -> dict[str, list[Row]]:
-    """The same, a broker once. Which one has a listener for controllers is not always told: what stood still
-    there is the one broker of its host that stood still at the same times. Where the cluster tells of none
-    of them, one that only brokers and controllers use is such a listener."""
+    """The stalls, with each broker only once. The cluster does not always tell which broker has a listener
+    for controllers. If an unknown listener stood still at the same times as exactly one broker on its host,
+    it belongs to that broker. If the cluster tells none of the brokers, a listener that only brokers and
+    controllers use is one."""
     joined: dict[str, list[Row]] = {}
     for broker, rows in sorted(stood.items(), key=lambda each: (each[0] not in nodes, _is_inner(each[1]))):
         host, node = broker.rpartition(":")[0], nodes.get(broker)
@@ -422,13 +423,13 @@ def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]) -
 
 
 def _is_inner(rows: list[Row]) -> bool:
-    """Whether only brokers and controllers waited there."""
+    """Whether only brokers and controllers waited in these stalls."""
     return all(is_own_id(client) for row in rows for client in row["clients"])
 
 
 def _at_once(one: list[Row], other: list[Row]) -> bool:
-    """Whether two listeners stood still at the same times. One of them may have had nobody who waited at
-    some of these."""
+    """Whether two listeners stood still at the same times. At some of these times one listener may have had
+    no waiting client."""
     few, many = sorted((one, other), key=len)
     return all(any(_is_same(row, each) for each in many) for row in few)
 
@@ -456,14 +457,14 @@ def _ran_through(stall: Row, served: list[Row], ready: dict[int, int]) -> bool:
 
 
 def _is_same(one: Row, other: Row) -> bool:
-    """Whether two listeners stood still at the same time. A process that goes on answers on all of them, to a
-    second; when it stopped, only the first request that had to wait tells."""
+    """Whether two listeners stood still at the same time. A process that resumes answers on all listeners,
+    within a second. For the start of the stall, only the first waiting request gives a time."""
     overlap = one["from_ns"] < other["to_ns"] and other["from_ns"] < one["to_ns"]
     return bool(overlap and abs(one["to_ns"] - other["to_ns"]) <= SECOND)
 
 
 def _each_once(rows: list[Row]) -> list[Row]:
-    """The rows without those of another listener for the same time."""
+    """The rows, without those of another listener for the same time."""
     found: list[Row] = []
     for row in rows:
         if not any(_is_same(row, each) for each in found):
@@ -472,8 +473,8 @@ def _each_once(rows: list[Row]) -> list[Row]:
 
 
 def _stood(facts: Facts) -> dict[str, list[Row]]:
-    """Where brokers stood still for so long that it is told, and the capture did not sleep. One that starts
-    lets all wait that connect until it is ready. One of several may have waited for another."""
+    """Stalls that were long enough to report, while the capture did not sleep. A broker that starts makes all
+    clients wait that connect before it is ready. One of several brokers may have waited for another."""
     ready = {
         row["connection"]: row["first_ns"] + row["setup_ns"]
         for row in facts.rows(Tcp)
@@ -500,7 +501,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
 
 @rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp, ClusterBrokers), stalled_s=1)
 def broker_stalled(facts: Facts) -> Iterator[Finding]:
-    """A broker answered nobody for a while, then all at once."""
+    """A broker answered nobody for a while, and then all at once."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for broker, stood in _of_one_broker(_stood(facts), nodes).items():
         own = _each_once(stood)
@@ -527,7 +528,7 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
 
 
 def _was_the_network(row: Row, outages: list[tuple[int, int, int]]) -> bool:
-    """Whether bytes of a connection that waited were only sent again in that time."""
+    """Whether a connection that waited only carried retransmitted bytes in that time."""
     return any(
         connection in row["connections"] and begin < row["to_ns"] and row["from_ns"] < end
         for connection, begin, end in outages

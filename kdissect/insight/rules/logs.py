@@ -1,4 +1,4 @@
-"""What log directories of brokers show. What stands in them is only what one broker holds."""
+"""Rules on log directories of brokers. A log directory shows only what one broker stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _subject(row: Row) -> FindingSubject:
 
 @rule("log-transaction-open", CRITICAL, LIKELY, needs=(Logs,), open_s=900)
 def transaction_open(facts: Facts) -> Iterator[Finding]:
-    """Records of a transaction, and no end of it."""
+    """A transaction has records and no end."""
     rows = facts.rows(Logs)
     newest = max((row["newest_ms"] for row in rows if row["newest_ms"] is not None), default=0)
     for row in rows:
@@ -139,7 +139,7 @@ def skew(facts: Facts) -> Iterator[Finding]:
 
 @rule("log-large-batch", NOTICE, LIKELY, needs=(Logs,), bytes=1_048_588)
 def large_batch(facts: Facts) -> Iterator[Finding]:
-    """A batch that is larger than defaults let through."""
+    """A batch is larger than the default limits allow."""
     for row in facts.rows(Logs):
         if row["largest_bytes"] > facts.limit("bytes"):
             yield facts.finding(

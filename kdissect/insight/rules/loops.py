@@ -1,4 +1,5 @@
-"""What clients do over and over: requests, connections, questions for what is not there."""
+"""Rules on what clients do over and over: requests, connections, questions for something that does not
+exist."""
 
 from __future__ import annotations
 
@@ -41,16 +42,16 @@ METADATA_LOG = "__cluster_metadata"
 MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 WRONG_NAME = "INVALID_TOPIC_EXCEPTION"
 SETTING_UP = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
-"""What every new connection asks."""
+"""APIs that every new connection uses."""
 
 
 def _of_clients(facts: Facts) -> list[Row]:
-    """What clients ask for; not brokers that follow."""
+    """Rows of clients, without brokers that follow."""
     return [row for row in facts.rows(Repeats) if row["replica_id"] < 0]
 
 
 def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
-    """The rows of each client: client id and address."""
+    """The rows of each client, by client id and address."""
     found: dict[tuple[str | None, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["client_id"], address(row["client"])), []).append(row)
@@ -73,8 +74,8 @@ def _is_brief(row: Row, brief_ns: float) -> bool:
     of_brokers_s=1,
 )
 def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
-    """The same request is sent again and again without a pause. Brokers do so for a moment when a controller
-    gives its leadership up: it still names itself to those that ask."""
+    """The same request is sent again and again without a pause. Brokers do so for a moment after a controller
+    has resigned, because it still names itself as the leader."""
     brief_ns = facts.limit("of_brokers_s") * SECOND
     looping = [
         row
@@ -162,7 +163,8 @@ def _loops(facts: Facts, row: Row) -> bool:
 
 
 def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
-    """How many a second, in what time, how many: of all, or of the longest stretch of one connection."""
+    """The rate per second, the time and the number of requests: of all, or of the longest stretch of one
+    connection."""
     if how == "soon":
         rows = [max(rows, key=lambda row: row["soon"])]
         count, span_ns = rows[0]["soon"], rows[0]["soon_ns"]
@@ -170,11 +172,11 @@ def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
         of_errors = [row for row in rows if row["error"]]
         count = sum(row["count"] for row in rows if not row["error"])
         for same in together(of_errors, "connection").values():
-            count += max(row["count"] for row in same)  # one answer may tell several errors
+            count += max(row["count"] for row in same)  # one answer may have several errors
         span_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
     if count < 2 or span_ns <= 0:
         return 0.0, 0, count
-    span_ns = span_ns * count // (count - 1)  # with the time to the next
+    span_ns = span_ns * count // (count - 1)  # including the time to the next one
     return count * SECOND / span_ns, span_ns, count
 
 
@@ -188,7 +190,7 @@ def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
     wrong_names=3,
 )
 def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
-    """A client keeps asking for a topic that is not there."""
+    """A client keeps asking for a topic that does not exist."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     refused = (row for row in facts.rows(Errors) if row["api"] == "CreateTopics" and row["error"] in NOT_MADE)
     unmade = together(refused, "topic")
@@ -232,7 +234,7 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
 
 
 def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> str:
-    """That the cluster cannot make a topic, which clients asked brokers of it for."""
+    """The sentence that the cluster cannot create a topic for which clients asked its brokers."""
     for row in refused:
         if any(_may_be_of_one(nodes.get(row["broker"]), nodes.get(each["broker"])) for each in asked):
             return f" The cluster cannot make it ({row['error']})."
@@ -240,7 +242,8 @@ def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, ClusterNo
 
 
 def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> str:
-    """That a topic was deleted, which clients asked brokers of its cluster for until after that."""
+    """The sentence that a topic was deleted, and that clients went on asking brokers of its cluster for
+    it."""
     for row in reversed(deleted):
         of_cluster = [
             each for each in asked if (node := nodes.get(each["broker"])) is None or node.has_told(row)
@@ -251,14 +254,14 @@ def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterN
 
 
 AGAIN_NS = 2 * SECOND
-"""For so long the brokers may not know yet that a topic was made."""
+"""How long brokers may not know yet that a topic was created."""
 
 
 def _is_made_again(
     deleted: Sequence[Row], made: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterNode]
 ) -> bool:
-    """Whether a topic was deleted and made again while clients asked brokers of its cluster for it, and they
-    were refused after that, too."""
+    """Whether a topic was deleted and created again while clients asked brokers of its cluster for it, and
+    whether they were refused after that, too."""
     until_ns = max(
         (
             each["last_ns"]
@@ -343,7 +346,7 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
 
 
 def _busiest(rows: list[Row], window_s: float) -> list[Row]:
-    """Those that began within the window of time that has most."""
+    """The rows that began within the window of time that has most of them."""
     ordered = sorted(rows, key=lambda row: row["first_ns"])
     best: list[Row] = []
     start = 0

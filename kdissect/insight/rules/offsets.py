@@ -1,4 +1,4 @@
-"""Offsets: groups that lose or repeat records, go back, or commit too often or never."""
+"""Rules on offsets: groups that lose or repeat records, go back, or commit too often or never."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ explains("offset-reset", "offset-rewound", shares=("group", "topic"))
 
 
 def _resets(facts: Facts) -> Iterator[Row]:
-    """Consumers whose offset was not there, and that went on from another."""
+    """Consumers that asked for an offset that was not there, and continued at another one."""
     for row in consumers(facts):
         if row["out_of_range"] and row["reset_from"] is not None:
             yield row
@@ -64,7 +64,7 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
 
 @rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions, ClusterChanges))
 def offset_reset(facts: Facts) -> Iterator[Finding]:
-    """A consumer jumped, because what it asked for was not there."""
+    """A consumer jumped, because the offset that it asked for was not there."""
     deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
     read = together(consumers(facts), "group", "client_id", "topic", "partition")
     for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
@@ -120,10 +120,10 @@ _MADE_AGAIN = {
 
 
 def _is_another(reset: Row, read: list[Row], deleted: list[Row]) -> bool:
-    """Whether the topic was deleted and made again while it was read: somebody was seen to delete it, or one
-    connection read two topics of this name, as they have ids of their own.
+    """Whether the topic was deleted and created again while it was read: somebody was seen to delete it, or
+    one connection read two topic ids under this name.
 
-    :param read: what its consumer read of partitions of this name and number.
+    :param read: what the consumer read of partitions of this topic and number.
     """
     begun_ns = min(row["first_ns"] for row in read)
     return any(begun_ns <= each["ns"] <= reset["reset_ns"] for each in deleted) or any(
@@ -134,7 +134,7 @@ def _is_another(reset: Row, read: list[Row], deleted: list[Row]) -> bool:
 
 @rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag,))
 def offset_rewound(facts: Facts) -> Iterator[Finding]:
-    """A committed offset went back. A topic that was deleted and made again has offsets of its own."""
+    """A committed offset went back. A topic that was deleted and created again starts with new offsets."""
     went_back = [row for row in facts.rows(Lag) if row["rewinds"]]
     for (group, topic), rows in together(went_back, "group", "topic").items():
         worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])
@@ -160,20 +160,20 @@ _DELETING = {
     "OffsetDelete": "delete committed offsets",
     "DeleteGroups": "delete groups",
 }
-"""Requests that take committed offsets away, and what they ask for."""
+"""Requests that delete committed offsets, and the words for them."""
 
 
 @rule("offsets-lost", WARNING, CERTAIN, needs=(Lag, Repeats, ClusterBrokers, ClusterChanges), after_s=1)
 def offsets_lost(facts: Facts) -> Iterator[Finding]:
-    """A group had committed offsets, and later the coordinator has none. If somebody asked to delete
-    them in the meantime, it was perhaps meant."""
+    """A group had committed offsets, and later the coordinator has none. If somebody asked to delete them in
+    between, it was perhaps on purpose."""
     lost = [
         row
         for row in facts.rows(Lag)
         if row["lost_ns"] is not None and row["lost_after_ns"] >= facts.limit("after_s") * SECOND
     ]
     if lost and are_several_clusters(facts.rows(ClusterBrokers)):
-        # The commit may be one in another cluster: tools that copy offsets ask the second one for them.
+        # The commit may be in another cluster: tools that copy offsets ask the second cluster for them.
         facts.cannot_judge("several clusters were captured, and their groups are not told apart")
         return
     for (group, topic), rows in together(lost, "group", "topic").items():
@@ -200,8 +200,8 @@ def offsets_lost(facts: Facts) -> Iterator[Finding]:
 
 
 def _deleting(facts: Facts, topic: str | None, lost: list[Row]) -> list[tuple[str, str, list[int]]]:
-    """Who may have deleted the offsets on purpose, between the commits and the answers that there are none: a
-    client, what it asked for, and exchanges. Which group was meant is not known."""
+    """Clients that may have deleted the offsets on purpose, after the commits and before the answers without
+    offsets: the client, its request, and exchanges. The group in the request is not known."""
     from_ns = min(row["lost_ns"] - row["lost_after_ns"] for row in lost)
     to_ns = max(row["lost_ns"] for row in lost)
     asked = [
@@ -240,7 +240,8 @@ explains("offsets-lost", "no-offset", shares=("group", "topic"))
     wait_s=30,
 )
 def no_offset(facts: Facts) -> Iterator[Finding]:
-    """A member learns that nothing is committed, and neither asks where the log begins or ends nor reads."""
+    """A member learns that nothing is committed. It does not read, and does not ask where the log begins or
+    ends."""
     read: dict[tuple[str | None, str], int] = {}
     asked_where = [row for row in facts.rows(Repeats) if row["api"] in ("Fetch", "ListOffsets")]
     for row in (*facts.rows(Positions), *asked_where):
@@ -253,7 +254,8 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
         last_ns = read.get((client_id, row["client"]), 0)
         if not row["last_without"] or last_ns >= asked_ns:  # it found where to begin
             continue
-        # What has read before may have lost its partitions; only one that began after that is judged.
+        # A member that has read before may have lost its partitions, so only a member that began later is
+        # judged.
         own = [
             each
             for each in members.get((group, client_id), ())
@@ -305,8 +307,8 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
 
 
 def _leaders_are_seen(facts: Facts, topics: list[str]) -> bool:
-    """Whether the capture shows what is asked of those that lead these topics. The leaders must be told. If
-    there are several nodes, they must be told by their addresses."""
+    """Whether the capture shows the requests to the leaders of these topics. The cluster must tell the
+    leaders. If there are several nodes, it must tell their addresses, too."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     every = {row["node_id"] for row in facts.rows(ClusterBrokers)}
     led = {row["leader"] for row in facts.rows(ClusterPartitions) if row["topic"] in topics}
@@ -319,7 +321,7 @@ def _leaders_are_seen(facts: Facts, topics: list[str]) -> bool:
 
 
 def _transactional(facts: Facts) -> set[str]:
-    """Groups whose offsets travel in transactions."""
+    """Groups that commit offsets in transactions."""
     return {group for row in facts.rows(Transactions) for group in row["groups"] or ()}
 
 

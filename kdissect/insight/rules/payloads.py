@@ -1,7 +1,7 @@
-"""What is in records: formats that do not belong together, schemas that nobody knows, needless bytes, keys.
+"""Rules on the contents of records: mixed formats, unknown schemas, needless bytes, keys.
 
-These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers. They never
-say what a key or value holds.
+These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers, and never
+the contents of a key or value.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def payload_mixed(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_odd(family: str, usual: str) -> bool:
-    """Whether values of a format do not belong to a topic of another. Text may be anything, JSON too, and any
-    bytes may look like a number or begin as a framing does."""
+    """Whether values of one format do not belong in a topic of another format. Text may be anything, even
+    JSON, and any bytes may look like a number or start like a framing."""
     if usual == TEXT:
         return family not in (JSON, BINARY, FRAMED)
     return usual != BINARY or family == JSON
@@ -77,8 +77,8 @@ def _is_odd(family: str, usual: str) -> bool:
 
 @rule("hot-key", WARNING, CERTAIN, needs=(Payloads, ClusterTopics), share_pct=20, records=1000, partitions=2)
 def hot_key(facts: Facts) -> Iterator[Finding]:
-    """One key stands in so many records that its partition gets most of the topic's. Which key it is, the
-    record that is named tells; no finding holds a key."""
+    """One key has so many records that its partition gets most of the topic's records. The finding names a
+    record with the key, and not the key."""
     partitions = {row["topic"]: row["partitions"] or 0 for row in facts.rows(ClusterTopics)}
     keys = [row for row in _once(facts) if row["part"] == "key"]
     for (topic,), rows in together(keys, "topic").items():
@@ -89,7 +89,7 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
             continue
         number, partition, offset = partitions.get(topic, 0), worst["top_partition"], worst["top_offset"]
         if number < facts.limit("partitions") or partition is None:
-            continue  # all records go there anyway, or not all of this key do
+            continue  # all records go there anyway, or not all records of this key do
         place = f"{topic}-{partition}"
         which = "" if offset is None else f" The record at offset {offset:,} of {place} has this key."
         producers = f" Its producers: {named(worst['producers'])}." if worst["producers"] else ""
@@ -131,7 +131,7 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
 @rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=MOST_UNKNOWN_IDS)
 def schema_unknown(facts: Facts) -> Iterator[Finding]:
     """Records name a schema id that the registry does not have."""
-    # Nobody but who gave schemas knows those of AWS, Azure and others.
+    # Schemas of AWS, Azure and others are known only if the user gave them.
     framed = [
         row
         for row in _once(facts)
@@ -149,7 +149,7 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
     for (topic, part), rows in together(unknown, "topic", "part").items():
         ids = sorted({str(row["schema_id"] or row["schema_guid"]) for row in rows})
         if len(ids) > facts.limit("most_ids"):
-            continue  # numbers that begin as a framing does
+            continue  # numbers that start like a framing
         count = sum(row["records"] for row in rows)
         first = min(rows, key=lambda row: row["first_ns"])
         is_given = first["schemas"] == "given"
@@ -188,7 +188,7 @@ def payload_undecodable(facts: Facts) -> Iterator[Finding]:
 
 @rule("payload-schema-inside", INFO, CERTAIN, needs=(Payloads,), at_least=10, share_pct=30)
 def payload_schema_inside(facts: Facts) -> Iterator[Finding]:
-    """Every message carries its schema as JSON."""
+    """Every message contains its schema as JSON."""
     inside = [row for row in _once(facts) if row["schema_bytes"]]
     for (topic,), rows in together(inside, "topic").items():
         records = sum(row["records"] for row in rows if row["part"] == "value")
@@ -238,15 +238,15 @@ def tombstones(facts: Facts) -> Iterator[Finding]:
 
 
 def _once(facts: Facts) -> list[Row]:
-    """The rows in which each record counts once: what was produced, and for topics that nobody was seen to
-    write to, what was fetched."""
+    """The rows in which each record counts once: produced records, and for topics without captured producers,
+    fetched records."""
     rows = facts.rows(Payloads)
     written = {row["topic"] for row in rows if row["direction"] == "produce"}
     return [row for row in rows if row["direction"] == "produce" or row["topic"] not in written]
 
 
 def _family(row: Row) -> str:
-    """What a consumer needs one deserializer for."""
+    """The family of formats that one deserializer of a consumer can read."""
     if row["registry"] is not None:
         return FRAMED
     if row["compression"] is not None:

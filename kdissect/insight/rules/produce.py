@@ -39,7 +39,7 @@ explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares
 
 
 def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
-    """Rows by what of a subject these columns tell."""
+    """Rows grouped by the subject that these columns give."""
     return {
         FindingSubject(**dict(zip(names, values, strict=True))): found
         for values, found in together(rows, *names).items()
@@ -55,7 +55,7 @@ def _who(subject: FindingSubject) -> str:
 
 
 def _errors(rows: list[Row]) -> dict[str, object]:
-    """What findings of errors have in common."""
+    """The fields that findings on errors share."""
     count = sum(row["count"] for row in rows)
     return {
         "count": count,
@@ -67,7 +67,7 @@ def _errors(rows: list[Row]) -> dict[str, object]:
 
 
 def sent(rows: list[Row]) -> dict[str, object]:
-    """The same of findings of producers."""
+    """The fields that findings on producers share."""
     return {
         "first_ns": min(row["first_ns"] for row in rows),
         "last_ns": max(row["last_ns"] for row in rows),
@@ -150,7 +150,7 @@ def _by_code(rows: Iterable[Row], *names: str) -> dict[tuple[FindingSubject, str
 
 @rule("message-too-large", WARNING, CERTAIN, needs=(Errors, Producers))
 def message_too_large(facts: Facts) -> Iterator[Finding]:
-    """A batch is larger than the topic takes."""
+    """A batch is larger than the topic allows."""
     refused = [
         row for row in facts.rows(Errors) if row["error"] == "MESSAGE_TOO_LARGE" and row["api"] == "Produce"
     ]
@@ -176,8 +176,8 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
     needs=(Errors, ClusterTopics, ClusterPartitions, ClusterBrokers, ClusterChanges, Tcp),
 )
 def under_min_isr(facts: Facts) -> Iterator[Finding]:
-    """Writes fail because too few replicas are in sync. Where a topic has a single replica, that one is in
-    sync, because it refuses: so more are asked for than there are."""
+    """Writes fail because too few replicas are in sync. If a topic has a single replica, that one is in sync,
+    because it is the one that refuses. Then more replicas are required than there are."""
     copies: dict[str, set[int | None]] = {}
     for row in facts.rows(ClusterTopics):
         copies.setdefault(row["topic"], set()).add(row["replication"])
@@ -209,7 +209,7 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
 
 
 def _lacks(facts: Facts, stops: list[BrokerStop], topic: str | None, partitions: list[int]) -> str | None:
-    """The key of the finding that a broker is gone which has a copy of one of these partitions."""
+    """The key of the finding that a broker is gone that has a replica of one of these partitions."""
     nodes = {
         (node, row["cluster_id"])
         for row in facts.rows(ClusterPartitions)
@@ -233,7 +233,7 @@ _SINGLE = {
 
 @rule("produce-retries-exhausted", CRITICAL, LIKELY, needs=(Producers,), tried_s=30)
 def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
-    """A producer tried for long and gave up."""
+    """A producer tried for a long time and gave up."""
     for row in facts.rows(Producers):
         if not row["given_up"] or row["tried_ns"] < facts.limit("tried_s") * SECOND:
             continue
@@ -311,11 +311,11 @@ def acks_leader_only(facts: Facts) -> Iterator[Finding]:
 
 @rule("duplicate-appended", WARNING, LIKELY, needs=(Producers,))
 def duplicate_appended(facts: Facts) -> Iterator[Finding]:
-    """Records stand in the log twice."""
+    """Records are in the log twice."""
     for row in facts.rows(Producers):
         if row["resent_appended"]:
-            # The text does not tell how many batches were sent again: not all of them are written twice, and
-            # a capture of both sides of a proxy has each of them twice.
+            # The text does not give the number of retransmitted batches. Not all of them are written twice,
+            # and a capture of both sides of a proxy has each of them twice.
             them = "it" if row["resent_appended"] == 1 else "them"
             yield facts.finding(
                 _subject(row),
@@ -333,7 +333,7 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
 
 @rule("duplicate-absorbed", INFO, CERTAIN, needs=(Producers,))
 def duplicate_absorbed(facts: Facts) -> Iterator[Finding]:
-    """The broker recognised what was sent again."""
+    """The broker recognised a batch that was sent again."""
     for row in facts.rows(Producers):
         if row["absorbed"]:
             yield facts.finding(
@@ -406,7 +406,8 @@ def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
 
 
 _BROKERS = "AddPartitionsManager-client-"
-"""With this client id brokers ask the coordinator for their clients (AddPartitionsToTxnManager)."""
+"""The client id with which brokers ask the coordinator on behalf of their clients
+(AddPartitionsToTxnManager)."""
 _EXPIRED = {
     "cause": "The coordinator drops a transactional id that no transaction has used for "
     "transactional.id.expiration.ms (7 days by default). The producer that has it then gets "
@@ -437,7 +438,7 @@ def reordered_by_retry(facts: Facts) -> Iterator[Finding]:
 
 @rule("producer-id-churn", NOTICE, CERTAIN, needs=(Producers,), per_minute=10)
 def producer_id_churn(facts: Facts) -> Iterator[Finding]:
-    """Producers are made all the time."""
+    """Producers are created all the time."""
     made = (
         row for row in facts.rows(Producers) if row["producer_id"] is not None and not row["transactional"]
     )
@@ -478,7 +479,7 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge(f"the clock of the capture is {span(behind * MILLISECOND)} behind all producers")
         return
 
-    def is_taken(row: Row) -> bool:  # what is refused for its time says so itself
+    def is_taken(row: Row) -> bool:  # if the broker refuses a record for its time, the error says so
         return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]
 
     for subject, rows in by(

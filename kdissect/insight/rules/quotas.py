@@ -1,4 +1,4 @@
-"""Rules on quotas: who is slowed by one, and who does not heed it."""
+"""Rules on quotas: clients that a quota slows, and clients that ignore it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kdissect.wording import plural
 _MUTATIONS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
 _BYTES = {"Produce": "writing (producer_byte_rate)", "Fetch": "reading (consumer_byte_rate)"}
 MOST_OF_TIME_NS = SECOND
-"""The longest wait that a quota of the brokers' time tells: one window (``quota.window.size.seconds``, 1 s).
-Those of bytes know no such limit, and hardly ever tell just this."""
+"""The longest wait that a request quota sets: one window (``quota.window.size.seconds``, 1 s). Quotas of
+bytes have no such limit, and hardly ever set exactly this wait."""
 
 
 def _by_client(rows: list[Row], name: str) -> dict[tuple[str | None, str | None], list[Row]]:
@@ -59,7 +59,7 @@ def throttled(facts: Facts) -> Iterator[Finding]:
 
 
 def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
-    """Which quota it is, as far as the requests show."""
+    """The kind of quota, as far as the requests show."""
     quota, rate = worst["quota_bytes_per_s"], worst["throttled_bytes_per_s"]
     mutations = "creating and deleting topics (controller_mutation_rate)"
     if apis <= _MUTATIONS:
@@ -89,7 +89,7 @@ def _filter(client_id: str | None, api: str) -> str:
 
 @rule("throttle-ignored", WARNING, CERTAIN, needs=(Pace,), times=5)
 def throttle_ignored(facts: Facts) -> Iterator[Finding]:
-    """A client sends although it was told to wait."""
+    """A client sends requests although it was told to wait."""
     for (client_id, host), rows in _by_client(facts.rows(Pace), "broken").items():
         count = sum(row["broken_count"] for row in rows)
         if count < facts.limit("times"):

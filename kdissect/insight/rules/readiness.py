@@ -1,4 +1,4 @@
-"""Which clients and brokers are too old for one another, today or after the next upgrade."""
+"""Rules on clients and brokers that are too old for one another, today or after the next upgrade."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ explains("client-breaks-on-4", "down-converted", "up-converted", shares=("client
 explains("client-breaks-on-4", "old-client", shares=("client_id", "client"))
 
 PRODUCE_SINCE_4 = 12
-"""Brokers offer this version of Produce since 4.0 (KIP-890); they go on offering those from 0 on, though they
-do not understand them any more (KAFKA-18659)."""
+"""Brokers offer this version of Produce since 4.0 (KIP-890). They go on offering versions from 0 on, though
+they do not understand them any more (KAFKA-18659)."""
 
 
 def _is_on_4(rows: list[Row]) -> bool:
-    """Whether the broker is of Kafka 4 already."""
+    """Whether the broker already runs Kafka 4."""
     return any(
         (row["api"] == "Produce" and (row["offered_max"] or 0) >= PRODUCE_SINCE_4)
         or (row["offered_min"] is not None and row["api_version"] < row["offered_min"])
@@ -99,7 +99,7 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
 
 @rule("old-client", NOTICE, CERTAIN, needs=(Clients,))
 def old_client(facts: Facts) -> Iterator[Finding]:
-    """Client software that is years old."""
+    """The client software is years old."""
     named = [row for row in facts.rows(Clients) if row["software"] and row["software_version"]]
     for (software, version), rows in together(named, "software", "software_version").items():
         current = newer_than(software, version)
@@ -127,7 +127,8 @@ def old_client(facts: Facts) -> Iterator[Finding]:
 
 @rule("api-versions-fallback", INFO, CERTAIN, needs=(Errors, Versions))
 def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
-    """Connecting costs a round trip more, because the broker does not know the client's first question."""
+    """Connecting costs one more round trip, because the broker does not know the version of the client's
+    first request."""
     asked = {
         who: {row["api_version"] for row in rows}
         for who, rows in together(
@@ -162,7 +163,7 @@ def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
 
 
 def _nodes(facts: Facts) -> dict[str, tuple[str, int]]:
-    """By address of a broker, its cluster and node id, where one cluster alone claims it."""
+    """The cluster and node id of each broker address that a single cluster claims."""
     found: dict[str, set[tuple[str, int]]] = {}
     for row in facts.rows(ClusterBrokers):
         if row["host"] and row["port"] and row["node_id"] is not None and row["node_id"] >= 0:
@@ -172,7 +173,7 @@ def _nodes(facts: Facts) -> dict[str, tuple[str, int]]:
 
 
 OF_BROKERS = ("Produce", "Fetch", "Metadata")
-"""What each broker offers, and no controller that is none."""
+"""APIs that every broker offers, and that a mere controller does not."""
 
 
 @rule("mixed-broker-versions", NOTICE, CERTAIN, needs=(Offers, ClusterBrokers), seconds=60)
@@ -223,7 +224,7 @@ def _since(row: Row) -> int:
 
 @rule("ibp-too-old", NOTICE, CERTAIN, needs=(Replication, Offers, ClusterBrokers))
 def ibp_too_old(facts: Facts) -> Iterator[Finding]:
-    """Brokers speak an older version among themselves than their software can."""
+    """Brokers use an older version among themselves than their software supports."""
     nodes = _nodes(facts)
     can = {
         nodes[row["broker"]][1]: (row["offered"]["Fetch"][1], row)

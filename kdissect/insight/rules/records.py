@@ -1,4 +1,4 @@
-"""What becomes of records: damaged, read though their transaction is open, lost without a word."""
+"""Rules on the fate of records: damaged, read in an open transaction, silently lost."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _evidence(rows: list[Row], errors: list[Row]) -> list[int]:
 
 @rule("aborted-records-read", CRITICAL, CERTAIN, needs=(Positions,))
 def aborted_records_read(facts: Facts) -> Iterator[Finding]:
-    """A reader of committed records was given records that do not count, or before that was decided."""
+    """A reader with read_committed got records of an aborted or undecided transaction."""
     given = [row for row in facts.rows(Positions) if row["beyond_stable"] or row["aborted_unnamed"]]
     for (client_id, topic), rows in together(given, "client_id", "topic").items():
         beyond, unnamed = (
@@ -122,8 +122,8 @@ def aborted_records_read(facts: Facts) -> Iterator[Finding]:
 
 @rule("acks0-closed", WARNING, LIKELY, needs=(Tcp, Connections), within_ms=100, apart_s=1)
 def acks0_closed(facts: Facts) -> Iterator[Finding]:
-    """A broker closed a connection because a write failed for which the producer wanted no answer. Where
-    bytes of the connection are missing, the client's end may be among them."""
+    """A broker closed a connection because a write failed for which the producer wanted no answer. If bytes
+    of the connection are missing, they may contain the client's end."""
     rows = facts.rows(Tcp)
     closed = [row for row in rows if row["closed_by"] == "broker"]
     found = [row for row in closed if _after_silent_write(facts, row)]
@@ -162,7 +162,7 @@ def _after_silent_write(facts: Facts, row: Row) -> bool:
 
 
 def _broker_lives(facts: Facts, row: Row, rows: list[Row], others: list[Row]) -> bool:
-    """Whether the broker went on, so that it closed this connection only."""
+    """Whether the broker went on, so that it closed only this connection."""
     near_ns = facts.limit("apart_s") * SECOND
     same = [
         each for each in rows if each["broker"] == row["broker"] and each["connection"] != row["connection"]

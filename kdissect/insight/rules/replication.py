@@ -1,4 +1,5 @@
-"""Rules on copies: brokers that copy from each other, and consumers that read from a copy far away."""
+"""Rules on replicas: brokers that replicate from each other, and consumers that read from a distant
+replica."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from kdissect.wording import plural
 
 
 def _follower(facts: Facts, row: Row) -> FindingSubject:
-    """The broker that copies, of the cluster that the leader belongs to."""
+    """The broker that replicates, of the cluster that the leader belongs to."""
     rows = facts.rows(ClusterBrokers)
     leader = nodes_by_address(rows).get(str(row["broker"]))
     (cluster, *more) = leader.named_clusters if leader is not None else (None,)
@@ -40,7 +41,7 @@ def _follower(facts: Facts, row: Row) -> FindingSubject:
 
 
 SHORTEST_GAP_NS = SECOND
-"""A follower waits half a second for records; shorter times between two Fetches tell nothing."""
+"""The shortest time between two Fetches that shows anything: a follower waits half a second for records."""
 
 
 def _finding(
@@ -68,7 +69,7 @@ def _finding(
 
 
 class _Standing:
-    """Which brokers stood still when."""
+    """Knows which brokers stood still, and when."""
 
     def __init__(self, facts: Facts) -> None:
         self._stalls = {
@@ -175,9 +176,9 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
         if gap_ns < facts.limit("gap_s") * SECOND or from_ns is None or facts.context.gap_bytes:
             continue
         if facts.context.awake_ns(from_ns, from_ns + gap_ns) < gap_ns:
-            continue  # nothing at all was captured
+            continue  # the capture has nothing at all
         if any(from_ns - SECOND <= ns <= from_ns + gap_ns + SECOND for ns in moves):
-            continue  # there was nothing to fetch from that broker for a while
+            continue  # that broker had nothing to fetch for a while
         seen_ns = facts.context.seen_ns(from_ns, from_ns + gap_ns)  # when others did something
         if not row["held_writes"] and seen_ns < 10 * SECOND:
             continue
@@ -207,8 +208,8 @@ _COPIES: dict[str, Any] = {
 
 
 def _was_given_replicas(facts: Facts, row: Row) -> bool:
-    """Whether the follower got replicas that it did not have, before it had fetched all. It is a node of the
-    cluster of the broker that it fetches from."""
+    """Whether the follower got new replicas before it had caught up. It is a node of the cluster of the
+    broker that it fetches from."""
     node = str(row["node_id"])
     leader = nodes_by_address(facts.rows(ClusterBrokers)).get(row["broker"])
     if leader is None and are_several_clusters(facts.rows(ClusterBrokers)):
@@ -227,7 +228,7 @@ def _was_given_replicas(facts: Facts, row: Row) -> bool:
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication, ClusterBrokers))
 @once
 def log_truncated(facts: Facts) -> Iterator[Finding]:
-    """A follower is told to cut its log."""
+    """A follower is told to truncate its log."""
     for row in facts.rows(Replication):
         if row["truncations"]:
             yield facts.finding(
@@ -250,7 +251,7 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
 )
 @once
 def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
-    """Consumers read from another rack although a copy in sync is in theirs."""
+    """Consumers read from another rack although their own rack has a replica in sync."""
     racks = {
         (row["cluster_id"], row["node_id"]): row["rack"]
         for row in facts.rows(ClusterBrokers)

@@ -1,4 +1,4 @@
-"""Security: what crosses the wire in clear, log-ins and permissions that are refused, weak TLS."""
+"""Rules on security: data in clear, refused logins and permissions, weak TLS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kdissect.wording import plural
 
 _DAY = 24 * 3600 * SECOND
 _OF_BROKERS = re.compile(r"\d+|raft-client-.*|broker-\d+-.*|controller-\d+-.*|NodeTo.*|.*fetcher.*")
-"""Client ids that brokers give the connections among themselves."""
+"""Client ids that brokers use for the connections among themselves."""
 
 
 def _groups(rows: Iterable[Row], key: Callable[[Row], FindingSubject]) -> dict[FindingSubject, list[Row]]:
@@ -56,14 +56,14 @@ def _connections(rows: list[Row]) -> dict[str, object]:
 
 
 def _user(row: Row) -> FindingSubject:
-    """The user, else the client where nobody is named."""
+    """The user, or the client if no user is named."""
     return (
         FindingSubject(principal=row["principal"]) if row["principal"] is not None else client_and_user(row)
     )
 
 
 def _only_client(subject: FindingSubject, rows: list[Row]) -> FindingSubject:
-    """With the client, where only one is meant."""
+    """The subject with the client, if there is only one."""
     clients = {(address(row["client"]), row["client_id"]) for row in rows}
     if len(clients) > 1:
         return subject
@@ -78,7 +78,7 @@ def _clients(rows: list[Row]) -> str:
 
 @rule("plaintext-credentials", CRITICAL, CERTAIN, needs=(Exposure,))
 def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
-    """Passwords, tokens or what helps to guess them cross the wire without TLS."""
+    """Passwords, tokens, or data that help to guess them cross the wire without TLS."""
     bare = [row for row in facts.rows(Exposure) if row["credentials"] in _TOLD]
     for subject, rows in _groups(bare, _user).items():
         subject = _only_client(subject, rows)
@@ -114,7 +114,7 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
 
 @rule("secrets-readable", INFO, CERTAIN, needs=(Exposure,), settings=1)
 def secrets_readable(facts: Facts) -> Iterator[Finding]:
-    """Settings that look like secrets are told to whoever may describe the configuration."""
+    """Settings that look like secrets are shown to every client that may describe the configuration."""
     telling = [row for row in facts.rows(Exposure) if row["readable"]]
     for subject, rows in _groups(telling, lambda row: client_and_user(row)._replace(topic=None)).items():
         settings = sorted({each for row in rows for each in row["readable"]})
@@ -171,7 +171,7 @@ def unencrypted_data(facts: Facts) -> Iterator[Finding]:
 
 @rule("anonymous-clients", NOTICE, CERTAIN, needs=(Exposure,))
 def anonymous_clients(facts: Facts) -> Iterator[Finding]:
-    """Some log in at a broker, and others need not."""
+    """Some clients log in at a broker, and others need not."""
     rows = facts.rows(Exposure)
     secured = {address(row["broker"]) for row in rows if row["outcome"] == "authenticated"}
     nameless = [
@@ -204,7 +204,7 @@ _WEAK_SUITE = re.compile(r"_(NULL|RC4|3DES|DES|DES40|RC2|EXPORT|anon)_|^TLS_RSA_
 
 @rule("tls-weak", WARNING, CERTAIN, needs=(Exposure,))
 def tls_weak(facts: Facts) -> Iterator[Finding]:
-    """TLS in versions or with suites that are no longer safe."""
+    """TLS uses versions or cipher suites that are no longer safe."""
 
     def why(row: Row) -> str | None:
         if row["tls"] and _OLD_TLS.fullmatch(row["tls"]):
@@ -252,7 +252,7 @@ def certificate_expires(facts: Facts) -> Iterator[Finding]:
 
 @rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), without_kafka=True, encrypted=2)
 def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
-    """TLS does not come about."""
+    """A TLS handshake fails."""
     failed = [
         row
         for row in facts.rows(Exposure)
@@ -318,19 +318,20 @@ _ALERTS = {
 _BY_BROKERS = {
     "bad_certificate": "that the client shows no certificate, or a wrong one (bad_certificate)",
 }
-"""What brokers mean by an alert. Java's say so where a client has none (``CertificateMessage``)."""
+"""What a broker's alert means. Java brokers send these if a client has no certificate
+(``CertificateMessage``)."""
 _BY_CLIENTS = {
     name: f"that it cannot accept the broker's certificate, which may be for another host ({name})"
     for name in ("bad_certificate", "certificate_unknown")
 }
-"""What clients mean by an alert: OpenSSL and Java say so where the host's name is not in the certificate."""
+"""What a client's alert means. OpenSSL and Java send these if the certificate does not name the host."""
 _REFUSED = {f"client: {name}" for name in ("certificate_expired", *_BY_CLIENTS)}
-"""What a client says that refuses the broker's certificate."""
+"""Alerts of clients that refuse the broker's certificate."""
 
 
 def _shown_certificate(refusing: list[Row], rows: list[Row], broker: str | None) -> Row | None:
-    """A connection that shows the certificate of a broker: the last of those on which it was refused, else
-    the last of all. TLS 1.3 shows none."""
+    """A connection that shows the certificate of a broker: the last one on which a client refused it, else
+    the last of all. TLS 1.3 hides certificates."""
     for some in (refusing, rows):
         shown = [row for row in some if row["broker"] == broker and row["certificate_ends_ns"]]
         if shown:
@@ -348,7 +349,7 @@ _LOGIN_WORDS = {
     "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
 _SHOWN = {"OAUTHBEARER": "token", "GSSAPI": "Kerberos ticket", "AWS_MSK_IAM": "signature"}
-"""What a client shows to log in, by mechanism. With PLAIN and SCRAM it is a name and a password."""
+"""What a client sends to log in, by mechanism. With PLAIN and SCRAM it is a name and a password."""
 
 
 _OTHER_PORT = (
@@ -358,7 +359,7 @@ _OTHER_PORT = (
 
 
 def _is_without_logins(row: Row) -> bool:
-    """Whether the listener knows no log-ins: it refuses already that one begins."""
+    """Whether the listener has no logins: it refuses even to start one."""
     return bool(row["api"] == "SaslHandshake" and row["error"] == "ILLEGAL_SASL_STATE")
 
 
@@ -375,7 +376,7 @@ def _refused_login(row: Row, mechanisms: dict[FindingSubject, set[str]]) -> str:
 
 
 def _shown_by(mechanism: str) -> str:
-    """What a client shows to log in."""
+    """What a client sends to log in."""
     if mechanism == "PLAIN" or mechanism.startswith("SCRAM-"):
         return "the name and password"
     return f"the {_SHOWN[mechanism]}" if mechanism in _SHOWN else _WHATEVER
@@ -447,8 +448,8 @@ _CHANGED = (
 
 
 def _logged_in_before(rows: list[Row], subject: FindingSubject, first_ns: int) -> bool:
-    """Whether a client was logged in as the same user before it was first refused, and never after: on a
-    connection that records went over, or where no login was refused. Otherwise there may be two of its
+    """Whether a client was logged in as the same user before its first refusal, and never afterwards: on a
+    connection that carried records, or that had no refused login. Otherwise there may be two clients of this
     name."""
     own = [row for row in rows if client_and_user(row) == subject] if subject.principal is not None else []
     good = [row["first_ns"] for row in own if row["outcome"] == "authenticated"]
@@ -499,7 +500,7 @@ _OF_CLUSTER = {
     "Produce": ("write idempotently to", "IdempotentWrite"),
     "Metadata": ("create topics of", "Create"),
 }
-"""The same where the cluster is the resource, if it is something else there."""
+"""The same for the cluster as the resource, if words or operation differ there."""
 _RESOURCES = {
     "TOPIC_AUTHORIZATION_FAILED": ("topic", "--topic"),
     "GROUP_AUTHORIZATION_FAILED": ("group", "--group"),
@@ -511,7 +512,7 @@ _RESOURCES = {
 
 @rule("authorization-denied", WARNING, CERTAIN, needs=(Errors,))
 def authorization_denied(facts: Facts) -> Iterator[Finding]:
-    """Somebody may not do what he asks for."""
+    """Somebody is not allowed to do what the request asks for."""
 
     def whose(row: Row) -> FindingSubject:
         subject = FindingSubject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
@@ -547,7 +548,7 @@ def authorization_denied(facts: Facts) -> Iterator[Finding]:
 
 
 def _grant(principal: str | None, operations: list[str], option: str, name: str | None) -> str:
-    """The command that allows it."""
+    """The command that grants the permission."""
     user = principal.removeprefix("User:") if principal else "NAME"
     allowed = " ".join(f"--operation {each}" for each in operations) or "--operation OPERATION"
     target = option if option == "--cluster" else f"{option} {name or 'NAME'}"
@@ -560,9 +561,9 @@ def _grant(principal: str | None, operations: list[str], option: str, name: str 
 
 @rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp, Connections), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
-    """The broker closed a connection because its log-in had run out. Where nobody knows who closed it, that
-    may have been its client, with a FIN that was not captured. Where bytes are missing, the client may have
-    logged in again."""
+    """The broker closed a connection because its login had expired. If it is not known who closed it, the
+    client may have done it with a FIN that was not captured. If bytes are missing, the client may have logged
+    in again."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     late = closed_when_login_expired(facts)
     if any(closed_by.get(row["connection"]) is None for row in late):

@@ -16,7 +16,7 @@ from kdissect.insight.rules.groups.words import group_filter, seconds, some
 from kdissect.wording import plural
 
 DEFAULT_LIMIT = 5
-"""``group.share.delivery.count.limit`` where nobody changed it."""
+"""The default of ``group.share.delivery.count.limit``."""
 
 
 def _partitions(facts: Facts) -> Iterator[tuple[FindingSubject, list[Row]]]:
@@ -46,7 +46,7 @@ def _clients(rows: list[Row]) -> str:
 
 @rule("share-redelivery", NOTICE, CERTAIN, needs=(Share,), share=0.05, acquired=100)
 def share_redelivery(facts: Facts) -> Iterator[Finding]:
-    """Records come again."""
+    """Records are delivered more than once."""
     for subject, rows in _partitions(facts):
         acquired, again = _total(rows, "acquired"), _total(rows, "redelivered")
         is_many = acquired >= facts.limit("acquired") or _total(rows, "given_up") > 0
@@ -92,8 +92,8 @@ def share_lock_expired(facts: Facts) -> Iterator[Finding]:
 
 @rule("share-poison", CRITICAL, CERTAIN, needs=(Share, Connections), deliveries=3)
 def share_poison(facts: Facts) -> Iterator[Finding]:
-    """Records reached their delivery limit and are given to nobody any more. If bytes of a member are
-    missing, only the default limit shows that it is one."""
+    """Records reached their delivery limit and are not delivered any more. If bytes of a member are missing,
+    only the default limit shows that it is the limit."""
     lossy = with_gaps(facts, "client_id")
     for subject, rows in _partitions(facts):
         failed = [row for row in rows if row["given_up"]]
@@ -121,7 +121,7 @@ def share_poison(facts: Facts) -> Iterator[Finding]:
 
 @rule("share-rejected", NOTICE, CERTAIN, needs=(Share,), records=10, share=0.01)
 def share_rejected(facts: Facts) -> Iterator[Finding]:
-    """Members refuse records for good."""
+    """Members reject records."""
     for subject, rows in _partitions(facts):
         rejected, acquired = _total(rows, "rejected"), _total(rows, "acquired")
         if rejected < facts.limit("records") or rejected < facts.limit("share") * acquired:
@@ -140,7 +140,7 @@ def share_rejected(facts: Facts) -> Iterator[Finding]:
 
 @rule("share-ack-refused", WARNING, CERTAIN, needs=(Share,), times=3)
 def share_ack_refused(facts: Facts) -> Iterator[Finding]:
-    """What members say of records is refused."""
+    """Acknowledgements of members are refused."""
     for subject, rows in _partitions(facts):
         errors = _total(rows, "errors")
         if errors < facts.limit("times"):

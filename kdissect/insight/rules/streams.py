@@ -28,7 +28,7 @@ from kdissect.insight.words import named
 from kdissect.wording import plural
 
 RESTORES = "-restore-consumer"
-"""How Streams names the clients that read its changelogs."""
+"""The ending of the names of clients with which Streams reads its changelogs."""
 
 
 @rule("streams-followup-rebalance", NOTICE, CERTAIN, needs=(Rebalances,), rebalances=3, within_s=3600)
@@ -59,7 +59,7 @@ def streams_followup_rebalance(facts: Facts) -> Iterator[Finding]:
 
 @rule("streams-corrupted", WARNING, CERTAIN, needs=(RebalanceSteps,))
 def streams_corrupted(facts: Facts) -> Iterator[Finding]:
-    """Tasks of a Streams application were corrupted and start anew."""
+    """Tasks of a Streams application were corrupted and start again."""
     for group, rows in by_group(facts.rows(RebalanceSteps)):
         found = [
             row for row in rows if row["step"] == "joined" and "tasks corrupted" in (row["detail"] or "")
@@ -88,7 +88,7 @@ UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 @rule("streams-status", WARNING, CERTAIN, needs=(RebalanceSteps, Errors), times=2, lasted_s=2)
 def streams_status(facts: Facts) -> Iterator[Finding]:
     """The coordinator of a streams group complains about its topics or its topology. In a classic group the
-    leader's assignor does, and the threads that hear it stop at once."""
+    leader's assignor complains, and the threads that are told stop at once."""
     for group, rows in by_group(facts.rows(RebalanceSteps)):
         yield from _assignor_failed(facts, group, rows)
         complaints: dict[str, list[Row]] = {}
@@ -163,7 +163,7 @@ def streams_restoring(facts: Facts) -> Iterator[Finding]:
         if read < facts.limit("bytes") and (lasted_ns < facts.limit("lasted_s") * SECOND or not behind):
             continue
         if behind < sum(row["records"] for row in rows) // 2:
-            continue  # it follows what is written: a standby
+            continue  # it follows new records: a standby
         yield facts.finding(
             FindingSubject(client_id=client_id),
             f"{client_id} read {read / (1 << 20):.1f} MiB of {plural(len(rows), 'changelog partition')} in "

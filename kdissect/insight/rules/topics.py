@@ -18,7 +18,7 @@ OFFSETS = "__consumer_offsets"
 @rule("topic-replaced", WARNING, CERTAIN, needs=(ClusterTopics, ClusterChanges))
 @once
 def topic_replaced(facts: Facts) -> Iterator[Finding]:
-    """A topic is another one than before under its name, and nobody was seen to delete it."""
+    """A topic was replaced by another one of the same name, and no deletion was captured."""
     deleted = {
         (row["cluster_id"], row["topic"])
         for row in facts.rows(ClusterChanges)

@@ -1,4 +1,4 @@
-"""Transactions: who was fenced, what timed out or stays open, what they cost and whom they hold back."""
+"""Rules on transactions: fenced, timed out or open ones, their cost, and the readers that they hold back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kdissect.insight.words import having, named, of_numbers, share, showing, sp
 from kdissect.wording import plural
 
 _WAITED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS")
-"""A client waits and asks again; no transaction is lost for it."""
+"""Errors after which a client waits and asks again. They end no transaction."""
 _FENCING = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 explains(
@@ -60,7 +60,7 @@ def _subject(row: Row, client_id: bool = True) -> FindingSubject:
 
 
 def _what(row: Row) -> str:
-    """The transaction in words."""
+    """The transaction, in words."""
     if row["transactional_id"] is not None:
         return f"the transaction {row['transactional_id']}"
     if row["producer_id"] is not None:
@@ -78,7 +78,8 @@ def _held(row: Row) -> str:
 
 
 UNSEEN_NS = 5 * SECOND
-"""If bytes of the producer are missing, readers must have been held back for all but so much of the time."""
+"""If bytes of the producer are missing, readers must have been held back for all of the time except this
+much."""
 
 
 @rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions, Connections), held_s=10, late_s=10)
@@ -111,7 +112,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"{_upper(_what(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
-            confidence=LIKELY if facts.context.gap_bytes else CERTAIN,  # the end may be among what is missing
+            confidence=LIKELY if facts.context.gap_bytes else CERTAIN,  # the missing bytes may have the end
             measure=measure_ns / SECOND,
             unit="s",
             threshold=facts.limit("held_s"),
@@ -125,8 +126,8 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
 
 @rule("lso-lag", WARNING, CERTAIN, needs=(Transactions,), held_s=5)
 def lso_lag(facts: Facts) -> Iterator[Finding]:
-    """Readers are held back by a transaction, whatever becomes of it. Other findings tell of those that timed
-    out, and of producers that learn that they were fenced. A dead producer learns nothing."""
+    """A transaction holds readers back, whatever becomes of it. Other findings report transactions that timed
+    out, and producers that learn that they were fenced. A dead producer learns nothing."""
     limit_ns = facts.limit("held_s") * SECOND
     learnt = _learnt(facts)
     held = [
@@ -172,7 +173,7 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
 def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
     """The coordinator ended a transaction because it took too long."""
 
-    def is_known(row: Row) -> bool:  # where nothing was captured for a while, another may have ended it
+    def is_known(row: Row) -> bool:  # if nothing was captured for a while, another producer may have ended it
         begin, last = row["begin_ns"], row["last_ns"]
         return begin is None or facts.context.awake_ns(begin, last) == last - begin
 
@@ -204,7 +205,8 @@ _REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "T
 
 @rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions,))
 def producer_fenced(facts: Facts) -> Iterator[Finding]:
-    """Another producer took the transactional id, and the one before learnt it, if only when it went on."""
+    """Another producer took the transactional id, and the earlier producer learnt it, perhaps only when it
+    went on."""
     learnt = _learnt(facts)
 
     def is_fenced(row: Row) -> bool:
@@ -242,7 +244,7 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
 
 
 def _learnt(facts: Facts) -> dict[tuple[Any, ...], Row]:
-    """Producers that were told that another took their transactional id: where."""
+    """Where producers were told that another producer took their transactional id, by producer."""
     return {
         _incarnation(row): row
         for row in facts.rows(Transactions)
@@ -251,14 +253,15 @@ def _learnt(facts: Facts) -> dict[tuple[Any, ...], Row]:
 
 
 def _incarnation(row: Row) -> tuple[Any, ...]:
-    """A producer, with its id and epoch: others that take the transactional id get another epoch."""
+    """A producer with its id and epoch. Another producer that takes the transactional id gets another
+    epoch."""
     names = ("transactional_id", "client_id", "producer_id", "producer_epoch")
     return tuple(row[name] for name in names)
 
 
 @rule("concurrent-transactions", NOTICE, CERTAIN, needs=(Transactions,), retry_ms=100, retries=20)
 def concurrent_transactions(facts: Facts) -> Iterator[Finding]:
-    """Producers wait until the transaction before is over everywhere."""
+    """Producers wait until their previous transaction is complete everywhere."""
     for subject, rows in _by_id(facts, lambda row: "CONCURRENT_TRANSACTIONS" in row["errors"]).items():
         cost_ns, retries = sum(row["retry_ns"] for row in rows), sum(row["retries"] for row in rows)
         if cost_ns < facts.limit("retry_ms") * MILLISECOND and retries < facts.limit("retries"):
@@ -316,7 +319,7 @@ def transactions_tiny(facts: Facts) -> Iterator[Finding]:
     without_any=3,
 )
 def transactions_aborted(facts: Facts) -> Iterator[Finding]:
-    """Many transactions come to nothing."""
+    """Many transactions are aborted."""
     ended = ("committed", "aborted", "fenced", "timed-out")
     for subject, rows in _by_id(facts, lambda row: row["outcome"] in ended).items():
         lost = [row for row in rows if row["outcome"] != "committed"]
@@ -380,7 +383,7 @@ _REASONS = {
     "offsets-outside-transaction", CRITICAL, LIKELY, needs=(Transactions, Versions), commits=5, transactions=5
 )
 def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
-    """Records are written in transactions, and the offsets of what was read are committed beside them."""
+    """Records are written in transactions, and the offsets of their input are committed outside of them."""
     rows_by_id = _by_id(facts, lambda row: row["client"] is not None and bool(row["client_id"]))
     if not rows_by_id:
         return
@@ -419,15 +422,15 @@ def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
 
 
 def _are_one(one: str, other: str) -> bool:
-    """Whether two client ids are those of one program: equal, or one the other's with something behind a
-    ``-``, ``_`` or ``.``."""
+    """Whether two client ids belong to one program: they are equal, or one of them is the other followed by
+    ``-``, ``_`` or ``.`` and more."""
     short, long = sorted((one, other), key=len)
     return one == other or (len(short) >= 3 and long.startswith(short) and long[len(short)] in "-_.")
 
 
 @rule("transaction-by-v1", INFO, CERTAIN, needs=(Transactions, Versions))
 def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
-    """The brokers could do transactions of version 2; the client does not."""
+    """The brokers support version 2 of transactions; the client does not use it."""
     able = {
         row["client_id"]
         for row in facts.rows(Versions)
@@ -450,7 +453,7 @@ def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
 
 
 def _by_id(facts: Facts, fits: Callable[[Row], bool]) -> dict[FindingSubject, list[Row]]:
-    """The transactions that fit, by transactional id and client, in order."""
+    """The transactions that fit, by transactional id and client, in the order of time."""
     found: dict[FindingSubject, list[Row]] = {}
     for row in facts.rows(Transactions):
         if row["transactional_id"] is not None and fits(row):
@@ -459,7 +462,7 @@ def _by_id(facts: Facts, fits: Callable[[Row], bool]) -> dict[FindingSubject, li
 
 
 def _numbers(rows: list[Row]) -> list[int]:
-    """Exchanges that show them: of the first ones and of the last."""
+    """Numbers of the exchanges that show these transactions: of the first ones and of the last."""
     chosen = [*rows[:2], *rows[-2:]] if len(rows) > 4 else rows
     return sorted({number for row in chosen for number in (row["exchanges"][:1] + row["exchanges"][-1:])})
 

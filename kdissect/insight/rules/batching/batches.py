@@ -20,7 +20,7 @@ OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state"
 
 
 def _median(rows: list[Row], name: str) -> int:
-    """The median of several rows' medians, each counted as often as it has batches."""
+    """The median of the medians of several rows, each counted as often as its row has batches."""
     weighed = sorted((row[name], row["batches"]) for row in rows if row[name] is not None)
     left = sum(batches for _, batches in weighed) / 2
     for value, batches in weighed:
@@ -59,7 +59,7 @@ def tiny_batches(facts: Facts) -> Iterator[Finding]:
 
 
 _HEADER = 61
-"""Bytes in front of the records of a batch."""
+"""The size of a batch without its records."""
 
 
 @rule("mixed-codecs", INFO, CERTAIN, needs=(Producers,), share_pct=10)
@@ -96,7 +96,7 @@ def mixed_codecs(facts: Facts) -> Iterator[Finding]:
 
 @rule("broker-recompresses", WARNING, CERTAIN, needs=(Producers,))
 def broker_recompresses(facts: Facts) -> Iterator[Finding]:
-    """The broker unpacks what producers compressed, and compresses it anew."""
+    """The broker unpacks what producers compressed, and compresses it again."""
     changed = [row for row in facts.rows(Producers) if row["recompressed"] and not row["converted"]]
     for subject, rows in by(changed, "topic").items():
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
@@ -118,7 +118,7 @@ def broker_recompresses(facts: Facts) -> Iterator[Finding]:
 
 @rule("down-converted", WARNING, CERTAIN, needs=(Producers,))
 def down_converted(facts: Facts) -> Iterator[Finding]:
-    """Readers are given an older format than was written."""
+    """Readers get records in an older format than they were written in."""
     for subject, rows in by(
         (row for row in facts.rows(Producers) if _is_below(row["magic_fetched"], row["magic"])), "topic"
     ).items():

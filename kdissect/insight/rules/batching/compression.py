@@ -16,7 +16,7 @@ _MIB = 1 << 20
 
 
 def _mean(rows: list[Row], ratio: str, weight: dict[int, int]) -> float | None:
-    """The mean of a ratio, each counted by its bytes; None where nothing was looked into."""
+    """The mean of a ratio, weighted by bytes; None if no records were examined."""
     known = [(row[ratio], weight[at]) for at, row in enumerate(rows) if row[ratio] is not None]
     whole = sum(size for _, size in known)
     return sum(value * size for value, size in known) / whole if whole else None
@@ -43,7 +43,7 @@ def _writers(rows: list[Row]) -> str:
     compressible_to=0.6,
 )
 def uncompressed(facts: Facts) -> Iterator[Finding]:
-    """Much is sent uncompressed that would compress well."""
+    """Much is sent uncompressed although it would compress well."""
     for subject, all_rows in _of_topics(facts):
         rows = [row for row in all_rows if row["uncompressed_bytes"]]
         if not rows:

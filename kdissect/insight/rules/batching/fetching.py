@@ -1,4 +1,5 @@
-"""How consumers ask for records: too often, for too little, or without the sessions that make it cheap."""
+"""How consumers ask for records: too often, for too little, or without the fetch sessions that make it
+cheap."""
 
 from __future__ import annotations
 
@@ -103,12 +104,13 @@ def _is_capped(facts: Facts, row: Row) -> bool:
     requests=10,
 )
 def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
-    """Brokers forget what consumers and followers fetch, so that all is named again and again. A connection
-    is told once: its broker forgot its sessions, or it throws them away, or its broker keeps none."""
+    """Brokers forget the sessions of consumers and followers, so that every Fetch names all partitions again.
+    Each connection is reported once: its broker forgot its sessions, or the client drops them, or its broker
+    keeps none."""
     refused = [row for row in facts.rows(Repeats) if row["api"] == "Fetch" and row["error"] in LOST]
     lost = [row for row in refused if row["count"] >= facts.limit("times")]
     forgotten = {row["connection"] for row in lost}
-    goes_on = {row["connection"] for row in refused}  # else nobody could have refused its session
+    goes_on = {row["connection"] for row in refused}  # otherwise no broker could have refused its session
     anew = [
         rows
         for rows in together(facts.rows(Positions), "connection").values()
@@ -131,9 +133,9 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
 
 
 def _forgotten(facts: Facts, rows: list[Row], unkept: list[Row]) -> Finding:
-    """A broker that forgot sessions.
+    """The finding on a broker that forgot sessions.
 
-    :param unkept: the first rows of connections for which it keeps none.
+    :param unkept: the first rows of connections for which the broker keeps no session.
     """
     count = sum(row["count"] for row in rows)
     more = f" For {plural(len(unkept), 'other connection')} it keeps no session at all." if unkept else ""
@@ -154,7 +156,7 @@ def _forgotten(facts: Facts, rows: list[Row], unkept: list[Row]) -> Finding:
 
 
 def _unkept(facts: Facts, firsts: list[Row]) -> Finding:
-    """A broker that keeps no session.
+    """The finding on a broker that keeps no sessions.
 
     :param firsts: the first row of each of the connections.
     """
@@ -223,7 +225,7 @@ def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
 @rule("response-too-large", NOTICE, CERTAIN, needs=(Pace,))
 @once
 def response_too_large(facts: Facts) -> Iterator[Finding]:
-    """An answer is larger than the client asked for, or than clients take."""
+    """An answer is larger than the client asked for, or than clients accept."""
     for row in facts.rows(Pace):
         subject = FindingSubject(client=row["client"], client_id=row["client_id"])
         who = row["client_id"] or "a client"

@@ -1,4 +1,4 @@
-"""Rules on what members are given, and give back."""
+"""Rules on the partitions that members get and give back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kdissect.insight.rules.groups.words import group_filter, name_of, names_of,
 from kdissect.wording import plural
 
 NO_CONSUMERS = ("stream", "connect", "compatible", "sessioned", "default", "v0")
-"""Protocols whose partitions are not what the work is counted by."""
+"""Protocols whose work is not counted by partitions."""
 
 
 def _held(facts: Facts, least_s: float) -> Iterator[tuple[str, list[Row], int, int]]:
-    """The members of each generation that lasted for so long and of which all are known, with the times from
-    and to which it held."""
+    """The members of each generation that lasted for at least ``least_s`` and of which all are known, with
+    the times from and to which they held their partitions."""
     rebalances = {(row["group"], row["generation"]): row for row in facts.rows(Rebalances)}
     begun: dict[str, list[tuple[int | None, int]]] = {}
     for row in facts.rows(Rebalances):
@@ -32,7 +32,7 @@ def _held(facts: Facts, least_s: float) -> Iterator[tuple[str, list[Row], int, i
     for (group, generation), rows in generations.items():
         found = rebalances.get((group, generation))
         if _is_shared(rows) or (found is not None and found["members"] not in (None, len(rows))):
-            continue  # of some it is not known what they have
+            continue  # the partitions of some members are not known
         from_ns = max(int(row["first_ns"]) for row in rows)
         heard_ns = max(int(last.get((group, row["member_id"])) or row["last_ns"]) for row in rows)
         later = [
@@ -119,7 +119,7 @@ def _named(members: dict[tuple[str, str], Row], row: Row) -> bool:
 
 @rule("reconcile-slow", WARNING, CERTAIN, needs=(RebalanceSteps, Members), held_s=10, share=0.5)
 def reconcile_slow(facts: Facts) -> Iterator[Finding]:
-    """A member was asked to give partitions back, and does not."""
+    """A member was asked to give partitions back, and does not do it."""
     if facts.context.gap_bytes:
         facts.cannot_judge("bytes are missing in the capture, what a member gave back perhaps among them")
         return

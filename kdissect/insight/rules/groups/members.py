@@ -1,4 +1,4 @@
-"""Rules on who the members of a group are."""
+"""Rules on the members of a group."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kdissect.insight.rules.groups.words import by_group, disjoint, group_filter
 from kdissect.wording import plural
 
 _SUFFIX = re.compile(r"[-_.#]?[0-9a-f]{8}(?:-[0-9a-f]{4}){0,3}(?:-[0-9a-f]{12})?$|[-_.#]?\d+$")
-"""What tells client ids of one application apart: a number, a UUID."""
+"""The part by which client ids of one application differ: a number, a UUID."""
 
 
 @rule("member-id-churn", WARNING, LIKELY, needs=(Members,), members=5, within_s=600, life_s=300)
 def member_id_churn(facts: Facts) -> Iterator[Finding]:
-    """Consumers are restarted, or made anew, all the time."""
+    """Consumers are restarted or created all the time."""
     for group, rows in by_group(facts.rows(Members)):
         lives: dict[str, list[Row]] = {}
         for row in rows:
@@ -58,7 +58,7 @@ def _lived_s(row: Row) -> float:
 
 
 def _has_ended(row: Row, facts: Facts) -> bool:
-    """Whether a member left, or was silent for longer than it may before the capture ended."""
+    """Whether a member left, or was silent for longer than its session before the capture ended."""
     if row["left"] is not None:
         return True
     end_ns, session_ms = facts.context.last_ns, row["session_timeout_ms"]
@@ -66,7 +66,7 @@ def _has_ended(row: Row, facts: Facts) -> bool:
 
 
 def _within(rows: list[Row], within_s: float) -> list[Row]:
-    """The most that began within so many seconds."""
+    """The largest number of rows that began within so many seconds."""
     best: list[Row] = []
     for at, row in enumerate(rows):
         found = [each for each in rows[at:] if each["first_ns"] - row["first_ns"] <= within_s * SECOND]
@@ -76,7 +76,7 @@ def _within(rows: list[Row], within_s: float) -> list[Row]:
 
 @rule("group-mixed-protocols", INFO, CERTAIN, needs=(Members,), within_s=60)
 def group_mixed_protocols(facts: Facts) -> Iterator[Finding]:
-    """Members of the classic and of the new protocol live in one group."""
+    """Members of the classic and of the new protocol are in one group."""
     for group, rows in by_group(facts.rows(Members)):
         classic = [row for row in rows if row["types"] == ["classic"] and row["member_id"]]
         newer = [row for row in rows if "consumer" in row["types"] and row["member_id"]]

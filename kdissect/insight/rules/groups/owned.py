@@ -1,4 +1,4 @@
-"""Rules on what members of a group read at the same time, or once more."""
+"""Rules on records that two members of a group read, at the same time or one after the other."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _member(row: Row) -> tuple[str, str]:
 
 
 def _both(one: list[Spell], other: list[Spell], shifts: list[Spell]) -> Spell | None:
-    """The longest time in which both got records, and the group stood as it was."""
+    """The longest time in which both members got records and the group did not rebalance."""
     best: Spell | None = None
     for mine_first, mine_last in one:
         for first, last in other:
@@ -89,7 +89,7 @@ def _read(rows: list[Row]) -> Iterator[tuple[Row, list[Spell], int, int]]:
 
 
 def _without(start: int, end: int, shifts: list[Spell]) -> Iterator[Spell]:
-    """What is left of a time where rebalances are taken out."""
+    """The parts of a time that lie outside of rebalances."""
     for begun, done in sorted(shifts):
         if done < start or begun > end:
             continue

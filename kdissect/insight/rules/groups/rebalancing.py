@@ -1,4 +1,4 @@
-"""Rules on how often groups rebalance, how long that takes, and who makes it long."""
+"""Rules on how often groups rebalance, how long it takes, and which members make it long."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from kdissect.insight.rules.groups.words import (
 from kdissect.wording import plural
 
 ROUTINE = ("followup-revoke", "static-restart")
-"""Rebalances that belong to another one."""
+"""Triggers of rebalances that are part of another one."""
 FAILED = ("poll-interval", "session-timeout")
 
 
 def _lives(members: list[Row]) -> dict[str, list[Row]]:
-    """The members that are not static by their client id, as they came."""
+    """The members that are not static, by client id, in the order in which they came."""
     found: dict[str, list[Row]] = {}
     for row in members:
         if row["client_id"] and row["member_id"] and not row["instance_id"] and row["first_ns"] is not None:
@@ -51,7 +51,7 @@ def _lives(members: list[Row]) -> dict[str, list[Row]]:
 
 
 def _returns(lives: list[Row]) -> float:
-    """How often each of the members of one name came back: one less than it lived."""
+    """How often, on average, the members of one client id came back: the number of their lives less one."""
     together = max(
         (sum(each["first_ns"] <= row["first_ns"] < each["last_ns"] for each in lives) for row in lives),
         default=0,
@@ -70,14 +70,15 @@ def _returns(lives: list[Row]) -> float:
     any_s=300,
 )
 def rebalance_storm(facts: Facts) -> Iterator[Finding]:
-    """A group rebalances again and again: members leave or are lost and come back, or others keep asking."""
+    """A group rebalances again and again: members leave or are lost and come back, or members keep asking for
+    a rebalance."""
     members = dict(by_group(facts.rows(Members)))
     for group, rows in by_group(facts.rows(Rebalances)):
         lives = _lives(members.get(group, []))
         returns = {client_id: _returns(each) for client_id, each in lives.items()}
         first = {client_id: each[0]["member_id"] for client_id, each in lives.items()}
         counted = [row for row in rows if row["trigger"] not in ROUTINE]
-        least = 1 if disjoint(members.get(group, [])) else 2  # one restart stops another application
+        least = 1 if disjoint(members.get(group, [])) else 2  # a single restart stops another application
         again = [row for row in counted if _comes_again(row, returns, first, least)]
         first_ns = min(map(when, rows))
         asked = [row for row in counted if _is_asked(row) and when(row) - first_ns > 10 * SECOND]
@@ -111,7 +112,8 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
 
 
 def _which(rows: list[Row]) -> str:
-    """Their generations, in brackets: other findings on the group may be about other rebalances."""
+    """The generations of these rebalances, in brackets. Other findings on the group may be about other
+    rebalances."""
     generations = generations_of(rows)
     return f" ({generations})" if generations else ""
 
@@ -123,7 +125,7 @@ def _why(row: Row) -> str:
 
 
 def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], least: int) -> bool:
-    """Whether a member that failed, was lost, or goes and comes again and again is what began it."""
+    """Whether the rebalance began with a member that failed, was lost, or comes and goes again and again."""
     if row["trigger"] in FAILED or row["missing"]:
         return True
     client_id = row["trigger_client_id"]
@@ -133,12 +135,13 @@ def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], lea
 
 
 def _is_asked(row: Row) -> bool:
-    """Whether it is none of the joins and leaves of a group that grows or shrinks."""
+    """Whether a member asked for the rebalance, so that it is no join or leave of a growing or shrinking
+    group."""
     return row["trigger"] in ("enforced", "leader-rejoined", "metadata-changed", "subscription-changed")
 
 
 def _densest(rows: list[Row], within_s: float) -> list[Row]:
-    """The most rebalances that began within so many seconds."""
+    """The largest group of rebalances that began within so many seconds."""
     best: list[Row] = []
     for at, row in enumerate(rows):
         some_rows = [each for each in rows[at:] if when(each) - when(row) <= within_s * SECOND]
@@ -148,8 +151,8 @@ def _densest(rows: list[Row], within_s: float) -> list[Row]:
 
 @rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members, Connections), stopped_s=5, newer_s=10)
 def rebalance_long(facts: Facts) -> Iterator[Finding]:
-    """Consumption stood still for long. In the newer groups a partition changes hands with two heartbeats of
-    5 s, and that is how they work."""
+    """Consumption stood still for long. The newer groups need two heartbeats of 5 s to move a partition,
+    which is no fault."""
     members = names_of(facts.rows(Members))
     whole = _Wholeness(facts)
     limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
@@ -204,8 +207,8 @@ _UNSEEN = (
 
 
 def _is_held(row: Row, least_s: float) -> bool:
-    """Whether the coordinator held back members for long once all known ones had asked, though the capture
-    does not show who was in the group before. Of the first generation nobody was."""
+    """Whether the coordinator held members back for long after all known members had asked to join, although
+    the capture does not show the earlier members. Before the first generation there were none."""
     is_first = row["generation"] is not None and row["generation"] <= 1
     if row["members_before"] is not None or is_first or not _is_classic(row):
         return False
@@ -213,12 +216,12 @@ def _is_held(row: Row, least_s: float) -> bool:
 
 
 def _is_classic(row: Row) -> bool:
-    """Whether its members join and sync; in the newer groups heartbeats tell them all."""
+    """Whether the members join and sync. In the newer groups heartbeats do all of it."""
     return "classic" in row["types"]
 
 
 class _Wholeness:
-    """Whether both sides of the exchanges of groups were captured."""
+    """Answers whether both sides of the exchanges of groups were captured."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -235,7 +238,8 @@ class _Wholeness:
 
 
 def _may_be_over(row: Row, facts: Facts, whole: _Wholeness) -> bool:
-    """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
+    """Whether the capture may lack the end of a rebalance. In the newer groups a single heartbeat is the
+    end."""
     if row["completed"] is not False:
         return False
     if whole.is_often_one_sided(row["group"]):
@@ -247,7 +251,7 @@ def _may_be_over(row: Row, facts: Facts, whole: _Wholeness) -> bool:
 
 
 def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
-    """What the largest part of it was."""
+    """The name of the longest phase of a rebalance."""
     hold_ns = _hold_ns(row) or 0
     gather_ns = (row["last_join_ns"] or when(row)) - when(row)
     assign_ns, sync_ns = row["assign_phase_ns"] or 0, row["sync_phase_ns"] or 0
@@ -274,7 +278,7 @@ def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
 
 
 def _hold_ns(row: Row) -> int | None:
-    """How long the coordinator waited when the last member had asked to join."""
+    """How long the coordinator waited after the last member had asked to join."""
     if row["last_join_ns"] is None:
         return None
     until_ns = row["joined_ns"]
@@ -284,8 +288,9 @@ def _hold_ns(row: Row) -> int | None:
 
 
 def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) -> bool:
-    """Whether those who did not come are gone. Where the capture ends before the rebalance does, they may
-    still come: a member learns of it by its next heartbeat, at the latest after a third of its session."""
+    """Whether the members that did not join are gone. If the capture ends before the rebalance does, they may
+    still join: a member learns of the rebalance by its next heartbeat, at the latest after a third of its
+    session."""
     if row["completed"] is not False:
         return True
     for each in row["missing"]:
@@ -362,7 +367,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     once_s=5,
 )
 def rebalance_slow_member(facts: Facts) -> Iterator[Finding]:
-    """One member holds up rebalances: it joins long after it was told to."""
+    """One member holds up rebalances: it joins long after it was asked to."""
     steps: dict[tuple[str, int | None, str], dict[str, Row]] = {}
     for step in facts.rows(RebalanceSteps):
         key = step["group"], step["generation"], step["member_id"]
@@ -445,7 +450,7 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
         restarts: list[tuple[int, Row, Row]] = []
         for lives in _lives(rows).values():
             pairs = _restarted(lives, back_ns)
-            if 2 * len(pairs) <= len(lives):  # else the same one was restarted again and again
+            if 2 * len(pairs) <= len(lives):  # otherwise one member was restarted again and again
                 restarts += pairs
         restarts.sort(key=lambda each: each[0])
         who = [old["client_id"] for _, old, _ in restarts]
@@ -467,7 +472,7 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
 
 
 def _restarted(lives: list[Row], back_ns: float) -> list[tuple[int, Row, Row]]:
-    """Members that left, each with when, and with the one of its name that came next."""
+    """Members that left, each with the time, and with the next member of its client id."""
     free = list(lives)
     found: list[tuple[int, Row, Row]] = []
     for old in sorted(lives, key=lambda row: row["left_ns"] or 0):

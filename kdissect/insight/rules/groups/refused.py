@@ -1,4 +1,4 @@
-"""Rules on what coordinators refuse to members."""
+"""Rules on requests of members that coordinators refuse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUTINE = "routine"
 def _refusals(
     facts: Facts, names: tuple[str, ...], apis: tuple[str, ...]
 ) -> dict[tuple[str, str | None], list[Row]]:
-    """Errors of these names in answers of these APIs that are not routine, by group and client id."""
+    """Rows of these errors in answers of these APIs, without routine ones, by group and client id."""
     found: dict[tuple[str, str | None], list[Row]] = {}
     for row in facts.rows(Errors):
         if row["error"] in names and row["api"] in apis and row["group"] and row["error_class"] != ROUTINE:
@@ -36,7 +36,7 @@ def _refusals(
 
 
 def _told(rows: Iterable[Row]) -> dict[str, object]:
-    """What all findings of errors have alike."""
+    """The fields that all findings on errors share."""
     rows = list(rows)
     numbers = [number for row in rows for number in (row["first_exchange"], row["last_exchange"])]
     first, last = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
@@ -83,7 +83,7 @@ def assignor_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 def _different_offers(facts: Facts, group: str, rows: list[Row]) -> Iterator[Finding]:
-    """Members that lived together for long and offer different assignors."""
+    """Findings on members that were in a group together for long and offer different assignors."""
     living = [
         row for row in rows if row["offers"] and row["types"] == ["classic"] and row["first_generation"]
     ]
@@ -151,13 +151,13 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
 
 
 GOES_ON_NS = 5 * SECOND
-"""So long a member must go on: heartbeats of the newer groups are so far apart."""
+"""The least time for which a member must go on: the newer groups send heartbeats this far apart."""
 
 
 def _is_held(members: list[Row], refusal: Row) -> bool:
-    """Whether another member with the instance id of the refused one goes on as if nothing had happened. One
-    that died is silent, and its place is free when its session ends. One that is stopped as the other starts
-    leaves soon."""
+    """Whether another member with the instance id of the refused one goes on as if nothing had happened. If
+    that member died, it is silent, and its place is free when its session ends. If it is being stopped while
+    the other starts, it leaves soon."""
     refused = {row["instance_id"] for row in members if row["client_id"] == refusal["client_id"]}
     return any(
         row["instance_id"] is not None
@@ -171,8 +171,8 @@ def _is_held(members: list[Row], refusal: Row) -> bool:
 
 
 def _was_left(members: list[Row], refusal: Row) -> bool:
-    """Whether the member whose place a refused one wants is silent since before. It died, and its place is
-    free when its session ends: a restart that comes too early is no second process."""
+    """Whether the member whose place the refused one asks for has been silent since before. Then it died, and
+    its place is free when its session ends. A restart that comes too early is no second process."""
     refused = {row["instance_id"] for row in members if row["client_id"] == refusal["client_id"]}
     before = [
         row
@@ -189,7 +189,7 @@ LOST_MEMBERSHIP = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPO
 
 
 def _were_members(facts: Facts) -> set[tuple[str, str | None]]:
-    """Groups, and the client ids that were seen to be members of them."""
+    """Groups, with the client ids that were seen as their members."""
     return {
         (row["group"], row["client_id"])
         for row in facts.rows(Members)
@@ -199,7 +199,7 @@ def _were_members(facts: Facts) -> set[tuple[str, str | None]]:
 
 @rule("commit-after-rebalance", WARNING, CERTAIN, needs=(Errors, Members), stale=3)
 def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
-    """Offsets were refused, so records are processed again."""
+    """Offset commits were refused, so records are processed again."""
     stale = _refusals(facts, ("STALE_MEMBER_EPOCH",), COMMITS)
     found = _refusals(facts, LOST_MEMBERSHIP, COMMITS)
     for key, rows in stale.items():
@@ -225,13 +225,13 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
 
 NOT_READY = ("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 OF_MEMBERS = ("Heartbeat", "SyncGroup", "LeaveGroup")
-"""Only who was accepted before asks this."""
+"""APIs that only accepted members use."""
 
 
 @rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors, Members, Rebalances), unavailable_s=5, never_s=30)
 def coordinator_moved(facts: Facts) -> Iterator[Finding]:
     """A group, or a transactional id, lost its coordinator. A broker that refuses the first members of a
-    group, and accepts them then, was only being made ready."""
+    group and then accepts them was only getting ready."""
     served = _served(facts)
     found: dict[tuple[str | None, str | None], list[Row]] = {}
     for row in _whole(facts.rows(Errors)):
@@ -243,7 +243,7 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             is_told = row["api"] in OF_MEMBERS or (before_ns is not None and before_ns < row["first_ns"])
         else:
             lasted_ns, least_ns = row["last_ns"] - row["first_ns"], facts.limit("unavailable_s") * SECOND
-            # Clients ask again within seconds: refusals that are further apart are of several times.
+            # Clients ask again within seconds. Refusals that are further apart belong to different times.
             is_one_time = row["count"] * least_ns >= lasted_ns
             is_told = row["error"] in NOT_READY and lasted_ns >= least_ns and is_one_time
         if is_told:
@@ -252,7 +252,7 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
     for (group, id), rows in found.items():
         moved = any(row["error"] == "NOT_COORDINATOR" for row in rows)
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
-        if not moved:  # several clients may have been refused at several times
+        if not moved:  # several clients may have been refused at different times
             lasted_ns = max(row["last_ns"] - row["first_ns"] for row in rows)
         brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
         whose = "the group" if group is not None else f"the transactional id {id}"
@@ -284,8 +284,8 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
 
 
 def _whole(errors: list[Row]) -> Iterator[Row]:
-    """The rows of errors that are of the same client on the same thing as one, whether they are ordinary
-    steps still or last for too long already."""
+    """The rows of errors, with those of one client and one subject merged, whether they are still ordinary
+    steps or already last too long."""
     names = ("error", "api", "broker", "client", "client_id", "group", "transactional_id")
     for rows in together(errors, *names).values():
         yield rows[0] | {
@@ -298,8 +298,8 @@ def _whole(errors: list[Row]) -> Iterator[Row]:
 
 
 def _answers(rows: list[Row]) -> int | None:
-    """How many answers had this error: each has it once for each of its partitions. None where the rows do
-    not tell, since not all partitions had it in the same answers."""
+    """How many answers had this error. Each answer has it once for each of its partitions. None if the rows
+    do not show the number, because not all partitions had the error in the same answers."""
     count = 0
     for alike in together(rows, "error_class").values():
         seen = {(row["count"], row["first_exchange"], row["last_exchange"]) for row in alike}
@@ -310,7 +310,8 @@ def _answers(rows: list[Row]) -> int | None:
 
 
 def _refused(rows: list[Row], who: str) -> str:
-    """How often they were refused. A commit is refused once, and its answer says so for each partition."""
+    """How often requests were refused. A commit is one request, though its answer has an error for each
+    partition."""
     commits = [row for row in rows if row["api"] in COMMITS]
     others = sum(row["count"] for row in rows if row["api"] not in COMMITS)
     told = [f"{who} were refused {plural(others, 'time')}"] if others else []
@@ -328,7 +329,7 @@ OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
 
 def _unmade(facts: Facts, topic: str) -> Row | None:
-    """The error of the controller that does not let brokers make a topic of their own."""
+    """The error of the controller that keeps brokers from creating a topic."""
     refused = (
         row
         for row in facts.rows(Errors)
@@ -356,7 +357,7 @@ def _served(facts: Facts) -> dict[str, int]:
             found[row["group"]] = min(found.get(row["group"], row["joined_ns"]), row["joined_ns"])
     for row in facts.rows(Members):
         if row["member_id"] and row["first_generation"] is not None and row["first_ns"] is not None:
-            # A member of a newer group names itself before anybody accepts it.
+            # A member of a newer group sends its own id before it is accepted.
             accepted_ns = row["first_ns"] + SECOND
             found[row["group"]] = min(found.get(row["group"], accepted_ns), accepted_ns)
     return found
@@ -397,7 +398,7 @@ REFUSED = {
 
 @rule("group-refused", WARNING, CERTAIN, needs=(Errors, Members), times=3)
 def group_refused(facts: Facts) -> Iterator[Finding]:
-    """A member may not join. Some clients try again and again, others give up at the first refusal."""
+    """A member may not join. Some clients try again and again, others give up after the first refusal."""
     members = dict(by_group(facts.rows(Members)))
     for (group, client_id), rows in _refusals(facts, tuple(REFUSED), JOINS).items():
         count = sum(row["count"] for row in rows)
@@ -421,8 +422,8 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
 
 
 def _gave_up(refusals: list[Row], members: list[Row]) -> bool:
-    """Whether a client that wants topics was never a member, and said nothing more to the group after it was
-    refused. Of a full group it may have been a member, and may say that it leaves."""
+    """Whether a client that subscribes to topics was never a member, and sent nothing more to the group after
+    the refusal. If the group is full, it may have been a member before, and may send a leave."""
     last_ns = max(row["last_ns"] for row in refusals)
     if all(row["error"] == "GROUP_MAX_SIZE_REACHED" for row in refusals):
         return bool(members) and all(row["last_ns"] <= last_ns or row["left"] for row in members)

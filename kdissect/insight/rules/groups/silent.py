@@ -1,4 +1,4 @@
-"""Rules on members that do not poll, or do not say that they live."""
+"""Rules on members that do not poll or do not send heartbeats."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
 
 
 def _subject(members: dict[tuple[str, str], Row], step: Row) -> FindingSubject:
-    """The member that a step is about: its client id, or its own id where that is not known."""
+    """The member that a step is about: its client id, or its member id if the client id is not known."""
     row = members.get((step["group"], step["member_id"]))
     client_id = step["client_id"] or (row["client_id"] if row is not None else None)
     member_id = None if client_id else step["member_id"]
@@ -69,33 +69,33 @@ def _subject(members: dict[tuple[str, str], Row], step: Row) -> FindingSubject:
 
 
 def _poll_ms(members: dict[tuple[str, str], Row], steps: list[Row]) -> int | None:
-    """How seldom members may ask for records, where one of them said it."""
+    """The longest time that members may take between two polls, if one of them gave it."""
     told = (members.get((step["group"], step["member_id"])) for step in steps)
     return next((row["rebalance_timeout_ms"] for row in told if row and row["rebalance_timeout_ms"]), None)
 
 
 def _slept(facts: Facts, members: dict[tuple[str, str], Row], step: Row) -> bool:
-    """Whether nobody knows how long a member that left had not polled."""
+    """Whether the time for which a departed member had not polled is unknown."""
     member = members.get((step["group"], step["member_id"]))
     limit_ns = (member["rebalance_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
     return facts.context.awake_ns(step["ns"] - limit_ns, step["ns"]) < limit_ns
 
 
 def _session_ns(members: dict[tuple[str, str], Row], step: Row) -> int:
-    """How long a member may be silent; 0 where that is not known."""
+    """How long a member may be silent; 0 if that is not known."""
     member = members.get((step["group"], step["member_id"]))
     return (member["session_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
 
 
 def _has_ended(step: Row) -> bool:
-    """Whether the connection of a member that is silent had ended."""
+    """Whether the connection of a silent member had ended."""
     return (step["detail"] or "").startswith(CONNECTION_ENDED)
 
 
 def _may_have_left(facts: Facts, step: Row, session_ns: int, lossy: set[str]) -> bool:
-    """Whether the request with which a member left may be among what is missing.
+    """Whether the missing bytes may contain the request with which a member left.
 
-    :param lossy: clients of which bytes are missing, address and port.
+    :param lossy: clients with missing bytes, as address and port.
     """
     if session_ns:
         return facts.context.gap_bytes > 0 and bool(step["silent_ns"] < session_ns)
@@ -124,7 +124,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         row = members.get((worst["group"], worst["member_id"]))
         limit_ms = row["session_timeout_ms"] if row is not None else None
         allowed = ""
-        # The coordinator may count from earlier, so that less was seen.
+        # The coordinator may count from an earlier time, of which the capture shows less.
         if limit_ms and worst["silent_ns"] >= limit_ms * MILLISECOND:
             allowed = f" (it may be silent for {seconds(limit_ms * MILLISECOND)})"
         why = (
@@ -153,7 +153,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
 
 
 def _ending(step: Row, who: str) -> tuple[EvidenceStep, EvidenceStep]:
-    """When a member that was removed was heard of last, and when it was removed."""
+    """The times of the last sign of a removed member and of its removal."""
     return (
         EvidenceStep(step["ns"] - step["silent_ns"], f"{who} was heard of for the last time"),
         EvidenceStep(step["ns"], f"{who} was removed", step["exchange"]),
@@ -183,7 +183,7 @@ def heartbeat_gap(facts: Facts) -> Iterator[Finding]:
 
 
 def _worst_gaps(facts: Facts) -> dict[tuple[str, str, str | None], tuple[Row, float]]:
-    """The stay with the largest gap, and the session timeout, of each member."""
+    """For each member, the stay with the largest gap, and the session timeout."""
     members = names_of(facts.rows(Members))
     found: dict[tuple[str, str, str | None], tuple[Row, float]] = {}
     for row in facts.rows(Stays):

@@ -1,4 +1,4 @@
-"""How rules of groups say things, and what several of them look for."""
+"""Words for findings on groups, and searches that several rules share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.finding import EvidenceStep
 
 EAGER = ("range", "roundrobin", "sticky")
-"""Assignors with which every member gives all its partitions up in every rebalance (KIP-429)."""
+"""Assignors that make every member give up all its partitions in every rebalance (KIP-429)."""
 
 POLL_TIMEOUT = "poll timeout has expired"
-"""What the reason of a LeaveGroup has in it (KIP-800)."""
+"""Words in the reason of a LeaveGroup (KIP-800)."""
 
 
 def seconds(ns: float) -> str:
@@ -31,23 +31,23 @@ def some(names: Iterable[Any], most: int = 3) -> str:
 
 
 def quoted(text: str) -> str:
-    """As a display filter has it."""
+    """A text in the quoted form of a display filter."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def group_filter(group: str) -> str:
-    """What shows the exchanges of a group."""
+    """The filter that shows the exchanges of a group."""
     return f"group == {quoted(group)}"
 
 
 def when(row: Row) -> int:
-    """The first that is known of a rebalance."""
+    """The first known time of a rebalance."""
     names = ("begin_ns", "notified_ns", "last_join_ns", "assigned_ns", "joined_ns", "synced_ns")
     return next((int(row[name]) for name in names if row[name] is not None), 0)
 
 
 def over(row: Row) -> int:
-    """The time when a rebalance was over, or the last time that is known of it."""
+    """When a rebalance was over, or its last known time."""
     known = [row[name] for name in ("synced_ns", "joined_ns", "last_join_ns") if row[name] is not None]
     begun = when(row)
     until = begun + (row["stopped_ns"] or 0)
@@ -63,12 +63,12 @@ def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def names_of(members: Iterable[Row]) -> dict[tuple[str, str], Row]:
-    """Members by group and id."""
+    """Members by group and member id."""
     return {(row["group"], row["member_id"]): row for row in members}
 
 
 def disjoint(members: Iterable[Row]) -> list[tuple[Row, Row]]:
-    """Pairs of members of a classic group that lived together and read different topics."""
+    """Pairs of members of a classic group that were in it together and read different topics."""
     asking = [
         row
         for row in members
@@ -85,7 +85,7 @@ def disjoint(members: Iterable[Row]) -> list[tuple[Row, Row]]:
 
 
 def name_of(members: dict[tuple[str, str], Row], group: str, member: str) -> str:
-    """What people call a member: its client id, else its id."""
+    """The name of a member for people: its client id, else its member id."""
     row = members.get((group, member))
     return (row["client_id"] if row is not None else None) or member
 
@@ -105,11 +105,12 @@ TRIGGERS = {
     "coordinator-moved": "the coordinator moved",
     "unknown": "a member joined again",
 }
-"""What began a rebalance, in words."""
+"""Words for the triggers of a rebalance."""
 
 
 def generations_of(rows: Iterable[Row]) -> str:
-    """``generations 3 to 5 and 8`` of these rebalances; nothing where one of them has no number."""
+    """The generations of these rebalances, such as ``generations 3 to 5 and 8``; empty if one of them has no
+    number."""
     numbers = [row["generation"] for row in rows]
     if not numbers or None in numbers:
         return ""
@@ -124,7 +125,7 @@ def generations_of(rows: Iterable[Row]) -> str:
 
 
 def step_of(row: Row) -> EvidenceStep:
-    """How a rebalance began, as a line."""
+    """The start of a rebalance, as a line of evidence."""
     word = TRIGGERS.get(row["trigger"] or "", "the capture does not show who asked for it")
     who = f": {row['trigger_client_id']}" if row["trigger_client_id"] else ""
     reason = f" ({row['trigger_reason']})" if row["trigger_reason"] else ""
@@ -133,7 +134,7 @@ def step_of(row: Row) -> EvidenceStep:
 
 
 def evidence(rows: Iterable[Row]) -> tuple[int, ...]:
-    """The exchanges that show rebalances best: of each the first ones."""
+    """The exchanges that show rebalances best: the first ones of each."""
     listed = [row["exchanges"] for row in rows]
     most = max((len(each) for each in listed), default=0)
     return tuple(each[at] for at in range(most) for each in listed if at < len(each))

@@ -35,8 +35,8 @@ from kdissect.wording import plural
     apart=10,
 )
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
-    """The client gave up waiting, or was cut off while it waited and asked again. Where bytes of a
-    connection are missing, the answer may be among them."""
+    """The client gave up waiting, or was cut off while it waited and asked again. If bytes of a connection
+    are missing, they may contain the answer."""
     if 2 * facts.context.one_sided > facts.context.exchanges:
         facts.cannot_judge("only one direction was captured")
         return
@@ -73,8 +73,8 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
 
 
 def _alike_ns(facts: Facts, rows: list[Row]) -> int | None:
-    """How long connections lasted of which the beginning was captured, if all lasted about as long and did
-    not end together: whatever happens once may cut off connections of one age."""
+    """How long the connections lasted whose beginning was captured, if all lasted about as long and did not
+    end together. A single event may cut off connections of the same age."""
     if any(row["handshake_ns"] is None for row in rows):
         return None
     lives = [row["closed_ns"] - row["first_ns"] for row in rows]
@@ -138,7 +138,7 @@ def _apis(rows: list[Row]) -> str:
 
 
 def _given_up(facts: Facts) -> list[Row]:
-    """Connections that the client closed though it had waited for long, and did not just leave its group."""
+    """Connections that the client closed after a long wait, without just leaving its group."""
     left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for row in facts.rows(Tcp):
         if row["left_ns"] is not None:
@@ -156,8 +156,8 @@ def _given_up(facts: Facts) -> list[Row]:
 
 
 def _cut_off(facts: Facts) -> list[Row]:
-    """Connections that the broker's side closed while requests waited that it answers before and after: so
-    neither the broker nor the client was at its end."""
+    """Connections that the broker's side closed while requests waited that the broker answers before and
+    after. So neither the broker nor the client ended them."""
     rows = [row for row in facts.rows(Tcp) if row["exchanges"]]
     closed = [row for row in rows if row["closed_by"] == "broker" and row["waiting_apis"]]
     if not closed:
@@ -179,8 +179,8 @@ def _cut_off(facts: Facts) -> list[Row]:
 
 def _expired_login(facts: Facts, rows: list[Row]) -> str | None:
     """The key of the finding that the broker closed these connections when their login expired. That must be
-    known of half of them; of the login of others the capture may lack the beginning. They must be of the
-    same clients and brokers."""
+    known of half of them: the capture may lack the logins of the others. All must be of the same clients and
+    brokers."""
     expired = {row["connection"]: row for row in closed_when_login_expired(facts)}
     known = [row for row in rows if row["connection"] in expired]
     if 2 * len(known) < len(rows) or not {*map(_ends, rows)} <= {*map(_ends, known)}:

@@ -1,4 +1,4 @@
-"""Rules on how quickly connections carry messages, and on what they lose."""
+"""Rules on how quickly connections carry messages, and on losses."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SHORT = (
     "OffsetCommit",
     "ConsumerGroupHeartbeat",
 )
-"""Requests that brokers answer at once, so that the network's part shows."""
+"""Requests that brokers answer at once, so that the share of the network shows."""
 UNSCALED = 65_535
-"""The largest window without a scale."""
+"""The largest window without window scaling."""
 
 
 @rule("far-away", INFO, CERTAIN, needs=(Tcp, Pace), rtt_ms=20, share=50)
@@ -45,13 +45,13 @@ def far_away(facts: Facts) -> Iterator[Finding]:
         for row in facts.rows(Tcp)
         if (row["rtt_min_ns"] or 0) >= facts.limit("rtt_ms") * MILLISECOND
         and row["exchanges"]
-        and row["handshake_ns"] is not None  # else the ends may just delay what they acknowledge
+        and row["handshake_ns"] is not None  # otherwise the ends may just delay their acknowledgements
     ]
     for (client_id, host), rows in by_client(far).items():
         rtt = median(row["rtt_min_ns"] for row in rows)
         here = median(row["rtt_broker_ns"] for row in rows)
         taken = [each for row in rows for each in short[row["client_id"], address(row["client"])]]
-        # What the client waits is the latency as captured, and the way between it and the capture point.
+        # The client waits for the latency as captured, and for the way between it and the capture point.
         waited = [each["latency_p50_ns"] - here + rtt for each in taken if each["count"]]
         if not waited or 100 * rtt < facts.limit("share") * min(waited):
             continue
@@ -93,7 +93,7 @@ def slow_transfer(facts: Facts) -> Iterator[Finding]:
 
 
 def _brake(row: Row) -> str:
-    """What holds the bytes of a connection up."""
+    """What slows the bytes of a connection down."""
     if row["retransmitted_segments"] >= 3:
         return f"{plural(row['retransmitted_segments'], 'segment')} had to be sent again"
     if row["zero_window_client_ns"] + row["zero_window_broker_ns"] >= 100 * MILLISECOND:
@@ -174,7 +174,7 @@ def _was_shut(facts: Facts, row: Row, name: str) -> bool:
 
 @rule("packet-loss", WARNING, CERTAIN, needs=(Tcp,), share=0.5, times=10, hit=3)
 def packet_loss(facts: Facts) -> Iterator[Finding]:
-    """Segments were lost, and sent again."""
+    """Segments were lost and sent again."""
     used = [row for row in facts.rows(Tcp) if row["exchanges"]]
     for (client_id, host), rows in by_client(used).items():
         lost, packets = (
@@ -205,7 +205,7 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
 
 @rule("slow-connect", NOTICE, CERTAIN, needs=(Tcp,), setup_ms=500, times=10)
 def slow_connect(facts: Facts) -> Iterator[Finding]:
-    """Getting a connection ready takes long."""
+    """Setting up a connection takes long."""
     ready = [row for row in facts.rows(Tcp) if row["setup_ns"] is not None]
     for (client_id, host), rows in by_client(ready).items():
         if len(rows) < facts.limit("times"):

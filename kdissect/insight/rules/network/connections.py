@@ -1,4 +1,4 @@
-"""Connections of clients, and what findings say of them alike."""
+"""Connections of clients, and the fields that their findings share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdissect.insight.words import of_connections
 
 
 def who(row: Row) -> tuple[str | None, str | None]:
-    """Client id, or else the address."""
+    """The client id, or else the address."""
     return (row["client_id"], None) if row["client_id"] else (None, address(row["client"]))
 
 
@@ -24,7 +24,7 @@ def by_client(rows: list[Row]) -> dict[tuple[str | None, str | None], list[Row]]
 
 
 def about(rows: list[Row]) -> dict[str, Any]:
-    """What findings on connections say alike."""
+    """The fields that findings on connections share."""
     connections = [row["connection"] for row in rows]
     return {
         "first_ns": min(row["first_ns"] for row in rows),

@@ -19,12 +19,12 @@ from kdissect.wording import plural
 
 @rule("network-outage", CRITICAL, LIKELY, needs=(Tcp, ClusterBrokers), outage_s=3)
 def network_outage(facts: Facts) -> Iterator[Finding]:
-    """Connections over a link carried only what was sent again, while others went on."""
+    """Connections over a link carried only retransmissions, while other connections went on."""
     used = [row for row in facts.rows(Tcp) if row["exchanges"]]
     found: dict[FindingSubject, list[CutLink]] = defaultdict(list)
     for link in cut_links(facts):
         others = (row for row in used if row["first_ns"] < link.to_ns and row["last_ns"] > link.from_ns)
-        if not all(map(link.may_be_cut, others)):  # else it may have been the capture, or everything
+        if not all(map(link.may_be_cut, others)):  # otherwise the capture may have paused, or everything
             found[link.subject].append(link)
     for subject, links in found.items():
         worst = max(links, key=lambda each: each.longest_ns)
@@ -62,12 +62,13 @@ _LESS = (
     "Kafka can fix it."
 )
 _MANY = 2
-"""So many connections must begin during the outage and then stand still. A single one could be chance."""
+"""The number of connections that must begin during the outage and then stand still. A single one could be
+chance."""
 
 
 def _lets_small_ones_through(rows: list[Row]) -> bool:
-    """Whether connections began and were answered while others between the same hosts got nothing through,
-    and then stood still themselves."""
+    """Whether connections began and were answered, and then stood still, while others between the same hosts
+    got nothing through."""
 
     def began_in_it(row: Row) -> bool:
         return any(
@@ -82,7 +83,7 @@ def _lets_small_ones_through(rows: list[Row]) -> bool:
 
 
 def _ends_of(rows: list[Row]) -> str:
-    """The hosts that could not reach each other, the one that is cut off from several first."""
+    """The hosts that could not reach each other; a host that is cut off from several comes first."""
     here = {address(row["client"]) for row in rows}
     there = {address(row["broker"]) for row in rows}
     if here == there:
@@ -96,5 +97,5 @@ def _ends_of(rows: list[Row]) -> str:
 
 
 def _all_of(clients: list[str]) -> str:
-    """The clients, where they are several."""
+    """The clients, if there are several."""
     return f" The clients are {named(clients)}." if len(clients) > 1 else ""

@@ -1,4 +1,4 @@
-"""Whether clients reach brokers where they are told to."""
+"""Rules on whether clients reach brokers at the addresses that they are told."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdissect.wording import plural
 
 MOST_NAMED = 3
 MANY_TIMES = 10
-"""So often a client is told an address before it is odd that it does not connect there."""
+"""How often a client must be told an address before it is odd that it does not connect there."""
 
 
 BEGINNING = frozenset(
@@ -35,7 +35,7 @@ BEGINNING = frozenset(
         *("InitProducerId", "GetTelemetrySubscriptions", "PushTelemetry"),
     )
 )
-"""What clients ask the first broker that they know, before they go to the others."""
+"""APIs that clients use with the first broker that they know, before they connect to the others."""
 
 
 def _port(row: Row) -> str:
@@ -47,7 +47,7 @@ def _host(row: Row) -> str:
 
 
 def _is_name(host: str) -> bool:
-    """Whether it is no address, so that it cannot be seen which one it stands for."""
+    """Whether a host is a name. Then the capture does not show its address."""
     return ":" not in host and not host.replace(".", "").isdigit()
 
 
@@ -61,7 +61,7 @@ def _is_name(host: str) -> bool:
     gone_s=20,
 )
 def listener_unreachable(facts: Facts) -> Iterator[Finding]:
-    """Brokers tell clients addresses where these do not reach them."""
+    """Brokers tell clients addresses at which the clients do not reach them."""
     rows = facts.rows(Endpoints)
     for told in rows:
         if not told["told"]:
@@ -117,8 +117,9 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
 
 
 def _unresolved(facts: Facts, rows: list[Row]) -> Iterator[Finding]:
-    """Clients that are told names, and only ask at the addresses that they began with. These have the ports
-    of the names, so they may be the same brokers. That the clients cannot look up the names is a guess."""
+    """Clients that are told names, and send requests only to the addresses that they began with. These have
+    the same ports as the names, so they may be the same brokers. The finding guesses that the clients cannot
+    look up the names."""
     stuck: dict[tuple[str, ...], list[tuple[str | None, str]]] = {}
     in_vain = _in_vain(facts, rows)
     for client_id, host in in_vain:
@@ -159,7 +160,7 @@ def _unresolved(facts: Facts, rows: list[Row]) -> Iterator[Finding]:
 
 def _are_all_seen(rows: list[Row], told: list[Row], host: str) -> bool:
     """Whether a client reached as many addresses as it was told names, with the same ports. Otherwise it may
-    speak with a broker that the capture does not show.
+    use a broker that the capture does not show.
 
     :param told: the addresses that it was told.
     """
@@ -172,8 +173,9 @@ def _in_vain(facts: Facts, rows: list[Row]) -> dict[tuple[str | None, str], Row]
     """Clients, by client id and host, that ask again and again where brokers are, and do nothing else: how
     often they asked, and when.
 
-    A group's coordinator that is found again and again is one that nobody speaks to. Who only wants to
-    produce asks for nothing but metadata. That counts only if nobody works with these brokers.
+    If a client looks up the coordinator of a group again and again, it cannot reach that coordinator. A
+    client that only produces asks for nothing but metadata. That counts only if no client works with these
+    brokers.
     """
     apis: dict[tuple[str | None, str], set[str]] = {}
     errors: dict[tuple[str | None, str], int] = {}
@@ -208,15 +210,15 @@ def _in_vain(facts: Facts, rows: list[Row]) -> dict[tuple[str | None, str], Row]
 
 
 def _may_be_gone(facts: Facts, told: Row, there: list[Row]) -> bool:
-    """Whether a broker of several may have gone before the capture began. The others tell of it until its
-    session is over."""
+    """Whether one of several brokers may have gone before the capture began. The others tell its address
+    until its session is over."""
     failed = [each["failed_first_ns"] for each in there if each["failed_first_ns"] is not None]
     goes_on = bool(failed) and told["told_last_ns"] - min(failed) >= facts.limit("gone_s") * SECOND
     return facts.context.mid_stream > 0 and not goes_on
 
 
 def _never_begins(facts: Facts, clients: list[str]) -> bool:
-    """Whether these clients, each a client id and a host, ask for nothing but what comes before the work."""
+    """Whether these clients, each a client id and a host, send only requests that come before the work."""
     apis = {
         each.rpartition(" ")[0]
         for row in facts.rows(Clients)
@@ -227,12 +229,13 @@ def _never_begins(facts: Facts, clients: list[str]) -> bool:
 
 
 def _may_be(told: Row, other: Row) -> bool:
-    """Whether an address that clients connect to may be the one that they were told by its name."""
+    """Whether an address that clients connect to may be the broker that they were told by name."""
     return _is_name(_host(told)) and _port(told) == _port(other) and bool(other["connections"])
 
 
 def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
-    """Whether these clients reach a broker that they were told of, so that they may need no other."""
+    """Whether these clients reach another broker that they were told of, so that they may need no further
+    one."""
     return any(
         each is not told and each["told"] and each["answered"] and set(each["clients"]) & set(clients)
         for each in rows
@@ -240,12 +243,13 @@ def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
 
 
 USUAL = "9092"
-"""The port of brokers in examples. Other services have its neighbours, such as 9090 and 9093."""
+"""The port of brokers in examples. Other services use the ports near it, such as 9090 and 9093."""
 
 
 @rule("nothing-listens", WARNING, LIKELY, needs=(Endpoints,), without_kafka=True, attempts=5, seconds=5)
 def nothing_listens(facts: Facts) -> Iterator[Finding]:
-    """Clients try again and again to connect where nothing answers, and no broker told them to."""
+    """Clients try again and again to connect to an address that does not answer, and that no broker told
+    them."""
     rows = facts.rows(Endpoints)
     known = {_port(row) for row in rows if row["told"] or row["kafka"]} or {USUAL}
     for row in rows:
@@ -253,9 +257,9 @@ def nothing_listens(facts: Facts) -> Iterator[Finding]:
         if row["told"] or row["answered"] or failed < facts.limit("attempts") or _port(row) not in known:
             continue
         if row["connections"] != failed:
-            continue  # some were accepted, or it is not known what came of them
+            continue  # some were accepted, or their fate is not known
         if any(told["told"] and _may_be(told, row) for told in rows):
-            continue  # of what brokers tell there are other findings
+            continue  # addresses that brokers tell have other findings
         first_ns, last_ns = row["failed_first_ns"], row["failed_last_ns"]
         if last_ns - first_ns < facts.limit("seconds") * SECOND:
             continue
@@ -278,7 +282,7 @@ def nothing_listens(facts: Facts) -> Iterator[Finding]:
 
 @rule("bare-connects", INFO, CERTAIN, needs=(Tcp,), connections=5, shorter_s=1)
 def bare_connects(facts: Facts) -> Iterator[Finding]:
-    """Something opens connections to brokers and says nothing."""
+    """Clients open connections to brokers and send nothing."""
     rows = facts.rows(Tcp)
     brokers = {row["broker"] for row in rows if row["exchanges"]}
     bare = [

@@ -1,4 +1,4 @@
-"""Connections that brokers close: instead of an answer, or because nothing went over them."""
+"""Rules on connections that brokers close, instead of an answer or because they were idle."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural
 
 SMALL = 64 * 1024
-"""No broker is configured to refuse so few bytes of a request."""
+"""A size of a request that no broker is configured to refuse."""
 
 
 TWICE = 2
 LOGIN = frozenset(("SaslHandshake", "SaslAuthenticate", "SaslToken"))
-"""What a login is made of."""
+"""The APIs of a login."""
 
 
 def _may_be_waiting(api: str) -> bool:
-    """Whether such a request may be on its way when a broker stops, so that its silence refuses nothing."""
+    """Whether such a request may be on its way when a broker stops, so that the missing answer is no
+    refusal."""
     traits = traits_of_api(api)
     return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
 
 
 class _BrokerEnds:
-    """When a broker closed connections, and how long it served those that had begun by then."""
+    """When a broker closed connections, and how long it served older ones."""
 
     def __init__(self, rows: list[Row], refused: Set[int]) -> None:
         begun = sorted(
@@ -54,32 +55,34 @@ class _BrokerEnds:
         )
 
     def serves(self, begun_ns: int, until_ns: int) -> bool:
-        """Whether a connection that began before the one time was served after the other."""
+        """Whether a connection that began before ``begun_ns`` was served after ``until_ns``."""
         at = bisect_left(self._firsts, begun_ns)
         return at > 0 and self._served[at - 1] > until_ns
 
     def stopped(self, ns: int, within_ns: int) -> bool:
-        """Whether it stopped at that time: it closed another as well, and none that had begun before went on.
-        Several that are closed are a stop whatever goes on: several brokers may be behind one address."""
+        """Whether the broker stopped at that time: it closed another connection too, and no older one went
+        on. If several are closed, the broker stopped in any case, because several brokers may be behind one
+        address."""
         closed = bisect_right(self._closed, ns + within_ns) - bisect_left(self._closed, ns - within_ns)
         return closed > 1 or (closed == 1 and not self.serves(ns - within_ns, ns + within_ns))
 
 
 def _is_broken_off(row: Row) -> bool:
-    """Whether the broker closed before a request was sent that is longer than all that the client sent."""
+    """Whether the broker closed a connection before a request was complete that is longer than all bytes that
+    the client sent."""
     return row["waiting_bytes"] is not None and bool(row["waiting_bytes"] > row["bytes_to_broker"])
 
 
 def _wants_login(facts: Facts, rows: list[Row]) -> bool:
-    """Whether the broker answered ApiVersions, the one request that needs no login, and closed at the next
-    one, though it is small, of a version that the broker offers, and no part of a login itself."""
+    """Whether the broker wants a login: it answered ApiVersions, which needs no login, and closed at the next
+    request. That request is small, of a version that the broker offers, and no part of a login."""
     apis = {api for row in rows for api in row["waiting_apis"]}
     if apis & LOGIN or any(
         set(row["answered_apis"] or ()) - {"ApiVersions"} or (row["waiting_bytes"] or SMALL) >= SMALL
         for row in rows
     ):
         return False
-    # Of a connection that was there before the capture the beginning may be missing.
+    # If a connection is older than the capture, its beginning may be missing.
     asked = [row for row in rows if row["opening"] is not None or row["answered_apis"]]
     if not asked or any(row["answered_apis"] != ["ApiVersions"] for row in asked):
         return False
@@ -96,7 +99,7 @@ def _wants_login(facts: Facts, rows: list[Row]) -> bool:
 
 
 def _refusal(facts: Facts, rows: list[Row]) -> tuple[str, dict[str, str]]:
-    """What the broker refuses: words for the message, and the cause and what to do where they are known."""
+    """What the broker refuses: words for the message, and the cause and the fix if they are known."""
     apis = ", ".join(sorted({api for row in rows for api in row["waiting_apis"]}))
     closed = plural(len(rows), "connection")
     if all(map(_is_broken_off, rows)):
@@ -136,9 +139,9 @@ def _refusal(facts: Facts, rows: list[Row]) -> tuple[str, dict[str, str]]:
     "request-refused-by-close", WARNING, CERTAIN, needs=(Tcp, Connections, Versions), young_ms=50, stops_s=1
 )
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
-    """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
-    connections at once. Where bytes of a connection are missing, its answer may be among them. Others of an
-    API may be answered where a request is too large, if that happens again."""
+    """The broker closed the connection instead of answering. A broker that stops closes all connections at
+    once, which is no refusal. If bytes of a connection are missing, they may contain the answer. If a request
+    is too large, the broker may answer others of its API; then this must happen again to count."""
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -188,8 +191,8 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
 
 @rule("connection-limit", WARNING, LIKELY, needs=(Tcp, Connections), connections=3, young_ms=50)
 def connection_limit(facts: Facts) -> Iterator[Finding]:
-    """The broker closes connections as soon as it has accepted them, and goes on to serve others. It
-    answers such requests elsewhere."""
+    """The broker closes connections right after it has accepted them, and goes on to serve others. On other
+    connections it answers the same requests."""
     brokers = together(facts.rows(Tcp), "broker")
     spoken = {row["connection"]: _language(row) for row in facts.rows(Connections)}
     known = {broker: _Known.of(rows, spoken) for (broker,), rows in brokers.items()}
@@ -228,26 +231,26 @@ def connection_limit(facts: Facts) -> Iterator[Finding]:
 
 
 def _language(row: Row) -> str | None:
-    """What is spoken on a connection: it may be TLS, whether or not that was decrypted."""
+    """The protocol on a connection; TLS counts as such whether or not it was decrypted."""
     return "tls" if row.get("tls") is not None else row.get("protocol")
 
 
 class _Known(NamedTuple):
-    """What a broker answers."""
+    """What a broker is known to answer."""
 
     apis: set[str]
     languages: set[str | None]
 
     @classmethod
     def of(cls, rows: list[Row], spoken: dict[int, str | None]) -> _Known:
-        """What it answered on these connections."""
+        """What the broker answered on these connections."""
         answered = [row for row in rows if row["answered_apis"]]
         apis = {api for row in answered for api in row["answered_apis"]}
         return cls(apis, {spoken.get(row["connection"]) for row in answered})
 
     def answers(self, row: Row, language: str | None) -> bool:
-        """Whether it answers such requests at the beginning of a connection. It does not if they are in
-        another language, as TLS or HTTP at a port without it; or if a login must come before."""
+        """Whether the broker answers such requests at the beginning of a connection. It does not if the
+        protocol is wrong, such as TLS or HTTP at a port without it, or if a login must come first."""
         if row["bytes_to_broker"] and language not in self.languages:
             return False
         first = LOGIN | {"ApiVersions"} if self.apis & LOGIN else self.apis
@@ -255,7 +258,7 @@ class _Known(NamedTuple):
 
 
 def _is_not_wanted(facts: Facts, row: Row) -> bool:
-    """Whether the broker closed a connection before it said anything."""
+    """Whether the broker closed a connection before it sent anything."""
     return bool(
         row["closed_by"] == "broker"
         and row["opening"] == "answered"
@@ -267,7 +270,7 @@ def _is_not_wanted(facts: Facts, row: Row) -> bool:
 
 
 class _Served:
-    """How many connections a broker served at a time: those on which it answered anything."""
+    """How many connections a broker served at a time, that is, connections on which it answered anything."""
 
     def __init__(self, rows: list[Row]) -> None:
         answered = [row for row in rows if row["answered_apis"]]
@@ -275,7 +278,7 @@ class _Served:
         self._lasts = sorted(map(served_until_ns, answered))
 
     def through(self, begun_ns: int, until_ns: int) -> int:
-        """How many, at least, it served before the one time and after the other."""
+        """The least number of connections that it served both before ``begun_ns`` and after ``until_ns``."""
         return bisect_left(self._firsts, begun_ns) - bisect_right(self._lasts, until_ns)
 
 
@@ -291,7 +294,7 @@ class _Served:
     least_s=1,
 )
 def idle_disconnect(facts: Facts) -> Iterator[Finding]:
-    """Brokers close connections over which nothing went for long."""
+    """Brokers close connections that were idle for long."""
     rows = facts.rows(Tcp)
     by_broker = together((row for row in rows if _closed_when_idle(facts, row)), "broker")
     for (broker,), closed in by_broker.items():
@@ -304,7 +307,7 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
             middle = sorted(row["idle_ns"] for row in lived_on)[len(lived_on) // 2]
             spread = max(facts.limit("equal_share") * middle, CHECKED_EVERY_NS)
             found = [row for row in lived_on if abs(row["idle_ns"] - middle) <= spread]
-            # One that differs shows another reason to close: then the silence is no rule of the broker's.
+            # A different idle time shows another reason to close. Then idleness is not why the broker closes.
             if len(found) < max(facts.limit("equal"), len(lived_on) / 2):
                 continue
         if not found:
@@ -329,7 +332,8 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
 
 
 CHECKED_EVERY_NS = 400 * MILLISECOND
-"""Brokers look for idle connections every 300 ms where nothing else happens (``Processor.run``)."""
+"""The largest difference between idle times that count as equal. Brokers look for idle connections every 300
+ms if nothing else happens (``Processor.run``)."""
 
 
 def _closed_when_idle(facts: Facts, row: Row) -> bool:

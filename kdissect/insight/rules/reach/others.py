@@ -1,4 +1,4 @@
-"""Whether the broker that answers at an address is the one that is said to be there."""
+"""Rules on whether the broker that answers at an address is the one that the cluster names there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdissect.insight.words import having, named
 from kdissect.wording import plural
 
 _REFUSED = ("NOT_LEADER_OR_FOLLOWER",)
-"""What a broker says of partitions of which it holds no replica, or does not lead one."""
+"""Errors of a broker for partitions that it does not lead, or has no replica of."""
 
 
 @rule(
@@ -80,8 +80,8 @@ def wrong_broker(facts: Facts) -> Iterator[Finding]:
 
 
 def _went_on(facts: Facts, state: Row, refused: Row) -> bool:
-    """Whether brokers told of a state before the refusals, and still when those had lasted for a while. So
-    nobody moved the leader, and the client has the newest that there is."""
+    """Whether brokers told of a state before the refusals, and still did after these had lasted for a while.
+    Then nobody moved the leader, and the client has the newest state."""
     lasting_ns = refused["first_ns"] + facts.limit("for_s") * SECOND
     return bool(state["from_ns"] <= refused["first_ns"] and lasting_ns <= state["last_told_ns"])
 

@@ -1,4 +1,4 @@
-"""Whether clients speak what is spoken at a port."""
+"""Rules on whether clients use the protocol of a port."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _USE_NO_TLS = (
     likely=3,
 )
 def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
-    """A client speaks TLS to a port without it, or plain Kafka to one with it."""
+    """A client uses TLS at a port without it, or plain Kafka at a port with it."""
     for row in facts.rows(Endpoints):
         confidence, fix = CERTAIN, _USE_TLS
         if row["kafka_alerted"] >= facts.limit("connections") and not row["kafka"]:
@@ -88,7 +88,7 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
 
 @rule("controller-port", CRITICAL, LIKELY, needs=(Endpoints, Tcp), connections=3, seconds=5)
 def controller_port(facts: Facts) -> Iterator[Finding]:
-    """A client is sent to a port of controllers, where nobody answers what clients ask."""
+    """A client is sent to a port of controllers, which does not answer the requests of clients."""
     controllers = {row["broker"] for row in facts.rows(Endpoints) if row["is_controllers"]}
     here = [
         {**row, "host": address(row["client"])} for row in facts.rows(Tcp) if row["broker"] in controllers
@@ -126,8 +126,8 @@ def controller_port(facts: Facts) -> Iterator[Finding]:
 
 
 def _got_no_further(row: Row) -> bool:
-    """Whether a connection shows from its beginning that its client asked for nothing that is answered
-    there: only which versions there are, and perhaps what clients ask next."""
+    """Whether a connection, seen from its beginning, shows that its client got no useful answer: it asked for
+    the versions, and perhaps sent its next request."""
     asked = {*row["answered_apis"], *row["waiting_apis"], row["last_api"] or "ApiVersions"}
     return (
         row["opening"] is not None
@@ -138,7 +138,7 @@ def _got_no_further(row: Row) -> bool:
 
 @rule("http-on-kafka", NOTICE, CERTAIN, needs=(Endpoints, Connections))
 def http_on_kafka(facts: Facts) -> Iterator[Finding]:
-    """HTTP is spoken to a broker."""
+    """A client sends HTTP to a broker."""
     brokers = {row["broker"] for row in facts.rows(Endpoints) if row["kafka"]}
     found: dict[str, list[Row]] = {}
     for row in facts.rows(Connections):
