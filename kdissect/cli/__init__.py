@@ -1,14 +1,14 @@
 """The command line.
 
-    root        which commands there are
-    commands/   a module or a package for each, imported when it is run; what only one command needs is there
+    root        the list of commands
+    commands/   one module or package each, imported when it runs, with what only it needs
     config  errors  exit_codes  output  interrupts  terminals      what a process needs
     inputs  tls_keys  reading  tally                               captures → events
     moments  spans  filters  contents  completing                  what options take
     formats  row_options  printers  listing  listed_rows           events → rows, lines, trees
     shown_packets  statistics_output  screen_settings              other outputs
-    folding  jobs                                                  events → what is counted; several processes
-    states  sides                                                  what was counted, kept and read again
+    folding  jobs                                                  events → counts; several processes
+    states  sides                                                  stored counts
     capturing                                                      interfaces → packets (live, tui, doctor)
 
 Commands import what stands beside ``commands``, and not each other. stdout is data; everything else goes to
@@ -34,20 +34,20 @@ from kdissect.system import ENDING
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
     if arguments is None:
-        # The process ends with the command. Python would look through all there is for cycles, three times,
-        # which takes as long as many a command.
+        # The process ends with the command. At its end, Python would search all objects for cycles, three
+        # times. That takes as long as many commands do.
         atexit.register(gc.freeze)
     try:
         with _sigterm_as_ctrl_c(), _cycles_looked_for_seldom(is_last=arguments is None):
             return _run(arguments)
-    except KeyboardInterrupt:  # while modules are imported, or an error is told
+    except KeyboardInterrupt:  # during an import, or while an error is printed
         return INTERRUPTED
 
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """In here SIGTERM ends a command as Ctrl-C does, and Ctrl-Break on Windows, unless whoever started us has
-    it ignored."""
+    """Make SIGTERM (on Windows Ctrl-Break) end a command as Ctrl-C does, unless the caller of this process
+    ignores the signal."""
     ours = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []
@@ -62,10 +62,10 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _cycles_looked_for_seldom(is_last: bool) -> Iterator[None]:
-    """In here the collector of cycles runs seldom, whatever the command does.
+    """Make the garbage collector run seldom while a command runs.
 
-    :param is_last: whether the process ends after it. Nothing is looked through any more then: with the
-        figures of before, the next few objects would let it run at once.
+    :param is_last: whether the process ends afterwards. Then the collector examines nothing any more: with
+        the old thresholds, the next few objects would start it at once.
     """
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 20)
@@ -119,9 +119,9 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 
 def _tell_problems() -> None:
-    """Damaged definition files of the user's that this run met, one line each."""
+    """Print damaged definition files of the user that this run met, one line each."""
     module = sys.modules.get("kdissect.protocol.library")
-    if module is None:  # a run that read no definition
+    if module is None:  # this run read no definition
         return
     from kdissect.cli.errors import complain
 
@@ -136,15 +136,16 @@ def _tell_problems() -> None:
 
 
 def _open_missing_streams() -> None:
-    """A stream that the caller closed is one that leads nowhere, not a reason to fail."""
+    """Replace each standard stream that the caller closed with one that leads nowhere. A closed stream is no
+    reason to fail."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
 
 
 def _give_up_stdout() -> None:
-    """The reader of our output has gone (``| head``), or the disk is full: nothing more can be said on
-    stdout, what waits for it is dropped, and Python must not complain of that when it ends."""
+    """Redirect stdout to nowhere, because its reader has gone (``| head``) or the disk is full. Pending
+    output is dropped, and Python does not complain of it when it ends."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,7 +1,7 @@
-"""``--comment``: what is said of packets that are written.
+"""``--comment``: comments on the packets that are written.
 
-What collects it knows the rules of findings, so :mod:`kdissect.cli.annotations` is imported only where it is
-asked for.
+The class that collects them imports the rules of findings, so :mod:`kdissect.cli.annotations` is imported
+only for this option.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from kdissect.dissect import Event
 from kdissect.model import Packet
 
 FINDINGS, EXCHANGES = KINDS = ("findings", "exchanges")
-"""What comments can tell."""
+"""The kinds of comments."""
 
 _LONGEST_SECTION = 60_000
-"""Bytes of the comment of a section: an option has 64 KiB."""
+"""The most bytes of the comment of a section: an option has 64 KiB."""
 
 Renumber = Callable[[int], int | None]
-"""The number that a packet has in the file that is written; None: it is not there."""
+"""Returns the number of a packet in the file that is written; None if it is not in the file."""
 
 
 class Annotated(Protocol):
-    """Collects what is to be said of packets (:mod:`kdissect.cli.annotations`)."""
+    """Collects comments on packets (:mod:`kdissect.cli.annotations`)."""
 
     def hear(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
-        """Take in events on their way."""
+        """Pass events through, and collect what they show."""
 
     def judge(self, thresholds: Mapping[str, Mapping[str, float]], ignored: Iterable[str]) -> None:
-        """All is read that is: what the rules say of it."""
+        """Judge the capture by the rules, after all of it was read."""
 
     def section_text(self) -> str | None:
-        """What is said of the whole capture; None: nothing."""
+        """The comment on the whole capture, if it has one."""
 
     def commented(self, packets: Iterable[Packet], renumber: Renumber) -> Iterator[Packet]:
-        """The packets, with what is said of them."""
+        """The packets, with their comments."""
 
 
 def section_of(interfaces: Iterable[Interface], annotations: Annotated | None) -> list[Option]:
-    """What a section tells of itself: what all sections of the input tell, their comments, and what is said
-    now."""
+    """The options of a section: those that all sections of the input share, their comments, and the new
+    comment."""
     sections = list(dict.fromkeys(each.section for each in interfaces)) or [()]
     told = [each for each in sections[0] if all(each in other for other in sections)]
     told += dict.fromkeys(

@@ -1,4 +1,4 @@
-"""``--comment``: what is said of packets that are written, collected while the capture is read."""
+"""``--comment``: comments on the packets that are written, collected while the capture is read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kdissect.present.comments import (
 from kdissect.present.options import Options
 
 _head = Struct("<Iqq")
-"""Before each text in the file: its length, the packets of request and response."""
+"""The header of each text in the file: its length, and the packets of request and response."""
 
 
 class Annotations:
-    """Collects what is to be said of packets.
+    """Collects comments on packets.
 
     :param kinds: which of :data:`KINDS`.
     :param file: keeps the texts until they are written.
@@ -44,16 +44,17 @@ class Annotations:
         self._tells_exchanges = EXCHANGES in kinds
         self._exchanges = 0
         self._packets = array("q")
-        """Of exchanges by number, those that completed request and response; 0: none."""
+        """For each exchange, by number: the packets that completed request and response; 0 for none."""
         self._packet_of, self._place_of = array("q"), array("q")
-        """Of texts: the packet, and where in the file they are. Two numbers each: a capture has many."""
+        """For each text: its packet, and its place in the file. These are arrays of numbers, because a
+        capture has many texts."""
         self._order: Sequence[int] = ()
-        """Of texts, by packet."""
+        """The indexes of the texts, in the order of packets."""
         self._of_findings: dict[int, list[str]] = {}
         self._judged: Judged | None = None
 
     def hear(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
-        """Take in events on their way."""
+        """Pass events through, and take them in."""
         for several in events:
             for event in several:
                 self.feed(event)
@@ -86,9 +87,9 @@ class Annotations:
         self._size += _head.size + len(data)
 
     def judge(self, thresholds: Mapping[str, Mapping[str, float]], ignored: Iterable[str]) -> None:
-        """All is read that is: what the rules say of it.
+        """Judge the capture by the rules, after all of it was read.
 
-        :param thresholds: those of the configuration, by rule.
+        :param thresholds: thresholds of the configuration, by rule.
         :param ignored: rules that are not run.
         """
         self._order = array("q", sorted(range(len(self._packet_of)), key=self._packet_of.__getitem__))
@@ -106,12 +107,12 @@ class Annotations:
         return [each for each in self._packets[2 * number : 2 * number + 2] if each]
 
     def section_text(self) -> str | None:
-        """What is said of the whole capture; None: nothing."""
+        """The comment on the whole capture, if it has one."""
         return None if self._judged is None else section_comment(self._judged, self._exchanges)
 
     def commented(self, packets: Iterable[Packet], renumber: Renumber) -> Iterator[Packet]:
-        """The packets, in the order of their numbers, with what is said of them. What they say already is
-        not said again."""
+        """The packets, in the order of their numbers, with their comments. A comment that a packet already
+        has is not repeated."""
         at = 0
         for packet in packets:
             said = list(packet.comments)
@@ -133,8 +134,8 @@ class Annotations:
 
 @contextmanager
 def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations]:
-    """What collects what is to be said, with a file for its texts."""
-    from tempfile import TemporaryFile  # only who writes a copy needs it
+    """The collector of comments, with a file for its texts."""
+    from tempfile import TemporaryFile  # only a copy with comments needs it
 
     with TemporaryFile(prefix="kdissect-") as file:
         yield Annotations(kinds, options, limits, file)

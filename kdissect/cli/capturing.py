@@ -1,7 +1,7 @@
-"""What ``live``, ``tui -i`` and ``doctor`` have in common: from options to a capture that runs.
+"""The parts that ``live``, ``tui -i`` and ``doctor`` share: from options to a running capture.
 
-As little as can be runs with a privilege: the process that opens the sockets. What decodes and what draws
-never does, unless the user says so.
+Only the process that opens the sockets runs with a privilege. The code that decodes and draws never does,
+unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ def capturing_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 def opened(given: dict[str, Any]) -> OpenedInterfaces:
-    """What the options of a command want captured, opened; from here on without any privilege.
+    """Open the interfaces that the options of a command name. Afterwards this process has no privilege.
 
-    :raises Wrong: there is no such interface, the filter is wrong, or all would run as root.
+    :raises Wrong: there is no such interface, the filter is wrong, or everything would run as root.
     :raises Refused: it is not permitted.
     """
     from kdissect.live import external, privileged
 
     user, group = privileged.invoking_user()
-    # Where libpcap opens the interface, the process that does so is the one that goes on to capture.
+    # If libpcap opens the interface, the same process goes on to capture.
     can_become = user is not None and sys.platform == "linux"
     if sys.platform != "win32" and os.geteuid() == 0 and not can_become and not given["allow_root"]:
         raise Wrong(
@@ -114,12 +114,12 @@ def opened(given: dict[str, Any]) -> OpenedInterfaces:
 
 
 def _refuse_who_cannot_go_on(user: int, group: int) -> None:
-    """Whoever root becomes must be able to read what goes on as them: Python, and kdissect. In root's home
-    they cannot.
+    """Check that the user whom root becomes can read Python and kdissect. That user cannot if they are in
+    root's home.
 
-    :raises Wrong: they cannot.
+    :raises Wrong: they cannot be read.
     """
-    if sys.platform == "win32":  # where nobody becomes anybody
+    if sys.platform == "win32":  # no process changes its user there
         return
     import pwd
 
@@ -144,19 +144,19 @@ def _refuse_who_cannot_go_on(user: int, group: int) -> None:
 
 
 def _is_only_read(given: dict[str, Any]) -> bool:
-    """Whether all that comes was captured by somebody else, with whatever filter."""
+    """Whether all packets were captured elsewhere, with an unknown filter."""
     from kdissect.live import external
 
     return all(name == external.STDIN for name in given["interfaces"])
 
 
 def silence_of(given: dict[str, Any], found: OpenedInterfaces) -> Silence:
-    """What is said while nothing of Kafka's comes."""
+    """The messages while no Kafka traffic comes."""
     return Silence(None if _is_only_read(given) else given["capture_filter"] or None, found.probe)
 
 
 def live_in_own_home() -> None:
-    """Use the configuration and definitions of the user behind sudo, who reads them later. sudo itself leaves
+    """Use the configuration and definitions of the user behind sudo, who reads them later. sudo itself keeps
     root's home in the environment."""
     if sys.platform == "win32":
         return
@@ -174,10 +174,10 @@ def live_in_own_home() -> None:
 
 
 def started(found: OpenedInterfaces, start: Callable[[], CaptureSession]) -> CaptureSession:
-    """A capture that runs, with what was opened for it in its hands alone.
+    """Start a capture, which then owns what was opened for it.
 
     :raises Wrong: it cannot begin.
-    :raises Unreadable: what comes from elsewhere is no capture.
+    :raises Unreadable: the external input is no capture.
     :raises Refused: it is not permitted.
     """
     try:
@@ -189,7 +189,7 @@ def started(found: OpenedInterfaces, start: Callable[[], CaptureSession]) -> Cap
 
 
 def _failure(error: LiveError) -> click.ClickException:
-    """How a command fails by it, with the way out."""
+    """The error of a command for a capture that fails, with the way out."""
     if isinstance(error, NoCaptureError):
         return Unreadable(str(error))
     if not isinstance(error, NotPermittedError):
@@ -202,7 +202,7 @@ def _failure(error: LiveError) -> click.ClickException:
 def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
     """``--spool-size``.
 
-    :param kept: bytes that stay when they were decoded, as long as there is room.
+    :param kept: bytes that stay after they were decoded, as long as there is room.
     :raises Wrong: it is no size.
     """
     if text is None:
@@ -216,7 +216,7 @@ def spool_size_of(text: str | None, kept: int = 0) -> SpoolSize:
 
 
 def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
-    """``-b``: when the next file is begun, and how many are kept.
+    """``-b``: when the next file begins, and how many files are kept.
 
     :raises Wrong: a rule has another form, or there is nothing to rotate.
     """
@@ -248,14 +248,14 @@ def stop_of(rules: tuple[str, ...]) -> Bounds:
 
 
 def _way_from_root() -> str:
-    """What root is to do instead."""
+    """The advice for root."""
     if sys.platform != "linux":
         return way_out()
     return f"start kdissect by sudo from an ordinary account, or by {line_without_root('USER')}"
 
 
 def way_out() -> str:
-    """What to do to be permitted."""
+    """The advice on how to get the permission."""
     if sys.platform == "win32":
         return (
             'start the terminal as an administrator, or install Npcap again without "Restrict Npcap '
@@ -270,7 +270,7 @@ def way_out() -> str:
 
 
 def line_without_root(user: str | None = None, arguments: Sequence[str] | None = None) -> str:
-    """The command that is running, with the one capability it needs and as an ordinary user."""
+    """The running command, with the one capability that it needs, as an ordinary user."""
     program = [os.path.abspath(sys.argv[0])]
     if os.path.basename(sys.argv[0]) == "__main__.py":
         program = [sys.executable, "-m", "kdissect"]
@@ -278,9 +278,9 @@ def line_without_root(user: str | None = None, arguments: Sequence[str] | None =
 
 
 def with_capability(words: Sequence[str], user: str | None = None) -> str:
-    """The command that runs another with the one capability that capturing needs, as an ordinary user.
+    """The command that runs another one as an ordinary user, with the one capability that capturing needs.
 
-    :param user: this one, if it is not you.
+    :param user: that user, if it is not the current one.
     """
     name = shlex.quote(user or _user_name())
     return (

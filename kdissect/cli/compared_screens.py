@@ -1,4 +1,4 @@
-"""``kdissect diff`` on a terminal: the screen that shows both sides, and the screens of either capture."""
+"""``kdissect diff`` on a terminal: the screen with both sides, and the screens of each capture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kdissect.tui.comparison import ShownOutcome
 
 _OPTIONS = {"decode_as": "-d", "key_logs": "--keylog", "rsa_keys": "--rsa-key"}
-"""What the screens of one capture take too."""
+"""Options that the screens of one capture accept, too."""
 
 
 _STARTING = "opening the exchanges of {} …"
@@ -33,8 +33,7 @@ _TAKE_BACK_LINE = "\x1b[A\x1b[2K"
 
 
 def is_for_screens(given: Mapping[str, Any]) -> bool:
-    """Whether the differences are shown on the screen: on a terminal, where nothing is asked for that only a
-    list can give."""
+    """Whether the differences are shown on the screens: on a terminal, if no option needs the list."""
     asks = given["form"] or given["output"] or given["all_of_them"] or given["fail_on"] or given["quiet"]
     if asks or "-" in (given["before"], given["after"]):
         return False
@@ -42,7 +41,7 @@ def is_for_screens(given: Mapping[str, Any]) -> bool:
 
 
 def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapping[str, Any]) -> int:
-    """Show the differences until the user ends them; gives the exit code."""
+    """Show the differences until the user quits; return the exit code."""
     mistakes: list[Wrong] = []
     config = load_config(for_screens=True, mistaken=mistakes.append)
     theme = known_theme(None, config, mistakes.append)
@@ -63,7 +62,8 @@ def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapp
 
 
 def side_names(before: str, after: str) -> tuple[str, str]:
-    """What the screen calls two files: as many of the last parts of their paths as tell them apart."""
+    """The names of two files on the screen: as many last parts of their paths as are needed to tell them
+    apart."""
     parts = [os.path.normpath(path).split(os.sep) for path in (before, after)]
     for count in range(1, max(map(len, parts))):
         first, second = (os.sep.join(each[-count:]) for each in parts)
@@ -90,7 +90,7 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
             code = run_in_terminal(command)
     except OSError as error:
         return ShownOutcome(f"the screens cannot be opened: {error.strerror or error}")
-    if code in (WENT_BACK, DONE):  # else the reason stands below the line
+    if code in (WENT_BACK, DONE):  # otherwise the reason is below the line
         sys.stdout.write(_TAKE_BACK_LINE)
         sys.stdout.flush()
     if code == WENT_BACK:
@@ -101,9 +101,9 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
 
 
 def _say_that_they_start(name: str) -> None:
-    """Write a line to the terminal, which has nothing of ours until the other screens are there: a second, or
-    some where the machine is busy."""
-    # A character may take two cells, and only one line is taken back.
+    """Write a line to the terminal. It is empty until the other screens start, which takes a second, or
+    several on a busy machine."""
+    # A character may take two cells, and only one line is cleared later.
     room = max(8, (shutil.get_terminal_size().columns - len(_STARTING)) // 2 - 1)
     sys.stdout.write(f"{_STARTING.format(sanitise(name, room))}\n")
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""What a shell may put where the cursor is: the words of options and arguments that are no fixed choice.
+"""Shell completion of options and arguments that have no fixed choices.
 
-click calls a function for each of them, with the beginning of the word. A word may hold several things
-(``-e api,lat``, ``-z srt,bro``, a whole filter): what is offered is the whole word.
+click calls a function for each of them, with the beginning of the word. A word may hold several items (``-e
+api,lat``, ``-z srt,bro``, a whole filter); the functions return whole words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]
 
 
 def _beginning(incomplete: str, offered: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    """Those that begin so, without regard to case."""
+    """The offered items that begin with the word, ignoring case."""
     low = incomplete.lower()
     return [_item(text, meaning) for text, meaning in offered if text.lower().startswith(low)]
 
@@ -32,8 +32,8 @@ def _item(text: str, meaning: str) -> CompletionItem:
 
 
 def a_filter(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """After ``-Y``. If a path can go on in one way only, its continuations are offered at once. Otherwise a
-    shell would take the only word as finished."""
+    """Complete ``-Y``. If a path has only one continuation, the words after it are offered at once: a shell
+    would treat a single word as finished."""
     from kdissect.filter.complete import complete
 
     inside = _names_inside(context)
@@ -45,8 +45,8 @@ def a_filter(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def _names_inside(context: click.Context) -> dict[str, str]:
-    """The names inside decoded values, by what ``--schemas`` and ``--decode-as`` before the cursor name, else
-    the configuration. No registry is asked for them."""
+    """The names inside decoded values, by ``--schemas`` and ``--decode-as`` before the cursor, else by the
+    configuration. No registry is asked for them."""
     from kdissect.cli.config import Config, load_config
     from kdissect.cli.errors import Wrong
 
@@ -80,7 +80,7 @@ def _names_inside(context: click.Context) -> dict[str, str]:
 
 
 def a_column_of(tables: Mapping[str, Table]) -> Complete:
-    """After ``-e``: the columns of the table that ``-T`` names, or of the first table without ``-T``."""
+    """Complete ``-e``: the columns of the table that ``-T`` names, or of the first table without ``-T``."""
 
     def found(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         name = str(context.params.get("form") or "").partition(".")[0]
@@ -91,7 +91,7 @@ def a_column_of(tables: Mapping[str, Table]) -> Complete:
 
 
 def a_form(lines: tuple[str, ...], tables: Iterable[str]) -> Complete:
-    """After ``-T``, where tables have formats: ``ndjson``, ``records``, ``records.csv``."""
+    """Complete ``-T`` for tables with formats: ``ndjson``, ``records``, ``records.csv``."""
 
     def found(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from kdissect.present.tables import FORMATS
@@ -107,7 +107,7 @@ def a_form(lines: tuple[str, ...], tables: Iterable[str]) -> Complete:
 
 
 def a_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """After ``--rule`` and ``--id``, which takes several with commas between them."""
+    """Complete ``--rule`` and ``--id``, which take several rules separated by commas."""
     from kdissect.insight.catalogue import RULES
 
     before, comma, _rest = incomplete.rpartition(",")
@@ -115,14 +115,14 @@ def a_rule(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
 
 
 def a_severity(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """How grave findings are."""
+    """Complete a severity of findings."""
     from kdissect.insight.finding import SEVERITIES
 
     return _beginning(incomplete, ((name, "") for name in SEVERITIES))
 
 
 def a_category(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Categories of rules, several with commas between them."""
+    """Complete categories of rules, separated by commas."""
     from kdissect.insight.catalogue import RULES
 
     before, comma, _rest = incomplete.rpartition(",")
@@ -131,7 +131,7 @@ def a_category(_: click.Context, __: click.Parameter, incomplete: str) -> list[C
 
 
 def an_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The name of one of Kafka's errors."""
+    """Complete the name of one of Kafka's errors."""
     from kdissect.protocol.errors import errors
 
     return _beginning(incomplete, ((each.name, each.meaning) for each in errors().values()))
@@ -140,7 +140,7 @@ def an_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[Com
 def a_column_of_statistics(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """After ``-e`` of ``stats``: the columns of the tables that ``-z`` names, else of all."""
+    """Complete ``-e`` of ``stats``: the columns of the tables that ``-z`` names, else of all."""
     from kdissect.present.statistics import STATISTICS
 
     asked = [text.partition(",")[0] for text in context.params.get("tables") or ()]
@@ -150,13 +150,13 @@ def a_column_of_statistics(
 
 
 def _columns(incomplete: str, known: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    """The last of several columns with commas between them."""
+    """Complete the last of several columns, which are separated by commas."""
     before, comma, _ = incomplete.rpartition(",")
     return _beginning(incomplete, ((before + comma + name, meaning) for name, meaning in known))
 
 
 def a_statistic(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """After ``-z``: a table, or how the rows of one are told apart."""
+    """Complete ``-z``: a table, or a grouping of its rows."""
     from kdissect.analysis.catalogue import STATISTICS
 
     before, comma, _rest = incomplete.rpartition(",")
@@ -168,12 +168,12 @@ def a_statistic(_: click.Context, __: click.Parameter, incomplete: str) -> list[
 
 
 def an_api(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The name of an API."""
+    """Complete the name of an API."""
     return _beginning(incomplete, _apis())
 
 
 def a_message_class(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The name of an API or of another message class."""
+    """Complete the name of an API or of another message class."""
     from kdissect.protocol import apis
 
     return _beginning(incomplete, [*_apis(), *((name, "") for name in apis.data_names())])
@@ -186,7 +186,7 @@ def _apis() -> list[tuple[str, str]]:
 
 
 def a_version(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A version of the API or class that stands before it."""
+    """Complete a version of the API or class before it."""
     from kdissect.protocol import apis
 
     name = str(context.params.get("name") or context.params.get("api") or "")
@@ -200,7 +200,7 @@ def a_version(context: click.Context, _: click.Parameter, incomplete: str) -> li
 
 
 def a_table_of_fields(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What ``kdissect fields`` lists."""
+    """Complete the argument of ``kdissect fields``."""
     from kdissect.present.all_tables import ALL_TABLES
 
     return _beginning(

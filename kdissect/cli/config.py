@@ -67,14 +67,14 @@ KEYS = (
     *("coloring", "commands", "limits", "secrets", "findings", "schemas", "decode_as", "registry"),
 )
 _OF_SCREENS = ("theme", "page", "filters", "coloring", "commands", "keymap")
-"""What is wrong with these does not concern commands without screens."""
+"""Settings of the screens. Mistakes in them do not matter to commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme", "page")
 REGISTRY_VARIABLES = ("KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN")
 SECRET_VARIABLES = (
     *("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD"),
     *REGISTRY_VARIABLES,
 )
-"""What a client or a registry is shown; nothing else reads them."""
+"""Variables with secrets for a broker or a registry; no other code reads them."""
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
 _SETTING_VARIABLES = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
 _LIMIT_VARIABLES = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
@@ -82,38 +82,39 @@ _KNOWN_VARIABLES = (*_SETTING_VARIABLES, *_LIMIT_VARIABLES, *_OTHER_VARIABLES)
 
 
 class Config(NamedTuple):
-    """What is configured."""
+    """The settings of the configuration."""
 
     columns: tuple[str, ...] = ()
-    """As tables have them."""
+    """Columns, as tables name them."""
     ports: frozenset[int] = frozenset()
     color: str = "auto"
     time: str = "r"
     slow_ms: int | None = None
-    """What takes longer is slow; None: what takes longer than nearly all of its API."""
+    """Exchanges that take longer are slow; None for exchanges that take longer than nearly all of their
+    API."""
     theme: str | None = None
     topics: Mapping[str, str] = {}
     filters: Mapping[str, str] = {}
-    """By name."""
+    """Display filters, by name."""
     keymap: Mapping[str, str] = {}
-    """Actions' keys."""
+    """Keys, by action."""
     limits: Limits = DEFAULTS
     list_columns: tuple[str, ...] = ()
-    """:attr:`columns` as the list on the screen has them, which has some of its own."""
+    """:attr:`columns` for the list on the screen, which has some columns of its own."""
     shown_fields: frozenset[str] = frozenset()
-    """Fields and classes of imported definitions that are shown although their name says secret."""
+    """Fields and classes of imported definitions that are shown although their names suggest a secret."""
     thresholds: Mapping[str, Mapping[str, float]] = {}
-    """Of rules, by their ids."""
+    """Thresholds of rules, by the ids of the rules."""
     ignored: tuple[str, ...] = ()
     """Rules that are not run, by id or pattern."""
     schemas: tuple[str, ...] = ()
     """Folders of schemas."""
     decode_as: Mapping[str, str] = {}
-    """Topics' patterns and the forms of their values."""
+    """Formats of values, by patterns of topics."""
     registry: Mapping[str, Any] = {}
-    """By the names of :class:`kdissect.registry.credentials.Configured`."""
+    """Settings of the registry, by the names of :class:`kdissect.registry.credentials.Configured`."""
     page: str | None = None
-    """The screen to begin with; None for the usual one."""
+    """The first screen; None for the usual one."""
     commands: Mapping[str, str] = {}
     """Templates of commands, by name."""
     coloring: tuple[ColoringRule, ...] = ()
@@ -121,13 +122,13 @@ class Config(NamedTuple):
 
 
 def is_public(variable: str) -> bool:
-    """Whether the value of a variable may be shown: it is a setting that is known and no secret. One that is
-    not known may be a misspelt secret."""
+    """Whether the value of a variable may be shown: it is a known setting and no secret. An unknown variable
+    may be a misspelt secret."""
     return variable in _KNOWN_VARIABLES and variable not in SECRET_VARIABLES
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the configuration file is, or would be."""
+    """The path of the configuration file, whether or not the file exists."""
     if environment.get("KDISSECT_CONFIG"):
         return Path(environment["KDISSECT_CONFIG"])
     home = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
@@ -135,7 +136,7 @@ def config_path(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 Mistaken = Callable[[Wrong], None]
-"""Is called with a mistake in the configuration; its text names file, line and nearest key. If it raises
+"""Called with a mistake in the configuration; the text names file, line and nearest key. If it raises
 nothing, the setting keeps its default."""
 
 
@@ -152,16 +153,17 @@ def load_config(
 ) -> Config:
     """Read file and environment.
 
-    :param for_screens: whether what is set for the screens is read too; else a mistake there stops nothing.
-    :param mistaken: called with what is not understood.
+    :param for_screens: whether to read the settings of the screens too; otherwise mistakes in them are
+        ignored.
+    :param mistaken: called with each mistake.
     """
     config = _from_file(config_path(environment), environment, for_screens, mistaken)
     return _from_environment(config, environment, mistaken)
 
 
 def saved_filters(environment: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """The filters that have a name: those of the configuration, and those that the screens saved. A mistake
-    in what is set for the screens is theirs to tell."""
+    """The named filters: those of the configuration, and those that the screens saved. Mistakes in settings
+    of the screens are ignored here."""
     from kdissect.settings.remembered import Remembered
 
     path = config_path(environment)
@@ -198,9 +200,9 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool, mi
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    """The text of the file, and what it sets.
+    """The text of the file, and its settings.
 
-    :raises FileNotFoundError: there is none.
+    :raises FileNotFoundError: there is no such file.
     :raises Wrong: it cannot be read.
     """
     try:
@@ -225,30 +227,30 @@ def _without(value: Any, key: str) -> dict[str, Any] | None:
 
 
 class _WrongKeyError(Exception):
-    """What is wrong with a key or its value."""
+    """A mistake in a key or its value."""
 
     def __init__(self, key: str, reason: str, inside: str | None = None) -> None:
         super().__init__(reason)
         self.key = key
         self.inside = inside
-        """The table of the key, where that is one of several in a table."""
+        """The table that contains the key, if there are several such tables."""
 
 
 def place_of(table: str, name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """File and line of a name in a table of the configuration, to say where a mistake is."""
+    """File and line of a name in a table of the configuration, for messages about mistakes."""
     path = config_path(environment)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):  # it was read before, and is another now
+    except (OSError, UnicodeDecodeError):  # the file has changed since it was read
         return str(path)
     return f"{path}:{_line_of(text, name, table)}"
 
 
 def _line_of(text: str, key: str, table: str = "", inside: str | None = None) -> int:
-    """The line on which a key stands; TOML's reader does not tell.
+    """The line of a key, which TOML's reader does not give.
 
-    :param table: below whose first mention it stands.
-    :param inside: the table in that one which has it.
+    :param table: the table; the key comes after its first mention.
+    :param inside: the table inside that one that has the key.
     """
     lines = text.splitlines()
     start = 0
@@ -320,7 +322,7 @@ def _set(config: Config, key: str, value: Any) -> Config:
 
 
 def _milliseconds(value: Any) -> int:
-    """A whole number of them, or a span of time as text: ``"4s"``."""
+    """A whole number of milliseconds, or a span of time as text: ``"4s"``."""
     if isinstance(value, str):
         try:
             span = duration_ns(value, "ms")
@@ -379,7 +381,8 @@ _LONGEST_TIMEOUT_S = 600
 
 
 def _registry(table: dict[str, Any]) -> dict[str, Any]:
-    """What is wrong is said without values: a password may stand in any of them."""
+    """Read the settings of the registry. Messages about mistakes have no values, because any of them may
+    contain a password."""
     for name, value in table.items():
         if name not in _OF_REGISTRY:
             raise _WrongKeyError(name, f"there is no key {name!r} of registry{nearest(name, _OF_REGISTRY)}")
@@ -502,5 +505,5 @@ def _value(key: str, text: str) -> Any:
 
 
 def _number(text: str) -> int | str:
-    """A number, if it is one; Python itself refuses those of thousands of digits."""
+    """A number, if the text is one. Python itself refuses numbers of thousands of digits."""
     return int(text) if text.isdecimal() and len(text) <= len(str(LARGEST)) else text

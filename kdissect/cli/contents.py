@@ -1,4 +1,4 @@
-"""Bytes and text as users hand them over: an argument, a file, stdin; hex, base64 or raw."""
+"""Bytes and text from users: an argument, a file, stdin; hex, base64 or raw."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BASE64 = re.compile(rb"([A-Za-z0-9+/]\s*)*(=\s*){0,2}")
 
 
 def bytes_from(given: str | None, form: str = "auto") -> bytes:
-    """The bytes that an argument, a file or stdin (``-``, or no argument) holds.
+    """The bytes in an argument, a file or stdin (``-``, or no argument).
 
-    ``auto``: text that looks like hex is hex, else text that looks like base64 is base64. A file that is
-    neither holds the bytes themselves.
+    ``auto``: text that looks like hex is hex, and other text that looks like base64 is base64. The contents
+    of any other file are the bytes themselves.
 
-    :raises Wrong: it holds no bytes.
-    :raises Unreadable: they are not of the form.
+    :raises Wrong: there are no bytes.
+    :raises Unreadable: they do not have the form.
     """
     content, is_argument = _content(given)
     if form == "raw" and not is_argument:
@@ -53,7 +53,7 @@ def bytes_from(given: str | None, form: str = "auto") -> bytes:
 
 
 def file_content(given: str) -> bytes:
-    """What a file or stdin (``-``) holds, as it is.
+    """The contents of a file or stdin (``-``), unchanged.
 
     :raises Unreadable: there is no such file.
     """
@@ -64,14 +64,14 @@ def file_content(given: str) -> bytes:
 
 
 def content_of(given: str | None) -> bytes:
-    """What an argument, a file or stdin holds, as it is."""
+    """The contents of an argument, a file or stdin, unchanged."""
     return _content(given)[0]
 
 
 def json_from(content: bytes) -> Any:
     """The value of JSON text.
 
-    :raises ValueError: it is not JSON; the text says what is wrong with it.
+    :raises ValueError: it is not JSON; the text says why.
     """
     try:
         return json.loads(content.decode("utf-8"))

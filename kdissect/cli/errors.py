@@ -13,11 +13,11 @@ from kdissect.model import Fault
 from kdissect.present.sanitise import sanitise
 
 MOST_COMPLAINTS = 10
-"""Damage to files that is told one by one; what goes beyond is counted."""
+"""The most faults of files that are reported one by one; further ones are only counted."""
 
 
 class Wrong(click.ClickException):
-    """What was asked for cannot be done as it was asked: usage, a name, an output."""
+    """The request cannot be done as it was given: usage, a name, an output."""
 
     exit_code = USAGE
 
@@ -34,7 +34,7 @@ class Unreadable(click.ClickException):
 
 
 class OtherSideFailed(click.ClickException):
-    """A broker did not do what was asked of it."""
+    """A broker did not do what it was asked."""
 
     exit_code = OTHER_SIDE_FAILED
 
@@ -58,32 +58,32 @@ def complain(message: str, usage: click.UsageError | None = None) -> None:
     text = re.sub(r"\s*\n\s*", " ", message)
     if usage is not None and usage.ctx is not None:
         text = f"{text.rstrip('.')} (see {usage.ctx.command_path} --help)"
-    with suppress(OSError):  # where nothing can be said, the exit code still is
+    with suppress(OSError):  # without stderr the exit code still tells
         print(f"kdissect: {sanitise(text, None)}", file=sys.stderr)  # noqa: T201
 
 
 class Complaints:
-    """Damage to files, told as it comes to light: one by one at first, then only counted."""
+    """Damage to files, reported when it is found: one by one at first, then only counted."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def tell(self, name: str | None, fault: Fault) -> None:
-        """What is wrong with a file; without a name the message has it."""
+        """Report damage to a file; without a name, the message contains it."""
         where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
         self.say(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
 
     def say(self, text: str) -> None:
-        """One more, in words."""
+        """Report a further damage, in words."""
         self._count += 1
         if self._count <= MOST_COMPLAINTS:
             complain(text)
 
     def __bool__(self) -> bool:
-        """Whether there was any."""
+        """Whether there was any damage."""
         return self._count > 0
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """At the end, report the number of further faults."""
         if self._count > MOST_COMPLAINTS:
             complain(f"and {self._count - MOST_COMPLAINTS} more such places")

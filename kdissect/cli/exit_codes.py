@@ -1,4 +1,4 @@
-"""How a command ends, as a number (``kdissect help`` lists them)."""
+"""The exit codes of commands (``kdissect help`` lists them)."""
 
 from __future__ import annotations
 

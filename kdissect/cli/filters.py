@@ -1,8 +1,8 @@
 """``-Y`` and ``--slow``: which rows of a table a display filter shows.
 
-The filter chooses exchanges. In other tables it shows the rows that belong to them: connections that have
-one, their records and faults. ``record.…`` asks each record by itself. ``--slow`` is the filter ``slow``,
-alone or beside another one.
+The filter chooses exchanges. In other tables it chooses the rows of these exchanges: their connections,
+records and faults. ``record.…`` matches each record separately. ``--slow`` is the filter ``slow``, alone or
+together with another one.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ def chooser_of(
     slow_ms: int | None,
     within: Within | None = None,
 ) -> Chooser | None:
-    """What chooses the rows of a table; None where all are shown.
+    """The chooser of the rows of a table; None if all rows are shown.
 
     :param text: the filter, if there is one.
-    :param slow: whether only what is slow is shown.
-    :param slow_ms: what the configuration calls slow.
+    :param slow: whether to show only slow exchanges.
+    :param slow_ms: the least time of a slow exchange, from the configuration.
     :param within: a span of time in which an exchange must begin.
-    :raises Wrong: the filter is wrong; the text tells where, and what was meant.
+    :raises Wrong: the filter is wrong; the text says where, and what was meant.
     """
     texts = [*((text,) if text is not None else ()), *(("slow",) if slow else ())]
     return None if not texts and within is None else Chooser(texts, table, options, slow_ms, within)
 
 
 class Chooser:
-    """Filters for one table, all of which must show a row."""
+    """The filters for one table. They show a row if all of them match."""
 
     def __init__(
         self,
@@ -83,32 +83,32 @@ class Chooser:
     ) -> None:
         """
         :param within: a span of time in which an exchange must begin.
-        :raises Wrong: one of the filters is none.
+        :raises Wrong: one of the filters is not valid.
         """
         from kdissect.analysis.slow import Slowness
         from kdissect.insight.evidence import EvidenceIndex
 
         self.slowness = Slowness(None if slow_ms is None else slow_ms * MILLISECOND)
-        """What tells the flag ``slow``. Where :attr:`must_learn`, it has to be fed the capture first:
-        :meth:`learn`."""
+        """Computes the flag ``slow``. If :attr:`must_learn` is true, :meth:`learn` must read the capture
+        first."""
         self.evidence = EvidenceIndex()
-        """What tells ``finding``. Where :attr:`must_judge`, it has to learn findings first."""
+        """Computes ``finding``. If :attr:`must_judge` is true, it must learn findings first."""
         self._filters = [_filter(text, options, self.slowness, evidence=self.evidence) for text in texts]
         self._limits = options.limits
         self._table = table
         self._within = within
         self.chosen: set[int] = set()
-        """Connections with an exchange that the filter shows."""
+        """Connections with an exchange that the filter chooses."""
 
     def part(self) -> Chooser:
-        """The same for some of the events: it knows nothing of connections that others tell."""
+        """A copy for some of the events. It does not know the connections that other copies choose."""
         part = copy(self)
         part.chosen = set()
         return part
 
     @property
     def must_learn(self) -> bool:
-        """Whether the capture must be read once before an exchange of it can be chosen."""
+        """Whether the capture must be read once before its exchanges can be chosen."""
         return self._must_know_slow or self.must_judge
 
     @property
@@ -117,11 +117,11 @@ class Chooser:
 
     @property
     def must_judge(self) -> bool:
-        """Whether it asks for findings."""
+        """Whether the filter uses findings."""
         return any(each.evidence is not None for each in self._filters)
 
     def refuse_to_judge(self, paths: Iterable[str]) -> None:
-        """See that a filter that asks for findings can be told them.
+        """Check that the input suits a filter that uses findings.
 
         :raises Wrong: the input can be read only once.
         """
@@ -132,9 +132,9 @@ class Chooser:
             )
 
     def learn(self, reading: Reading, names: bool) -> None:
-        """Read a capture before it is read, for how long its exchanges take, or for findings.
+        """Read a capture in advance, to learn how long its exchanges take, or its findings.
 
-        :param names: whether for the names of topic ids too.
+        :param names: whether to learn the names of topic ids too.
         """
         judge = None
         if self.must_judge:
@@ -158,7 +158,7 @@ class Chooser:
                 complain("-Y: no finding refers to an exchange (kdissect explain shows all findings)")
 
     def event(self, event: Event) -> bool:
-        """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
+        """Whether an event has anything to show; :meth:`row` decides on records and faults."""
         if isinstance(event, Connection):
             return event.connection in self.chosen or self._names(event)
         if isinstance(event, Fault) or self._table in ("records", "faults"):
@@ -170,14 +170,14 @@ class Chooser:
         return False
 
     def counts(self, event: Event) -> bool:
-        """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
+        """Whether an event counts in statistics: a chosen exchange, or a connection with one."""
         if isinstance(event, Exchange) and self._matches(event):
             self.chosen.add(event.connection)
             return True
         return isinstance(event, Connection) and event.connection in self.chosen
 
     def row(self, event: Event, source: Any) -> bool:
-        """Whether a row that an event brought is shown."""
+        """Whether a row of an event is shown."""
         exchange = event if isinstance(event, Exchange) else None
         if self._table == "records" and exchange is not None:
             return all(each.matches_record(exchange, source) for each in self._filters)
@@ -186,8 +186,8 @@ class Chooser:
         return True
 
     def _names(self, connection: Connection) -> bool:
-        """Whether the filter asks for connections by number only, and for this one: then it is shown also if
-        it has no exchange."""
+        """Whether the filter uses only connection numbers, and matches this one. Then the connection is shown
+        even without an exchange."""
         if self._within is not None or any(each.fields != {"connection"} for each in self._filters):
             return False
         return all(each.matches_connection(connection.connection) for each in self._filters)
@@ -205,17 +205,17 @@ class Within:
         self._since = since
         self._until = until
         self.first_ns: Callable[[], int | None] = lambda: None
-        """Tells the time of the first packet, once there is one."""
+        """Returns the time of the first packet, once there is one."""
 
     def has(self, exchange: Exchange) -> bool:
-        """Whether an exchange begins in it."""
+        """Whether an exchange begins in the span."""
         first_ns, ns = self.first_ns() or 0, exchange.begun_ns
         if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
             return False
         return self._until is None or ns < self._until.ns_since_epoch(first_ns)
 
     def check(self, first_ns: int | None, last_ns: int | None) -> None:
-        """See that the capture has something in it.
+        """Check that the span overlaps the capture.
 
         :raises Wrong: it begins after the capture's end, ends before its beginning, or ends before it begins.
         """
@@ -236,8 +236,8 @@ def compiled(
 ) -> Filter | None:
     """The filter of another option than ``-Y``.
 
-    :param evidence: what tells ``finding``; without it a filter may not ask for findings.
-    :raises Wrong: it is wrong; the text tells where, and what was meant.
+    :param evidence: computes ``finding``; without it a filter may not use findings.
+    :raises Wrong: it is wrong; the text says where, and what was meant.
     """
     return None if text is None else _filter(text, options, None, option, evidence)
 

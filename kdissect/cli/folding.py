@@ -1,7 +1,8 @@
-"""Captures → what is counted in them: statistics for tables, or a judge for findings.
+"""Captures → counts: statistics for tables, or a judge for findings.
 
-One process feeds some events at a time; several share batches. What a batch counts is added in the order of
-the batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
+A single process feeds some events at a time; several processes share batches. The counts of batches are added
+in the order of the batches. The result is the same as if one fold had been fed with everything
+(:mod:`kdissect.analysis.fold`).
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ if TYPE_CHECKING:
     from kdissect.jobs.serving import Before, Piece, Write
 
 COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
-"""A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
+"""Batches for counting are larger than batches for printing, because adding their results takes time, too."""
 
 
 _LOOK_AFTER = 2_000_000, 20, 20
-"""Objects, looks at the youngest, looks at those that outlived one. Nothing that is counted lies in a cycle:
-feeding 20,000 exchanges leaves 136 objects in cycles, as feeding 15 does. Each look goes through all that was
-kept since the last one. Damaged input may leave cycles, so it looks now and then."""
+"""When the garbage collector runs: new objects, runs over the youngest generation, runs over the second one.
+Counts do not lie in cycles: feeding 20,000 exchanges leaves 136 objects in cycles, as feeding 15 does. Each
+run goes through all objects that were kept since the last one. Damaged input may leave cycles, so the
+collector still runs now and then."""
 
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """While it lasts, the collector of cycles looks seldom, and not at what was there before."""
+    """Make the garbage collector run seldom, and ignore older objects."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(*_LOOK_AFTER)
@@ -60,14 +62,14 @@ def _seldom_collected() -> Iterator[None]:
 
 
 class CountedInParts(Counted, Protocol):
-    """What events are counted into, a part of them by each of several processes."""
+    """A fold that counts events, where each of several processes counts a part."""
 
     @property
     def full_tables(self) -> int:
-        """In how many tables no further key finds room."""
+        """The number of tables that have no room for a new key."""
 
     def keep_to(self, whole: Self) -> None:
-        """Make no rows that would find no room in what they are to be added to."""
+        """Make no rows for which ``whole`` would have no room."""
 
 
 C = TypeVar("C", bound=CountedInParts)
@@ -75,10 +77,10 @@ R = TypeVar("R")
 
 
 def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
-    """The captures that are given.
+    """The given captures.
 
     :raises click.UsageError: no capture is given.
-    :raises Unreadable: no file is in a folder.
+    :raises Unreadable: a folder has no files.
     """
     paths = captures_of(given)
     if not paths:
@@ -89,9 +91,9 @@ def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Folding(Generic[C]):
-    """One reading of captures, in which something is fed with them.
+    """One reading of captures that feeds a fold.
 
-    :param new: makes what is fed, with the limits of the configuration.
+    :param new: makes the fold, with the limits of the configuration.
     :param within: a span of time in which exchanges must begin, if there is one.
     """
 
@@ -109,7 +111,7 @@ class Folding(Generic[C]):
         self.config = load_config()
         self.options = Options(limits=self.config.limits, shown_fields=self.config.shown_fields)
         self.counted = new(self.config.limits)
-        """What is fed."""
+        """The fold that is fed."""
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self.options, self.config.slow_ms, within
         )
@@ -122,22 +124,22 @@ class Folding(Generic[C]):
 
     @property
     def talks(self) -> bool:
-        """Whether there is somebody who wants to know how it goes."""
+        """Whether to print the progress."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
     def _first_ns(self) -> int | None:
         return None if self._reading is None else self._reading.first_ns
 
     def _reads_tcp(self) -> bool:
-        """Whether what is fed reads what the rows of connections tell of TCP."""
+        """Whether the fold uses the TCP columns of connections."""
         return True
 
     def _briefs(self) -> Interest | None:
-        """What is asked of exchanges in brief; None where whole ones are fed."""
+        """What the fold needs of exchanges in brief; None if it needs whole ones."""
         return None
 
     def run(self, finish: Callable[[BinaryIO, Reading], R]) -> tuple[Reading, R]:
-        """Read and feed; then ``finish`` with the output, also where Ctrl-C ended the input.
+        """Read and feed, then call ``finish`` with the output, even if Ctrl-C ended the input.
 
         :raises KeyboardInterrupt: after that.
         """
@@ -146,13 +148,13 @@ class Folding(Generic[C]):
             try:
                 self._read(reading)
             except KeyboardInterrupt:
-                if reading.is_interrupted:  # else it was pressed twice
+                if reading.is_interrupted:  # otherwise it was pressed twice
                     finish(file, reading)
                 raise
             return reading, finish(file, reading)
 
     def count(self) -> Reading:
-        """Read and feed, for an output that comes later."""
+        """Read and feed. The output comes later."""
         with self._open() as reading:
             self._read(reading)
             return reading
@@ -196,7 +198,7 @@ class Folding(Generic[C]):
 
 
 class TableFolding(Folding[Together]):
-    """One reading of captures, from which tables are printed.
+    """One reading of captures that prints tables.
 
     :param make: makes the statistics.
     """
@@ -215,9 +217,9 @@ class TableFolding(Folding[Together]):
         return asked._replace(records=True) if self.talks else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
-        """Read, count, print; gives the exit code.
+        """Read, count and print; return the exit code.
 
-        :param print_rows: prints to a file what was counted; gives how many rows that were.
+        :param print_rows: prints the counts to a file, and returns the number of rows.
         """
         reading, rows = self.run(print_rows)
         return reading.exit_code(
@@ -225,13 +227,13 @@ class TableFolding(Folding[Together]):
         )
 
     def complain_of_left_out(self, text: str, fold: Statistic) -> None:
-        """Say on stderr what a statistic did not count."""
+        """Report on stderr what a statistic did not count."""
         if fold.left_out:
             complain(left_out_text(text, fold.left_out, self.config.limits))
 
 
 class FoldedBatch(NamedTuple, Generic[C]):
-    """What comes of a batch."""
+    """The result of a batch."""
 
     part: Part[C]
     tally: Tally
@@ -239,10 +241,11 @@ class FoldedBatch(NamedTuple, Generic[C]):
 
 
 class FoldingWork(Generic[C]):
-    """Feeds what counts: what is not chosen too, for what it tells of the rest."""
+    """Feeds a fold with all events. It feeds those that are not chosen too, because they help to understand
+    the others."""
 
     state: None = None
-    """No batch depends on how the one before it ended."""
+    """Always None: no batch depends on how the previous one ended."""
 
     def __init__(
         self,
@@ -252,8 +255,8 @@ class FoldingWork(Generic[C]):
         chooser: Chooser | None,
     ) -> None:
         """
-        :param new: makes one like ``counted`` that nothing was fed to.
-        :param counted: what all is counted into.
+        :param new: makes an empty fold like ``counted``.
+        :param counted: the fold that receives everything.
         """
         self._reading = reading
         self._new = new
@@ -262,22 +265,23 @@ class FoldingWork(Generic[C]):
 
     @property
     def is_light(self) -> bool:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it: of exchanges in brief only numbers are asked."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` defines it: only numbers are read of exchanges in
+        brief."""
         return self._reading.source.briefs is not None
 
     @property
     def full_tables(self) -> int:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` defines it."""
         return self._counted.full_tables
 
     def expected(self, state: None, before: Before) -> None:
-        """As :class:`~kdissect.jobs.serving.Work` has it."""
+        """As :class:`~kdissect.jobs.serving.Work` defines it."""
 
     def go_on(self, state: None) -> None:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Batches have no state."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` defines it. Batches have no state."""
 
     def many(self, events: Sequence[Event]) -> None:
-        """Count events, the next."""
+        """Count the next events."""
         feed, chooser = self._counted.feed, self._chooser
         if chooser is None:
             self._counted.feed_all(events)
@@ -288,7 +292,7 @@ class FoldingWork(Generic[C]):
     def do(self, lists: Iterable[Sequence[Event]], state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
         tally = self._reading.tally.part()
-        if tally.looks_inside:  # else whoever reads has counted them
+        if tally.looks_inside:  # otherwise the reader has counted them
             lists = _tallied(lists, tally)
         new = self._new()
         new.keep_to(self._counted)
@@ -296,12 +300,12 @@ class FoldingWork(Generic[C]):
         return None, FoldedBatch(part, tally, problems_so_far())
 
     def done(self, batched: FoldedBatch[C]) -> None:
-        """Add what a batch counted."""
+        """Add the counts of a batch."""
         self._reading.tally.merge(batched.tally)
         add(self._counted, batched.part, set() if self._chooser is None else self._chooser.chosen)
 
     def write(self, _: Piece) -> None:
-        """Counting writes nothing."""
+        """Do nothing: counting writes nothing."""
 
 
 def _tallied(lists: Iterable[Sequence[Event]], tally: Tally) -> Iterator[Sequence[Event]]:
@@ -312,7 +316,7 @@ def _tallied(lists: Iterable[Sequence[Event]], tally: Tally) -> Iterator[Sequenc
 
 
 def _count(reading: Reading, counts: FoldingWork[C], jobs: Jobs) -> None:
-    """Feed all that is read, in as many processes as are wanted and worth it."""
+    """Feed everything, in as many processes as are allowed and worthwhile."""
     if jobs.processes > 1:
         batch = EventBatch(COUNTED_BYTES, COUNTED_EVENTS)
         share(reading, reading.events(), counts, jobs, counts.write, batch)

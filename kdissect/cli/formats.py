@@ -1,4 +1,4 @@
-"""``-T``: which table, in which format; ``-e``: with which columns."""
+"""``-T``: the table and its format; ``-e``: its columns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FOLLOW = "follow"
 """The bytes of connections: :mod:`kdissect.cli.streams`."""
 
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
-"""What pyarrow is told before it is imported: its own allocator keeps 45 MB more and is no faster here, and
-numpy, which it imports where that is installed, begins threads that do nothing but take time."""
+"""Environment variables that are set before pyarrow is imported. Its own allocator keeps 45 MB more and is no
+faster here. It imports numpy if that is installed, and numpy starts threads that only cost time."""
 
 
 class TableFormat(NamedTuple):
@@ -39,7 +39,7 @@ class TableFormat(NamedTuple):
 def form_of(
     text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str, ...] = LINES
 ) -> TableFormat:
-    """``text``, ``csv``, ``records``, ``faults.csv`` … as table and format.
+    """Parse ``text``, ``csv``, ``records``, ``faults.csv`` … into table and format.
 
     :raises Wrong: there is no such form; the text names the nearest.
     """
@@ -58,7 +58,7 @@ def form_of(
 
 
 def names_of(fields: Iterable[str]) -> list[str]:
-    """The names that ``-e`` gives, several of them with commas between them.
+    """The names of ``-e``, which may be separated by commas.
 
     :raises Wrong: one of them is empty.
     """
@@ -69,11 +69,10 @@ def names_of(fields: Iterable[str]) -> list[str]:
 
 
 def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = False) -> Table:
-    """A table with the columns of these names; without names with all for which there can be a value.
+    """A table with the columns of these names; without names, with all columns that can have a value.
 
     :param embedded: whether Kafka's own records are decoded.
-    :param payloads: whether keys and values are.
-
+    :param payloads: whether keys and values are decoded.
     :raises Wrong: there is no such column; the text names the nearest.
     """
     if not names and not payloads:
@@ -96,7 +95,7 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
 
 
 def see_that_it_can_be_written(form: str, path: str | None, *, needs_pandas: bool = False) -> None:
-    """Before anything is read or opened, that a format can be written to a place.
+    """Check, before anything is read or opened, that a format can be written to a place.
 
     :param needs_pandas: whether this process exchanges values between pyarrow and pandas, as Spark does.
 

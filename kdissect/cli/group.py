@@ -1,4 +1,4 @@
-"""Commands that have commands: without one they print their help."""
+"""Groups of commands. Without a command they print their help."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 class HelpfulGroup(click.Group):
-    """``kdissect schema`` is ``kdissect schema --help``."""
+    """Makes ``kdissect schema`` the same as ``kdissect schema --help``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])

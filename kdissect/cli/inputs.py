@@ -1,4 +1,4 @@
-"""Files that are named on the command line → packets.
+"""Files on the command line → packets.
 
 An input that can be read only once is kept in a file if it must be read twice.
 """
@@ -33,7 +33,7 @@ PORTS = click.option(
 def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points | None = None) -> Capture:
     """The packets of these files, of these capture points.
 
-    :raises Unreadable: none of them can be read.
+    :raises Unreadable: no file can be read.
     """
     try:
         return read_packets(paths, limits, open_file, points=points)
@@ -42,17 +42,17 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
 
 
 def captures_of(given: dict[str, Any]) -> tuple[str, ...]:
-    """The captures that a command is given by ``-r`` and as arguments, as :func:`listed`.
+    """The captures of ``-r`` and of the arguments, in the form of :func:`listed`.
 
-    :raises Unreadable: no file is in a folder.
+    :raises Unreadable: a folder has no files.
     """
     return listed((*given["more_files"], *given["files"]))
 
 
 def listed(paths: Iterable[str]) -> tuple[str, ...]:
-    """The same captures, where a folder stands for the files in it.
+    """The captures, with each folder replaced by the files in it.
 
-    :raises Unreadable: no file is in a folder.
+    :raises Unreadable: a folder has no files.
     """
     try:
         return in_folders(paths)
@@ -66,7 +66,7 @@ _DECODE_AS = re.compile(r"tcp\.port==([0-9]{1,19}),kafka", re.IGNORECASE)
 def ports_of(rules: Iterable[str]) -> frozenset[int]:
     """The ports of ``-d`` rules.
 
-    :raises Wrong: a rule has another form, or names a port that cannot be.
+    :raises Wrong: a rule has another form, or an impossible port.
     """
     ports = set()
     for rule in rules:
@@ -81,16 +81,16 @@ def ports_of(rules: Iterable[str]) -> frozenset[int]:
 
 
 class KeptInput(str):
-    """The path of an input that can be read only once; what it said is kept in a file."""
+    """The path of an input that can be read only once, with a file that keeps its contents."""
 
     kept: str
-    """The path of that."""
+    """The path of that file."""
     files: ExitStack
-    """Closes what nobody else does."""
+    """Closes the files that nothing else closes."""
 
 
 def reads_once(path: str) -> bool:
-    """Whether what is read there is gone: standard input, a named pipe, a shell's ``<(…)``."""
+    """Whether an input can be read only once: standard input, a named pipe, a shell's ``<(…)``."""
     if path == "-" or isinstance(path, KeptInput):
         return not isinstance(path, KeptInput)
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -98,7 +98,7 @@ def reads_once(path: str) -> bool:
 
 @contextmanager
 def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]:
-    """Paths that can be read more than once: inputs that cannot are kept in temporary files first.
+    """Paths that can be read more than once. Other inputs are first kept in temporary files.
 
     :raises Unreadable: one of those cannot be read.
     """
@@ -114,7 +114,7 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
 
 
 def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
-    from shutil import copyfileobj  # only who reads twice needs it
+    from shutil import copyfileobj  # only reading twice needs it
 
     try:
         source = open_capture(path)
@@ -130,7 +130,8 @@ def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
 
 
 def open_file(path: str) -> BufferedIOBase:
-    """As :func:`open_capture`. Readers of standard input never close it, also if a file keeps it."""
+    """Open a file as :func:`open_capture` does. Readers of standard input never close it, even if a file
+    keeps it."""
     if not isinstance(path, KeptInput):
         return open_capture(path)
     file = open_capture(path.kept)

@@ -1,6 +1,6 @@
-"""Ctrl-C, where it must not come in the middle: a file whose end makes it readable still gets that end.
+"""Delays Ctrl-C where it must not interrupt: a file that needs its end to be readable still gets that end.
 
-SIGTERM does what Ctrl-C does, everywhere.
+SIGTERM always has the same effect as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Item = TypeVar("Item")
 
 
 _at_work: list[object] = []
-"""What takes the place of interrupts now."""
+"""The handlers that take the place of interrupts now."""
 
 
 def held() -> AbstractContextManager[None]:
-    """A Ctrl-C in here takes effect when it is left; a second one takes effect at once."""
-    # Where Ctrl-C has another meaning there is nothing to hold: rows begin by the million.
+    """Delay a Ctrl-C until the ``with`` ends. A second one takes effect at once."""
+    # If Ctrl-C has another handler, there is nothing to delay. This is called for millions of rows.
     return _NOTHING if _at_work else _held()
 
 
@@ -48,8 +48,8 @@ def _held() -> Iterator[None]:
 
 
 class EndOfInput:
-    """Makes Ctrl-C the end of an input, in a ``with``. The input ends between two items, so that what follows
-    from the first can still be printed. A second Ctrl-C takes effect at once.
+    """Turns Ctrl-C into the end of an input, inside a ``with``. The input ends between two items, so that the
+    results of the earlier items can still be printed. A second Ctrl-C takes effect at once.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class EndOfInput:
 
 @contextmanager
 def _instead_of_interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handles the signals that would raise KeyboardInterrupt; none of them outside the main thread."""
+    """Handle the signals that would raise KeyboardInterrupt; outside the main thread there are none."""
     numbers = [each for each in ENDING if signal.getsignal(each) is signal.default_int_handler]
     if not numbers or threading.current_thread() is not threading.main_thread():
         yield
@@ -107,8 +107,8 @@ def _instead_of_interrupts(handler: Callable[[int, FrameType | None], None]) -> 
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """In here, Ctrl-C and SIGTERM are the way to end what would go on for ever: they call ``stop``, after
-    which it ends by itself. A second Ctrl-C takes effect at once."""
+    """Make Ctrl-C and SIGTERM end something that would go on for ever: they call ``stop``, and it ends by
+    itself. A second Ctrl-C takes effect at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -130,7 +130,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 class WholeRows:
-    """A writer that takes every row, and writes its end, as a whole or not at all."""
+    """A writer that writes each row, and its own end, as a whole or not at all."""
 
     def __init__(self, writer: JoiningWriter) -> None:
         self._writer = writer

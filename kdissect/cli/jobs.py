@@ -1,7 +1,7 @@
 """``--jobs``: events → work that several processes share (:mod:`kdissect.jobs`).
 
-Without the option more processes begin when there is enough to do; with it at once. Rows that are wanted one
-by one, as they come, are the work of one process.
+Without the option, more processes start when there is enough work; with it, at once. A single process does
+the work if rows are needed one by one, as they come.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from kdissect.jobs.workers import Workers
 
 CUT_BYTES = 4 << 20
-"""A smaller file is not cut."""
+"""The least size of a file that is cut."""
 WORTH_BYTES = 4 << 20
-"""So many bytes of messages are the work of one process, before it is worth it to have others."""
+"""The bytes of messages that one process handles before more processes are worthwhile."""
 
 
 class Jobs(NamedTuple):
-    """How many processes work."""
+    """The number of processes."""
 
     processes: int = 1
     at_once: bool = False
-    """Whether they begin with the first event."""
+    """Whether they start with the first event."""
 
 
 ALONE = Jobs()
@@ -56,25 +56,26 @@ jobs_option = click.option(
 
 
 def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
-    """What the option asks for, or else what is best.
+    """The number of processes that the option gives, or else the best number.
 
-    :raises Wrong: it asks for what this system does not have.
+    :raises Wrong: the system does not support the option.
     """
     asked: int | None = given["jobs"]
     if asked is not None and asked > 1 and not IS_POSSIBLE:
         raise Wrong("--jobs: processes cannot share work on this system: leave it out")
     if given.get("registry") is not None:
-        return ALONE  # one process asks the registry, each schema once
+        return ALONE  # a single process asks the registry, once for each schema
     if asked is not None:
         return Jobs(asked, at_once=True)
-    # A fork of a process that has used Apple's frameworks may hang; nobody asked for one.
+    # On macOS a fork of a process that has used Apple's frameworks may hang, and the user did not ask for
+    # processes.
     if not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
         return ALONE
     return Jobs(_processors())
 
 
 def _comes_slowly(path: str) -> bool:
-    """Whether what is read there may still be captured, so that each row is wanted as soon as it is there."""
+    """Whether an input may still be growing, so that each row is needed as soon as it is there."""
     if path == "-":
         try:
             return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
@@ -84,48 +85,49 @@ def _comes_slowly(path: str) -> bool:
 
 
 def _processors() -> int:
-    """How many this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class BatchResult(Protocol):
-    """What comes of a batch, beside what it writes."""
+    """The result of a batch, beside its output."""
 
     problems: list[Problem]
 
 
 class SharedWork(Protocol):
-    """Work that may be done by one process, event by event, or shared: a :class:`kdissect.jobs.serving.Work`
-    too."""
+    """Work that one process does event by event, or that several share. It is also a
+    :class:`kdissect.jobs.serving.Work`."""
 
     def expected(self, state: Any, before: Before) -> Any:
-        """How the work before a part is likely to end."""
+        """The state in which the work before a part is likely to end."""
 
     def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
-        """Do a batch, as another process does it."""
+        """Do a batch, in another process."""
 
     @property
     def is_light(self) -> bool:
-        """Whether it takes less than to dissect what it is done with."""
+        """Whether the work takes less time than dissecting its events."""
 
     @property
     def full_tables(self) -> int:
-        """In how many tables no further key finds room. A process should know: it would make rows in vain."""
+        """The number of tables that have no room for a new key. Other processes should know it, so that they
+        make no rows in vain."""
 
     @property
     def state(self) -> Any:
-        """How what was done so far ended."""
+        """The state after the work done so far."""
 
     def go_on(self, state: Any) -> None:
-        """What others have done ended so."""
+        """Continue with the state after the work of other processes."""
 
     def many(self, events: Sequence[Event]) -> None:
-        """Do the work of events, which are the next."""
+        """Do the work of the next events."""
 
     def done(self, part: Any) -> None:
-        """Add what came of the next batch."""
+        """Add the result of the next batch."""
 
 
 def share(
@@ -136,10 +138,10 @@ def share(
     write: Write,
     batch: EventBatch | None = None,
 ) -> None:
-    """Do the work of a capture, in as many processes as are wanted and worth it.
+    """Do the work of a capture, in as many processes as are allowed and worthwhile.
 
     :param found: the events of ``reading``, in lists.
-    :raises Unreadable: a process died; the work of what came before it was done.
+    :raises Unreadable: a process died; the work before it was done.
     """
     reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
     with closing(_Sharing(reading, work, jobs, write, batch or EventBatch())) as sharing:
@@ -149,7 +151,7 @@ def share(
             try:
                 several = next(events, None)
             except KeyboardInterrupt:
-                if reading.is_interrupted:  # it was the end of the input, else it was pressed twice
+                if reading.is_interrupted:  # the end of the input; otherwise it was pressed twice
                     sharing.finish()
                 raise
             except Exception:
@@ -162,7 +164,7 @@ def share(
 
 
 class _Sharing:
-    """Hands events out, or parts of the capture."""
+    """Hands out events, or parts of the capture."""
 
     def __init__(
         self, reading: Reading, work: SharedWork, jobs: Jobs, write: Write, batch: EventBatch
@@ -174,15 +176,15 @@ class _Sharing:
         self._batch = batch
         self._workers: Workers | None = None
         self._bytes = 0
-        """Of the messages that one process has done."""
+        """The bytes of the messages that one process has handled."""
         self._is_alone = False
-        """Whether this process does the work of the events: of the first part; and of those that it must
-        dissect alone, where to hand their work to others would cost more than to do it."""
+        """Whether this process does the work of the events itself. It does so for the first part, and for
+        parts that it must dissect alone if handing the work out would cost more than doing it."""
         self.counts = PartCounts()
-        """How the parts went."""
+        """The counts of parts that worked and that did not."""
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
-        """Have the capture read in parts, if it can be cut and is worth it."""
+        """Have other processes read the capture in parts, if it can be cut and cutting is worthwhile."""
         reading = self._reading
         dissector = reading.seams(CUT_BYTES)
         if dissector is None:
@@ -205,12 +207,12 @@ class _Sharing:
         self._go_on()
 
     def _go_on(self) -> None:
-        """One process dissects the rest."""
+        """Let one process dissect the rest."""
         if self.counts.is_poor and self._work.is_light:
             self._be_alone()
 
     def _be_alone(self) -> None:
-        """This process does the rest of the work."""
+        """Let this process do the rest of the work."""
         if self._workers is None:
             return
         with _told():
@@ -220,7 +222,7 @@ class _Sharing:
         self._is_alone, self._reading.is_counted_elsewhere = True, False
 
     def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
-        """Have done in parts what ``cuts`` gives."""
+        """Have the parts that ``cuts`` gives done."""
         from kdissect.jobs.cutting import beginning, in_parts
 
         reading, source = self._reading, self._reading.source
@@ -241,13 +243,13 @@ class _Sharing:
                     yield events
 
     def _count(self, events: Sequence[Event]) -> tuple[int, Tally | None]:
-        """What is to be said of events that nobody here sees: how many exchanges they have, and what is to be
-        added to the tally."""
+        """The counts of events that this process does not see: the number of exchanges, and the amounts to
+        add to the tally."""
         others = without_briefs(events)
         exchanges = len(events) - len(others)
         told = [event for event in others if not isinstance(event, Exchange)]
         exchanges += len(others) - len(told)
-        if not told or self._reading.tally.looks_inside:  # else the work counts them
+        if not told or self._reading.tally.looks_inside:  # otherwise the work counts them
             return exchanges, None
         tally = self._reading.tally.part()
         for event in told:
@@ -261,7 +263,7 @@ class _Sharing:
             self._reading.tally.merge(tally)
 
     def add(self, events: Sequence[Event]) -> None:
-        """The next events."""
+        """Handle the next events."""
         if self._is_alone:
             self._work.many(events)
             return
@@ -283,12 +285,12 @@ class _Sharing:
                 self._workers.attend()
 
     def _flush(self) -> None:
-        """Have done what was gathered."""
+        """Hand out the gathered events."""
         if self._workers is not None and self._batch:
             self._workers.submit(self._batch.take())
 
     def finish(self) -> None:
-        """Have done what is not done yet."""
+        """Finish all remaining work."""
         if self._workers is not None:
             with _told():
                 self._flush()
@@ -325,12 +327,12 @@ def _told() -> Iterator[None]:
 
 
 class Outlet:
-    """What printers write to: the output, or whatever a batch has for it."""
+    """The file of printers: the output, or the function of a batch."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.to: Write | None = None
-        """Where it goes while a batch is done."""
+        """The function that receives the output while a batch is done."""
 
     def write(self, data: bytes) -> None:
         """Write whole lines."""
@@ -340,13 +342,13 @@ class Outlet:
             self.to(data)
 
     def flush(self) -> None:
-        """Rows of a batch are needed together only."""
+        """Do nothing: the rows of a batch are needed only together."""
         if self.to is None:
             self.file.flush()
 
 
 def problems_so_far() -> list[Problem]:
-    """Damaged definition files that this process met since it was asked last."""
+    """The damaged definition files that this process met since the last call."""
     problems = list(library().problems)
     library().problems.clear()
     return problems

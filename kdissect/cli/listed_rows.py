@@ -1,4 +1,4 @@
-"""Events → rows that are printed: by one process, event by event, or shared, batch by batch."""
+"""Events → printed rows: by one process, event by event, or by several, batch by batch."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class ListedBatch(NamedTuple):
-    """What comes of a batch, beside the rows."""
+    """The result of a batch, beside its rows."""
 
     rows: int
     tally: Tally
     found: ShownPackets | None
-    """The packets of the rows, where somebody wants them."""
+    """The packets of the rows, if they are needed."""
     chosen: frozenset[int]
-    """Connections with an exchange that the filter shows."""
+    """Connections with an exchange that the filter chooses."""
     problems: list[Problem]
 
 
@@ -51,16 +51,16 @@ class ListedRows:
         is_light: bool = False,
     ) -> None:
         """
-        :param is_light: as :class:`~kdissect.cli.jobs.SharedWork` has it.
-        :param apart: makes the rows of batches, where that is another printer: it writes
+        :param is_light: as :class:`~kdissect.cli.jobs.SharedWork` defines it.
+        :param apart: makes the rows of batches, if that is another printer: it writes
             :class:`~kdissect.present.arrow_parts.BatchColumns`, which ``printer`` joins.
-        :param outlet: what the printer writes to.
-        :param flush: whether what is written is needed at once.
-        :param clock: what the printer tells the time by.
-        :param found: is given what is shown.
+        :param outlet: the file of the printer.
+        :param flush: whether output is needed at once.
+        :param clock: gives the printer its times.
+        :param found: collects what is shown.
         """
         self.count = 0
-        """How many were printed."""
+        """How many rows were printed."""
         self.is_light = is_light
         self._reading = reading
         self._printer = printer
@@ -74,25 +74,25 @@ class ListedRows:
 
     @property
     def state(self) -> Any:
-        """What the next row depends on."""
+        """The state that the next row depends on."""
         return self._printer.state
 
     def expected(self, state: Any, before: Before) -> Any:
-        """As :class:`~kdissect.jobs.serving.Work` has it. Where a filter chooses, nobody knows what was
-        printed."""
+        """As :class:`~kdissect.jobs.serving.Work` defines it. With a filter, the number of printed rows
+        cannot be expected."""
         return state if self._chooser is not None else self._printer.expected(state, before)
 
     def go_on(self, state: Any) -> None:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` defines it."""
         self._printer.state = state
 
     @property
     def full_tables(self) -> int:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Rows are written, and need no room."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` defines it: rows are written and need no room."""
         return 0
 
     def one(self, event: Event, most: int | None = None) -> None:
-        """Print the rows of an event, the next; not more than ``most`` of all."""
+        """Print the rows of the next event, up to ``most`` rows in all."""
         self._clock.first_ns = self._reading.first_ns
         if self._chooser is not None and not self._chooser.event(event):
             return
@@ -104,7 +104,7 @@ class ListedRows:
                 return
 
     def many(self, events: Sequence[Event]) -> None:
-        """Print the rows of events, the next."""
+        """Print the rows of the next events."""
         if self._chooser is None and self._found is None:
             self._clock.first_ns = self._reading.first_ns
             self.count += self._printer.show_all(events)
@@ -120,7 +120,7 @@ class ListedRows:
         try:
             part = self._do(printer, lists, write)
             if self._apart is not None:
-                self._apart.close()  # what waits is handed on
+                self._apart.close()  # hand on the waiting rows
             return printer.state, part
         finally:
             outlet.to, printer.state = before
@@ -132,7 +132,7 @@ class ListedRows:
         chooser = None if self._chooser is None else self._chooser.part()
         rows = 0
         for events in lists:
-            if tally.looks_inside:  # else whoever reads has counted them
+            if tally.looks_inside:  # otherwise the reader has counted them
                 for event in events:
                     tally.add(event)
             if chooser is None and found is None:
@@ -151,7 +151,7 @@ class ListedRows:
         return ListedBatch(rows, tally, found, chosen, problems_so_far())
 
     def _connection(self, connection: Connection, write: Write) -> None:
-        """Print a connection that has no exchange in this batch that the filter shows; it may have others."""
+        """Print a connection without a chosen exchange in this batch. Other batches may have one."""
         lines: list[Any] = []
         self._outlet.to = lines.append
         rows = sum(1 for _ in self._printer.show(connection))
@@ -160,7 +160,7 @@ class ListedRows:
             write(Maybe(connection.connection, rows, b"".join(lines)))
 
     def write(self, piece: Piece) -> None:
-        """Write what batches have written."""
+        """Write the output of batches."""
         if not isinstance(piece, bytes | Maybe):
             cast("TablePrinter | RecordsPrinter", self._printer).join(cast("BatchColumns", piece))
             return
@@ -174,7 +174,7 @@ class ListedRows:
             self._file.flush()
 
     def done(self, part: ListedBatch) -> None:
-        """Count what was printed; print what only all batches together tell."""
+        """Count the printed rows, and print what depends on all batches."""
         self.count += part.rows
         self._reading.tally.merge(part.tally)
         if self._found is not None and part.found is not None:

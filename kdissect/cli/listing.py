@@ -1,4 +1,4 @@
-"""What ``read`` and ``live`` have in common: which rows of which table are shown, in which format."""
+"""The parts that ``read`` and ``live`` share: the rows, their table and their format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _CHANGES = {
     "embedded": (EXCHANGES.name, RECORDS.name, FAULTS.name),
     "bytes_form": (EXCHANGES.name, RECORDS.name),
 }
-"""Options that change what some tables show, and these tables."""
+"""The tables that an option affects, by option."""
 
 
 def listing_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -97,27 +97,27 @@ def listing_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 class OutputListing:
-    """What is shown, by the options of a command.
+    """The output that the options of a command ask for.
 
-    :raises Wrong: an option is wrong, or options do not go with each other.
+    :raises Wrong: an option is wrong, or options do not fit together.
     """
 
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
         self._rows: ListedRows | None = None
-        """What was printed, once something could be."""
+        """The printed rows, once printing is possible."""
         self.form = self._chosen_form()
         self.options = options_of(given, config, self._decoder())
         self._table = chosen_columns(given, self.form, config, self.options)
-        ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
+        ports_of(given["decode_as"])  # errors in them are reported before anything is opened
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
         )
 
     def _decoder(self) -> PayloadDecoder | None:
-        """What decodes keys and values, if that is asked for. What the configuration remembers costs nothing
-        where no key or value is looked into."""
+        """The decoder of keys and values, if it is needed. Settings of the configuration cost nothing if no
+        key or value is decoded."""
         given = self._given
         looks = self.form.table == "records" or given["records"] or self.form.format == "tree"
         looks = looks or "record." in (given["filter"] or "").lower()
@@ -126,13 +126,13 @@ class OutputListing:
 
     @property
     def talks(self) -> bool:
-        """Whether there is somebody who wants to know how it goes."""
+        """Whether to print the progress and a closing line."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
     @property
     def briefs(self) -> Interest | None:
-        """What it asks of exchanges in brief, if these are enough; else None. They are enough if it prints
-        all exchanges as lines or as NDJSON, or all records, and no more."""
+        """What the output needs of exchanges in brief; None if it needs whole ones. Brief exchanges are
+        enough to print all exchanges as lines or as NDJSON, or all records, and nothing more."""
         given = self._given
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count", "packets_to")
         if self.chooser is not None or any(given[each] for each in wants_more):
@@ -141,7 +141,7 @@ class OutputListing:
             return Interest()
         if goes_in_pieces(self._table, self.form.format, self.options):
             return Interest(errors=False, records=False, bodies=self.talks)
-        # Whoever writes record sets as JSON checks them.
+        # Printing record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
         return Interest(records=False) if is_ndjson else None
 
@@ -160,7 +160,7 @@ class OutputListing:
         return form
 
     def refuse_packets(self) -> None:
-        """See whether ``-w`` goes with the rest."""
+        """Check whether ``-w`` fits the other options."""
         rows_to, packets_to = self._given["output"], self._given["packets_to"]
         if self.form.table == "connections":
             raise Wrong("-w works with exchanges, records and faults: rows of -T connections have no packets")
@@ -179,12 +179,12 @@ class OutputListing:
         shown: ShownPackets | None = None,
         jobs: Jobs = ALONE,
     ) -> None:
-        """Print the rows of events. However it ends, what was printed can be read.
+        """Print the rows of events. In any case the printed rows can be read.
 
-        :param reading: where the events, which are in lists, come from.
+        :param reading: the source of the events, which are in lists.
         :param flush: whether each row is needed at once.
-        :param shown: is given what is shown.
-        :param jobs: how many processes share it, where they can.
+        :param shown: collects what is shown.
+        :param jobs: the number of processes, if rows can be made in several.
         """
         clock = Clock(self._given["clock"] or self._config.time)
         flush = flush or (self._given["output"] is None and sys.stdout.isatty())
@@ -196,7 +196,7 @@ class OutputListing:
         apart = None
         if shares and self.form.format in BINARY:
             apart = printer_of(*form, self.options, flush, keep, apart=True)
-        # A line takes less than what it tells takes to find.
+        # Printing a line takes less time than finding its contents.
         is_light = self.form.format == "text" and reading.source.briefs is not None
         self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown, apart, is_light)
         try:
@@ -217,19 +217,19 @@ class OutputListing:
             tell(self.options.payloads)
 
     def _can_be_shared(self, clock: Clock) -> bool:
-        """Whether rows can be made apart: not where they end with one of them, or where each begins with the
-        time since the one before it."""
+        """Whether rows can be made in several processes. They cannot if the output ends with one of them, or
+        if each row begins with the time since the previous one."""
         form, table = self.form.format, self.form.table
         if self._given["count"] is not None:
             return False
         if form in BINARY and table == "connections" and self.chooser is not None:
-            return False  # all batches together tell which of them are shown
+            return False  # only all batches together show which connections are chosen
         if self.options.payloads is not None:
-            return False  # schemas that one record tells are for those behind it
+            return False  # schemas in one record are needed for the later ones
         return not (form == "text" and clock.letter == "d" and not self._given["fields"])
 
     def exit_code(self, reading: Reading) -> int:
-        """How the command ends; tells the closing line."""
+        """Print the closing line, and return the exit code."""
         given = self._given
         rows = 0 if self._rows is None else self._rows.count
         return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])

@@ -19,22 +19,22 @@ FORM_AT_THE_END = f"-5s (before the last packet), {FORM}"
 
 
 class MomentOption(NamedTuple):
-    """A point in time, as somebody wrote it."""
+    """A point in time, as the user wrote it."""
 
     text: str
     ns: int
     from_first: bool = False
-    """Whether it counts from the first packet; else from the epoch, or from midnight."""
+    """Whether it counts from the first packet, and not from the epoch or from midnight."""
     of_day: bool = False
-    """Whether it is a time of the day of the first packet, local."""
+    """Whether it is a local time of day, on the day of the first packet."""
     before_last: bool = False
     """Whether it counts back from the last packet."""
 
     def ns_since_epoch(self, first_ns: int, last_ns: int | None = None) -> int:
-        """When that is.
+        """The time in ns since the epoch.
 
         :param first_ns: the time of the first packet.
-        :param last_ns: that of the last, where it may count from there.
+        :param last_ns: the time of the last packet, if the option may count from it.
         """
         if self.before_last:
             assert last_ns is not None
@@ -47,7 +47,7 @@ class MomentOption(NamedTuple):
         return self.ns
 
     def within(self, option: str, first_ns: int, last_ns: int) -> int:
-        """When that is, in a capture that lasts so long.
+        """The time, in a capture from ``first_ns`` to ``last_ns``.
 
         :raises Wrong: the capture has nothing then.
         """
@@ -62,10 +62,10 @@ class MomentOption(NamedTuple):
 
 
 def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
-    """The point in time that a text means.
+    """Parse a point in time.
 
-    :param at_the_end: whether the last packet is known when it is asked for.
-    :raises Wrong: it has another form; the text says which there are.
+    :param at_the_end: whether the last packet is known when the time is needed.
+    :raises Wrong: it has another form; the text lists the forms.
     """
     form = FORM_AT_THE_END if at_the_end else FORM
     text = text.strip()
@@ -77,7 +77,7 @@ def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
         return MomentOption(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
     if re.fullmatch(r"@[0-9]{1,18}", text):
         return MomentOption(text, int(text[1:]) * MILLISECOND)
-    # Before 1973: it counts seconds, milliseconds or microseconds.
+    # Before 1973: the number counts seconds, milliseconds or microseconds.
     if re.fullmatch(r"[0-9]{1,17}(\.[0-9]*)?", text):
         raise Wrong(f"{option} {text}: this number is not a time in nanoseconds since 1970; give {form}")
     try:

@@ -1,4 +1,4 @@
-"""Where a command's data goes: stdout or a file, as bytes; and whether it is coloured."""
+"""The output of a command: stdout or a file, as bytes, coloured or not."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[Binary
     """The file to write to; stdout without a path or with ``-``.
 
     An existing file is replaced, as tshark's ``-w`` and the shell's ``>`` do. A file that is one of the
-    ``inputs``, or in a folder of them, is refused. The file is replaced when the first bytes come, or at the
-    end if no bytes come. A command that fails earlier leaves it as it was.
+    ``inputs``, or is in a folder among them, is refused. The file is replaced when the first bytes come, or
+    at the end if no bytes come. A command that fails earlier leaves it as it was.
 
-    Only its owner can read a new file, from the first moment: packets hold passwords. An existing file keeps
-    its mode.
+    A new file can only be read by its owner, from the first moment on, because packets contain passwords. An
+    existing file keeps its mode.
     """
     if path is None or path == "-":
         sys.stdout.flush()
         stdout = sys.stdout.buffer
         if isinstance(stdout, io.RawIOBase):
-            # PYTHONUNBUFFERED: a signal may cut a write short there, and nobody would write the rest.
+            # With PYTHONUNBUFFERED a signal may cut a write short, and the rest would not be written.
             buffered = io.BufferedWriter(stdout)
             try:
                 yield cast(BinaryIO, buffered)
@@ -66,9 +66,9 @@ def open_output(path: str | None, inputs: Iterable[str] = ()) -> Iterator[Binary
 
 
 def refuse_input(path: str, inputs: Iterable[str]) -> None:
-    """See whether writing to ``path`` would destroy what is read.
+    """Check that writing to ``path`` does not destroy an input.
 
-    :raises Wrong: it would: it is one of the ``inputs``, or a file in a folder of them.
+    :raises Wrong: it is one of the ``inputs``, or a file in a folder among them.
     """
     if not os.path.lexists(path):
         return
@@ -81,11 +81,11 @@ def refuse_input(path: str, inputs: Iterable[str]) -> None:
 
 
 def refuse_same(path: str | None, other: str | None, option: str) -> None:
-    """See whether ``path`` is to be written over the file of another option, which may not exist yet.
+    """Check that ``path`` is not the file of another option, which may not exist yet.
 
     :param option: the other option: ``--key``.
 
-    :raises Wrong: both are one file.
+    :raises Wrong: both are the same file.
     """
     if path is None or other is None or path == "-":
         return
@@ -97,23 +97,23 @@ INPUTS = (
     *("files", "more_files", "file", "data", "body", "raw", "log", "captures", "key_logs", "rsa_keys"),
     *("token_file", "password_file", "tls_ca", "tls_cert", "tls_key", "tls_key_password_file"),
 )
-"""Arguments and options that may name a file that is read."""
+"""Arguments and options that may name an input file."""
 
 
 def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:
-    """What a command reads, by its arguments and options; some of it may be no file but the thing itself."""
+    """The inputs of a command, by its arguments and options. Some may be contents instead of file names."""
     for name in INPUTS:
         value = given.get(name)
         yield from (value,) if isinstance(value, str) else value or ()
 
 
 def shown(path: str) -> str:
-    """The name of a file in a message; one that would not be seen there is in quotes."""
+    """The name of a file in a message; in quotes if it would be invisible there."""
     return path if path.strip() == path != "" else repr(path)
 
 
 class _Replaced(io.FileIO):
-    """A file opened for writing that keeps what it holds until the first bytes come, or it is closed."""
+    """A file opened for writing that keeps its contents until the first bytes come, or until it is closed."""
 
     def __init__(self, path: str) -> None:
         """:raises OSError: it cannot be written."""
@@ -121,11 +121,11 @@ class _Replaced(io.FileIO):
         is_new = not os.path.lexists(path)
         super().__init__(path, "wb", opener=_opened_unchanged)
         self._is_new = is_new
-        # A pipe or a device holds nothing.
+        # A pipe or a device has no contents.
         self._keeps = stat.S_ISREG(os.fstat(self.fileno()).st_mode)
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write as ever.
+        """Write, as any file does.
 
         :raises OSError: with the name of the file.
         """
@@ -141,7 +141,7 @@ class _Replaced(io.FileIO):
         super().close()
 
     def leave(self) -> None:
-        """Close it as it was found, if nothing was written."""
+        """Close it unchanged, if nothing was written."""
         if self._keeps and self._is_new:
             with suppress(OSError):
                 os.unlink(self.name)
@@ -158,7 +158,7 @@ def _opened_unchanged(path: str, flags: int) -> int:
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Whether two names, ``-`` among them, are of one place; devices are no place."""
+    """Whether two names, which may be ``-``, refer to the same file; devices do not count."""
     if "-" in (one, other):
         return one == other
     if os.path.exists(one) and os.path.exists(other):
@@ -167,13 +167,16 @@ def is_same_file(one: str, other: str) -> bool:
 
 
 def refuse_terminal(form: str, path: str | None) -> None:
-    """Binary formats are nothing for a terminal."""
+    """Refuse to write binary formats to a terminal.
+
+    :raises Wrong: a binary format would go to one.
+    """
     if path is None and sys.stdout.isatty():
         raise Wrong(f"{form} is binary: give -o FILE, or pipe it into something")
 
 
 def stdout_pipe() -> int | None:
-    """The descriptor of stdout where it is a pipe, which somebody reads or has stopped to read."""
+    """The descriptor of stdout if it is a pipe, whether or not its reader is still there."""
     try:
         number = sys.stdout.fileno()
         return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
@@ -182,7 +185,8 @@ def stdout_pipe() -> int | None:
 
 
 def wants_colour(choice: str, path: str | None) -> bool:
-    """Flag before ``NO_COLOR``, before ``FORCE_COLOR`` and ``CLICOLOR_FORCE``, before what stdout is."""
+    """Whether to use colours: the flag counts before ``NO_COLOR``, then ``FORCE_COLOR`` and
+    ``CLICOLOR_FORCE``, then the kind of stdout."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -193,7 +197,7 @@ def wants_colour(choice: str, path: str | None) -> bool:
 
 
 class TextOutput:
-    """Lines of text over a file of bytes; a character that its encoding lacks becomes an escape."""
+    """Lines of text over a file of bytes. A character that the encoding lacks becomes an escape."""
 
     def __init__(self, file: BinaryIO, path: str | None = None, flush: bool = False) -> None:
         self._file = file
@@ -201,7 +205,7 @@ class TextOutput:
         self._encoding = (sys.stdout.encoding if to_terminal else None) or "utf-8"
         self._flushes = flush or to_terminal
         self.room = _terminal_columns() if to_terminal else None
-        """Cells of a line of the terminal; None where it is none."""
+        """The width of the terminal in cells; None if it is no terminal."""
 
     def line(self, text: str) -> None:
         """Write one line."""
@@ -212,7 +216,7 @@ class TextOutput:
         self._write("\n".join((*texts, "")).encode(self._encoding, "backslashreplace"))
 
     def write(self, lines: bytes) -> None:
-        """Write whole lines, which are in UTF-8."""
+        """Write whole lines in UTF-8."""
         if self._encoding.lower() not in ("utf-8", "utf8"):
             lines = lines.decode().encode(self._encoding, "backslashreplace")
         self._write(lines)
@@ -231,6 +235,6 @@ def colour_option(function: click.decorators.FC) -> click.decorators.FC:
 
 
 def _terminal_columns() -> int:
-    from shutil import get_terminal_size  # takes longer to import than to ask
+    from shutil import get_terminal_size  # importing it takes longer than this check
 
     return get_terminal_size().columns

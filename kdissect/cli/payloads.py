@@ -1,4 +1,4 @@
-"""``--decode-as``, ``--schemas``, ``--registry``: what decodes the keys and values of records."""
+"""``--decode-as``, ``--schemas``, ``--registry``: the decoder of the keys and values of records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def payload_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 def decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | None:
-    """What decodes; None if nobody asks for it.
+    """The decoder; None if no option needs one.
 
     :raises Wrong: a rule or a folder cannot be used.
     """
@@ -90,11 +90,10 @@ def _decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | No
 def usable_decoder(
     given: Mapping[str, Any], config: Config, mistaken: Mistaken
 ) -> tuple[Config, PayloadDecoder | None]:
-    """The configuration without the folders, the rules and the registry that cannot be used, and what decodes
-    then.
+    """The configuration without unusable folders, rules and registry, and its decoder.
 
-    :param mistaken: called with each of these.
-    :raises Wrong: what the command line gives cannot be used.
+    :param mistaken: called with each of them.
+    :raises Wrong: an option of the command line cannot be used.
     """
     try:
         return config, decoder_of(given, config)
@@ -114,7 +113,7 @@ def usable_decoder(
 
 
 def _one_by_one(config: Config) -> Iterator[tuple[str, str, Callable[[Config], Config]]]:
-    """What is configured for decoding: table and name of each entry, and what adds it to a configuration."""
+    """The settings for decoding: table and name of each, and a function that adds it to a configuration."""
 
     def add_folder(folder: str, to: Config) -> Config:
         return to._replace(schemas=(*to.schemas, folder))
@@ -133,7 +132,7 @@ def _one_by_one(config: Config) -> Iterator[tuple[str, str, Callable[[Config], C
 
 
 def payload_arguments(given: Mapping[str, Any]) -> list[str]:
-    """The same options for another process, which may have another working directory."""
+    """The options for another process, which may have another working directory."""
     out = [part for rule in given["payload_rules"] for part in ("--decode-as", rule)]
     out += [part for folder in given["schemas"] for part in ("--schemas", os.path.abspath(folder))]
     if given["registry"] is not None:
@@ -144,9 +143,9 @@ def payload_arguments(given: Mapping[str, Any]) -> list[str]:
 
 
 def registry_of(given: Mapping[str, Any], config: Config) -> Registry | None:
-    """The registry that ``--registry`` names; None without it.
+    """The registry that ``--registry`` names; None without the option.
 
-    :raises Wrong: it cannot be asked so.
+    :raises Wrong: the registry cannot be used.
     """
     url, ca = given.get("registry"), given.get("registry_ca")
     if url is None:
@@ -166,9 +165,9 @@ def registry_of(given: Mapping[str, Any], config: Config) -> Registry | None:
 
 
 def refuse_registry(given: Mapping[str, Any]) -> None:
-    """See that no registry is asked where it cannot be: tasks of Spark run on machines of their own.
+    """Refuse a registry where it cannot be used: tasks of Spark run on other machines.
 
-    :raises Wrong: it is.
+    :raises Wrong: a registry is given.
     """
     for name in ("registry", "registry_ca"):
         if given.get(name) is not None:
@@ -180,20 +179,20 @@ def refuse_registry(given: Mapping[str, Any]) -> None:
 
 
 def rules_of(given: Mapping[str, Any], config: Config) -> tuple[str, ...]:
-    """The rules of the configuration, then those of ``--decode-as``, which count more."""
+    """The rules of the configuration, then those of ``--decode-as``, which have precedence."""
     configured = (f"{topic}={form}" for topic, form in config.decode_as.items())
     return (*configured, *given.get("payload_rules", ()))
 
 
 def learn_of_logs(decoder: PayloadDecoder, paths: Iterable[str], config: Config) -> None:
-    """Take in the schemas that log directories hold themselves, before their records are shown."""
+    """Take in the schemas that log directories contain, before their records are shown."""
     from kdissect.registry.folders import learn_logs, schema_folders
 
     learn_logs(decoder.schemas, schema_folders(paths), config.limits)
 
 
 def tell(decoder: PayloadDecoder | None) -> None:
-    """Tell what is wrong with schemas, each once."""
+    """Report faults of schemas, each once."""
     if decoder is None:
         return
     complaints = Complaints()

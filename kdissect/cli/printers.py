@@ -1,4 +1,4 @@
-"""Events → rows of a table, lines or trees, as they are printed."""
+"""Events → printed rows, lines or trees."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from kdissect.present.record_lines import LinesWriter
 
 Keep = Callable[[Event, Any], bool]
-"""Whether a row is shown, by the event that brought it and its source."""
+"""Whether a row is shown, by its event and its source."""
 
 IN_PIECES = ("ndjson", "parquet", "arrow")
 
 
 def goes_in_pieces(table: Table, form: str, options: Options) -> bool:
-    """Whether a table may be written many rows at a time, if no row is left out or still incomplete."""
+    """Whether a table may be written in pieces of many rows: no row is left out or changes later."""
     records = TABLES["records"]
     if table.name != records.name:
         return False
@@ -47,25 +47,25 @@ def goes_in_pieces(table: Table, form: str, options: Options) -> bool:
 
 
 class Printer(Protocol):
-    """Prints what an event means for one table."""
+    """Prints the rows of events in one table."""
 
     state: Any
-    """What its next row depends on, beside the event: how wide columns have grown."""
+    """The state that the next row depends on beside its event: the widths of columns."""
 
     def expected(self, state: Any, before: Before) -> Any:
-        """The state that is likely after all rows before a part of a capture.
+        """The likely state after all rows before a part of a capture.
 
-        :param state: that after some of them.
+        :param state: the state after some of them.
         """
 
     def show(self, event: Event) -> Iterable[Event]:
-        """Print its rows; gives the event once for each row that was printed."""
+        """Print the rows of an event; give the event once for each printed row."""
 
     def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
+        """Print the rows of many events, and return the number of rows."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End: no more events come."""
 
 
 class TablePrinter:
@@ -109,7 +109,7 @@ class TablePrinter:
             yield event
 
     def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
+        """Print the rows of many events, and return the number of rows."""
         if self._name != EXCHANGES.name or self._keep is not None or self._flush:
             return sum(1 for event in events for _ in self.show(event))
         exchanges = [event for event in events if isinstance(event, Exchange | Brief)]
@@ -121,7 +121,7 @@ class TablePrinter:
         return len(exchanges)
 
     def join(self, columns: BatchColumns) -> None:
-        """Print rows that another process made, of Parquet or Arrow."""
+        """Print rows of Parquet or Arrow that another process made."""
         assert isinstance(self._writer, WholeRows)
         self._writer.join(columns)
 
@@ -130,7 +130,8 @@ class TablePrinter:
 
 
 class ColumnsPrinter(TablePrinter):
-    """Makes rows of Parquet or Arrow, which another process prints. After it was closed, more may come."""
+    """Makes rows of Parquet or Arrow, which another process prints. It can be used again after it was
+    closed."""
 
     def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
         from kdissect.present.arrow import RowColumns
@@ -139,7 +140,7 @@ class ColumnsPrinter(TablePrinter):
 
 
 class RecordsPrinter:
-    """The table ``records`` in a format of :data:`IN_PIECES`, many rows at a time."""
+    """Prints the table ``records`` in a format of :data:`IN_PIECES`, many rows at a time."""
 
     state: Any = None
 
@@ -169,7 +170,7 @@ class RecordsPrinter:
                 yield event
 
     def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
+        """Print the rows of many events, and return the number of rows."""
         if not self._takes_many:
             return sum([count for event in events for count in self._pieces(event)])
         writer = cast("LinesWriter | ColumnsWriter | RecordColumns", self._writer)
@@ -185,14 +186,14 @@ class RecordsPrinter:
             return
         counts = self._writer.write(event)
         while True:
-            with held():  # a signal must not come between the halves of what is written
+            with held():  # a signal must not come in the middle of a piece
                 count = next(counts, None)
             if count is None:
                 return
             yield count
 
     def join(self, columns: BatchColumns) -> None:
-        """As :meth:`TablePrinter.join`."""
+        """Print rows that another process made."""
         with held():
             cast("ColumnsWriter", self._writer).join(columns)
 
@@ -202,7 +203,7 @@ class RecordsPrinter:
 
 
 class RecordColumnsPrinter(RecordsPrinter):
-    """As :class:`ColumnsPrinter`, for the table ``records``."""
+    """A :class:`ColumnsPrinter` for the table ``records``."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
         from kdissect.present.record_columns import RecordColumns
@@ -211,14 +212,15 @@ class RecordColumnsPrinter(RecordsPrinter):
 
 
 class FieldsPrinter(TablePrinter):
-    """``-e`` without a format: the values, with tabs between them and no heading (tshark's ``-T fields``)."""
+    """Prints ``-e`` without a format: the values, separated by tabs, without a heading (tshark's ``-T
+    fields``)."""
 
     def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
         return DelimitedWriter(table, file, options, "\t", "", heading=False)
 
 
 class LinePrinter:
-    """One line an exchange, and with ``dump`` its bytes below."""
+    """Prints each exchange as a line, and with ``dump`` its bytes below."""
 
     def __init__(self, output: TextOutput, clock: Clock, colour: bool, options: Options, dump: bool) -> None:
         self._output = output
@@ -254,14 +256,14 @@ class LinePrinter:
         return (event,)
 
     def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
+        """Print the rows of many events, and return the number of rows."""
         if self._dump or self._options.explain_errors:
             return sum(1 for event in events for _ in self.show(event))
         try:
             return self._lines.write_all(self._text, events)
         finally:
             if self._text.size():
-                self._output.write(self._text.take())  # also what came before a line that could not be made
+                self._output.write(self._text.take())  # including the lines before one that failed
 
     def _bytes(self, exchange: Exchange) -> None:
         from kdissect.present.branch import is_hidden_rest
@@ -269,14 +271,14 @@ class LinePrinter:
 
         hides = not self._options.show_secrets
         for message in exchange.messages:
-            # What is not told apart field by field is hidden as a whole.
+            # Bytes that are not decoded field by field are hidden as a whole.
             hidden = is_hidden_rest(message, self._options) or (hides and self._may_hide(exchange, message))
             self._output.line(f"  {message.kind}")
             for line in hexdump(message.frame.payload, 0, "    ", hidden):
                 self._output.line(line)
 
     def _may_hide(self, exchange: Exchange, message: Message) -> bool:
-        """Whether records in it, or bytes that no field accounts for, may be secrets."""
+        """Whether its records, or bytes outside of all fields, may be secrets."""
         from kdissect.present.batches import may_hide
         from kdissect.present.secret_names import tells_of_secrets
 
@@ -287,12 +289,12 @@ class LinePrinter:
         return not isinstance(message, Token) and tells_of_secrets(message.decoded().remainder)
 
     def close(self) -> None:
-        """Lines have no end."""
+        """Do nothing: lines have no end."""
 
 
 class TreePrinter:
-    """Every field of every exchange; of TLS connections, when they are over, what their handshakes showed and
-    why they stay dark. Those count for no row: what is listed are exchanges."""
+    """Prints every field of every exchange. For closed TLS connections it prints what their handshakes
+    showed, and why they were not decrypted. Only exchanges count as rows."""
 
     state: Any = None
 
@@ -322,8 +324,8 @@ class TreePrinter:
             self._output.line("")
 
     def show_all(self, events: Sequence[Event]) -> int:
-        """The same of many events; gives how many rows were printed."""
+        """Print the rows of many events, and return the number of rows."""
         return sum(1 for event in events for _ in self.show(event))
 
     def close(self) -> None:
-        """Trees have no end."""
+        """Do nothing: trees have no end."""

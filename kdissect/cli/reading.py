@@ -1,4 +1,4 @@
-"""A command reads captures: events, and beside them counts, progress, and complaints of damage."""
+"""Reads captures for a command: events, with counts, progress and messages about damage."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from kdissect.capture.cuts import Cuts, FilePart
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
-"""Seconds."""
+"""Seconds before the progress is first shown, and between two updates."""
 _CAPTURE_ENDED = "capture ended"
-"""What is :attr:`~kdissect.exchange.Exchange.missing` where the input ended before the response."""
+"""The value of :attr:`~kdissect.exchange.Exchange.missing` if the input ended before the response."""
 
 
 class Reading:
     """One reading of captures; iterate over it for its events.
 
-    Exchanges, connections and faults are counted. Damage to the files is told on stderr.
+    It counts exchanges, connections and faults, and reports damage to the files on stderr.
     """
 
     def __init__(
@@ -62,32 +62,33 @@ class Reading:
         opener: Callable[[], Packets] | None = None,
     ) -> None:
         """
-        :param briefs: what is asked of exchanges in brief, where events may have a
-            :class:`~kdissect.session.briefs.Brief` in the place of an exchange.
+        :param briefs: the needs of the caller, if events may have a :class:`~kdissect.session.briefs.Brief`
+            in place of an exchange.
         :param unpacks: whether compressed records are unpacked to count faults.
-        :param tells_tcp: whether rows of connections tell what TCP shows.
-        :param opener: gives the packets, where the files are not simply read from begin to end.
+        :param tells_tcp: whether rows of connections have their TCP columns.
+        :param opener: gives the packets, if the files are not simply read from beginning to end.
         """
         self.first_ns: int | None = None
-        """Time of the first packet."""
+        """The time of the first packet."""
         self.is_damaged = False
         self.is_interrupted = False
         """Whether Ctrl-C has ended the input."""
         self.exchanges = 0
         self.tally = Tally(count_faults, unpacks)
         self.is_counted_elsewhere = False
-        """Whether somebody else adds the events to :attr:`tally`."""
+        """Whether another object adds the events to :attr:`tally`."""
         self.keep: Callable[[Packet | Secrets], None] | None = None
-        """Is given every packet when it is read, if it is set before reading begins."""
+        """Receives every packet when it is read, if it is set before reading begins."""
         self.parts: Callable[[EndOfInput], Iterable[Sequence[Event]]] | None = None
-        """Reads the beginning of the input in parts, if it is set before reading begins; gives the events
-        that nobody has counted."""
+        """Reads the beginning of the input in parts, if it is set before reading begins. It gives the events
+        that are not counted yet."""
         self.one_by_one = False
-        """Whether nothing may be read, or counted, that is not asked for."""
+        """Whether to read and count only what the caller asks for."""
         self.paths = tuple(paths)
-        """What is read; what can be read once only is kept in a file where it is read more often."""
+        """The paths. An input that can be read only once is kept in a file if it is read more often."""
         self._names_file = opener is None and len(self.paths) == 1
-        """Whether a complaint must name the file; of several, or of followed ones, the fault does."""
+        """Whether a complaint must name the file. If there are several files, or followed ones, the fault
+        names it."""
         known = Keys() if keys is None else keys
         source = Input(
             *(self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener),
@@ -96,17 +97,17 @@ class Reading:
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
         self._items: Iterator[Sequence[Item | PacketRun]] | None = None
-        """What is read, once that has begun."""
+        """The input, once reading has begun."""
         self._ahead: Sequence[Item | PacketRun] = ()
-        """What comes before it."""
+        """Items that come before the rest of the input."""
         self._progress = ProgressLine(self.paths) if progress else None
         self._complaints = Complaints()
 
     def read_before(self, names: bool, learn: Callable[[Event], None] | None = None) -> None:
-        """A pass before the pass.
+        """Read the capture once in advance.
 
-        :param names: whether names of topic ids then hold from the start.
-        :param learn: is given every event of it.
+        :param names: whether its names of topic ids then apply from the start.
+        :param learn: receives every event.
         """
         first = self._pass.again()
         with _told():
@@ -126,12 +127,13 @@ class Reading:
             self._pass = first.again(with_names=True)
 
     def listen(self, listener: Listener) -> None:
-        """Let somebody hear what reassembly gives out, from the next reading on."""
+        """Give a listener the output of reassembly, from the next reading on."""
         self._pass.close()
         self._pass = self._pass.again(listener=listener)
 
     def open(self) -> None:
-        """Open the input; reading would do it too, but an output should be replaced only if there is one.
+        """Open the input. Reading would do it too, but an output should be replaced only if there is an
+        input.
 
         :raises Unreadable: none of the files can be read.
         """
@@ -139,11 +141,11 @@ class Reading:
             self._pass.open()
 
     def close(self) -> None:
-        """Close the input, wherever reading it ended."""
+        """Close the input, even if it was not read to its end."""
         self._pass.close()
 
     def seams(self, least: int) -> Dissector | None:
-        """As :meth:`kdissect.source.Pass.seams`; None where packets are wanted one by one, too."""
+        """As :meth:`kdissect.source.Pass.seams`; None if packets are also needed one by one."""
         return None if self.keep is not None or self.one_by_one else self._pass.seams(least)
 
     def cuts(self) -> Cuts | None:
@@ -156,7 +158,7 @@ class Reading:
         return self._pass.file_bytes
 
     def items(self, end: EndOfInput) -> Iterator[Sequence[Item | PacketRun]]:
-        """What is read and was not given out, in lists, up to the end of the input."""
+        """The remaining input, in lists, up to its end."""
         if self._items is None:
             one_by_one = self.keep is not None or self.one_by_one
             self._items = end.items(self._pass.items(one_by_one=one_by_one))
@@ -170,27 +172,27 @@ class Reading:
         self._items = None
 
     def put_back(self, items: Sequence[Item | PacketRun]) -> None:
-        """These were given out, and are to be again."""
+        """Take items back, to give them out again."""
         self._ahead = items
 
     @property
     def source(self) -> Input:
-        """What is read, and how."""
+        """The input and how it is read."""
         return self._pass.source
 
     @property
     def points(self) -> Points | None:
-        """The capture points of the input, where it has several."""
+        """The capture points of the input, if there are several."""
         return self._pass.points
 
     @property
     def interfaces(self) -> Sequence[Interface]:
-        """The interfaces of the input once it is open, by the index that packets have; they grow."""
+        """The interfaces of the input once it is open, by the index that packets have. The list grows."""
         return self._pass.interfaces
 
     @property
     def secrets(self) -> TlsSecrets:
-        """With which TLS is decrypted."""
+        """The secrets that decrypt TLS."""
         return self._pass.secrets
 
     @property
@@ -200,18 +202,18 @@ class Reading:
 
     @property
     def names(self) -> TopicNames:
-        """The names of topic ids that are known."""
+        """The known names of topic ids."""
         return self._pass.names
 
     def __iter__(self) -> Iterator[Event]:
-        """The events. Where Ctrl-C ends the input, those that its end brings come before it.
+        """The events. If Ctrl-C ends the input, the events of its end come first.
 
         :raises KeyboardInterrupt: after those.
         """
         return chain.from_iterable(self.events())
 
     def events(self) -> Generator[Sequence[Event]]:
-        """The same, in lists of those that came together."""
+        """The events, in lists of those that came together."""
         with EndOfInput() as end, rarely_collected():
             yield from self._events(end)
         if self.is_interrupted:
@@ -231,7 +233,7 @@ class Reading:
                         yield self._counted(events)
             self.is_interrupted = end.has_come
             for event in self._pass.end():
-                # That an answer is missing is not known of an input that was not read to its end.
+                # If the input was not read to its end, it is not known that an answer is missing.
                 if end.has_come and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
                     continue
                 yield self._counted((event,))
@@ -242,7 +244,7 @@ class Reading:
             self._complaints.close()
 
     def _note(self, items: Sequence[Item | PacketRun]) -> None:
-        """What goes on beside the dissection."""
+        """Keep packets and show the progress, beside the dissection."""
         if self.keep is not None:
             for item in items:
                 if not isinstance(item, Fault | PacketRun):
@@ -253,7 +255,7 @@ class Reading:
             self._progress.packets(items, self)
 
     def _counted(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events, which are counted now."""
+        """The events, after counting them."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
         others: Sequence[Event] = events if looks_inside else without_briefs(events)
         self.exchanges += len(events) - len(others)
@@ -276,8 +278,8 @@ class Reading:
         self._complaints.tell(self.paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
-        """The TLS connections that nothing is decoded of by now, in words; empty if all are decoded. Another
-        thread may ask for it."""
+        """The TLS connections that are not decrypted so far, in words; empty if all are. Another thread may
+        call it."""
         tally = self.tally.part()
         for connection in self._pass.in_tls():
             if (connection.tls or {}).get("dark"):
@@ -299,12 +301,12 @@ class Reading:
         return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 
     def exit_code(self, talks: bool, strict: bool, shown: bool, name: str = "") -> int:
-        """How a command that read it ends, and the closing line; and where there is no Kafka, what there is.
+        """Print the closing line, and if there is no Kafka, what there is instead; return the exit code.
 
-        :param talks: whether that line is wanted.
-        :param strict: whether faults are told by the exit code.
-        :param shown: whether there was anything to show, or it does not matter.
-        :param name: of what was read, where a command reads several things.
+        :param talks: whether to print that line.
+        :param strict: whether faults affect the exit code.
+        :param shown: whether there was anything to show, or whether that does not matter.
+        :param name: the name of the input, if a command reads several.
         """
         if talks:
             complain(self.summary())
@@ -317,12 +319,12 @@ class Reading:
         return DONE if shown else NOTHING_MATCHED
 
     def progress_text(self) -> str:
-        """What there is so far."""
+        """The counts so far."""
         return f"{plural(self._pass.packets, 'packet')}, {plural(self.exchanges, 'exchange')}"
 
 
 class ProgressLine:
-    """A line on stderr that shows how far reading is."""
+    """A line on stderr that shows the progress of reading."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._total = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
@@ -331,7 +333,7 @@ class ProgressLine:
         self._shown = False
 
     def packets(self, items: Iterable[Item | PacketRun], reading: Reading) -> None:
-        """Packets were read."""
+        """Take in packets that were read."""
         for item in items:
             if isinstance(item, PacketRun):
                 self._read += item.size
@@ -341,14 +343,14 @@ class ProgressLine:
         if now < self._next:
             return
         self._next = now + PROGRESS_EVERY
-        # Of compressed files the share cannot be told: more comes out than goes in.
+        # The share cannot be computed for compressed files: they give more bytes than they have.
         share = f"{100 * self._read // self._total} %, " if 0 < self._read <= self._total else ""
         sys.stderr.write(f"\r\x1b[Kkdissect: {share}{reading.progress_text()}")
         sys.stderr.flush()
         self._shown = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -371,14 +373,14 @@ def reading_of(
     growing: bool = False,
     opener: Callable[[], Packets] | None = None,
 ) -> Iterator[Reading]:
-    """The captures that a command is given, as its options and the configuration ask for.
+    """Read the captures of a command, by its options and the configuration.
 
     :param twice: whether they are read more than once.
     :param unpacks: whether compressed records are unpacked to count faults.
-    :param tells_tcp: whether rows of connections tell what TCP shows.
-    :param briefs: as a :class:`Reading` has it.
+    :param tells_tcp: whether rows of connections have their TCP columns.
+    :param briefs: as for :class:`Reading`.
     :param growing: whether packets come as they are captured.
-    :param opener: gives the packets, where the files are not simply read from begin to end.
+    :param opener: gives the packets, if the files are not simply read from beginning to end.
     """
     ports = config.ports | ports_of(given["decode_as"])
     keys = keys_of(given, config.limits, growing=growing)

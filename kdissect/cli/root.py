@@ -1,4 +1,4 @@
-"""``kdissect`` itself: which commands there are, and what happens without one."""
+"""``kdissect`` itself: the list of commands, and the behaviour without a command."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ COMMANDS = {
     "doctor": "What is installed, what is missing, what is in use.",
     "completion": "Completion for bash, zsh or fish.",
 }
-"""Command: what it does. Each is ``command`` in the module of its name."""
+"""The summary of each command. A command is ``command`` in the module of its name."""
 
 
 def _is_word(text: str) -> bool:
-    """Whether it may be meant for a command: neither an option nor, by its form, the name of a file."""
+    """Whether a word may be meant as a command: it is no option and does not look like a file name."""
     return not text.startswith("-") and "." not in text and os.path.basename(text) == text
 
 
@@ -54,7 +54,7 @@ def _command(name: str) -> click.Command:
 
 
 def _is_for_screens(args: list[str]) -> bool:
-    """Whether the screens have every option that is given."""
+    """Whether the screens have every given option."""
     options = (each for each in _command("tui").params if isinstance(each, click.Option))
     known = {name for option in options for name in option.opts}
     given = {
@@ -64,14 +64,14 @@ def _is_for_screens(args: list[str]) -> bool:
 
 
 def _has_terminal(args: list[str]) -> bool:
-    """Whether there is a terminal that screens can be drawn on."""
+    """Whether there is a terminal that can show the screens."""
     streams = [sys.stdout, sys.stderr] if "-" in args else [sys.stdin, sys.stdout, sys.stderr]
     return all(stream.isatty() for stream in streams) and can_draw_screens()
 
 
 class Root(HelpfulGroup):
-    """Imports a command when it is run; takes anything else for files: to look through where there is a
-    terminal, else to ``read``."""
+    """Imports a command when it runs. Anything else counts as files: for the screens on a terminal, else for
+    ``read``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -82,8 +82,8 @@ class Root(HelpfulGroup):
         return _command(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """``kdissect FILE…`` and ``kdissect -r FILE`` are ``kdissect tui …``, or ``kdissect read …`` where
-        there is no terminal or an option is given that the screens do not have."""
+        """Treat ``kdissect FILE…`` and ``kdissect -r FILE`` as ``kdissect tui …``, or as ``kdissect read …``
+        without a terminal or with an option that the screens do not have."""
         if not args and _has_terminal(args):
             args = ["tui"]
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
@@ -96,7 +96,7 @@ class Root(HelpfulGroup):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing one."""
+        """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

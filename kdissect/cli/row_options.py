@@ -1,4 +1,5 @@
-"""How rows print, by what ``read``, ``live`` and ``client`` share: format, columns, times, secrets."""
+"""How rows are printed: the options that ``read``, ``live`` and ``client`` share for format, columns, times
+and secrets."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Show passwords
 def options_of(given: Mapping[str, Any], config: Config, payloads: PayloadDecoder | None = None) -> Options:
     """The choices for a whole output.
 
-    :param payloads: what decodes keys and values of records.
+    :param payloads: the decoder of keys and values of records.
     """
     return Options(
         payloads=payloads,
@@ -82,9 +83,9 @@ def options_of(given: Mapping[str, Any], config: Config, payloads: PayloadDecode
 def chosen_form(
     given: Mapping[str, Any], default: str, tables: tuple[str, ...] = tuple(TABLES)
 ) -> TableFormat:
-    """What ``-T``, ``-V`` and ``-x`` choose, and that it can be written.
+    """The format that ``-T``, ``-V`` and ``-x`` choose.
 
-    :raises Wrong: they do not go with each other, or it cannot.
+    :raises Wrong: they do not fit together, or the format cannot be written.
     """
     text = given["form"]
     if given["as_tree"]:
@@ -103,7 +104,7 @@ def chosen_form(
 def chosen_columns(given: Mapping[str, Any], form: TableFormat, config: Config, options: Options) -> Table:
     """The table with the columns that ``-e`` or the configuration chooses.
 
-    :raises Wrong: there is no such column, or trees have none.
+    :raises Wrong: there is no such column, or the output is trees, which have none.
     """
     table = TABLES[form.table]
     names = names_of(given["fields"])
@@ -127,12 +128,12 @@ def printer_of(
     *,
     apart: bool = False,
 ) -> Printer:
-    """What prints rows of a table in a format.
+    """The printer of rows of a table in a format.
 
     :param apart: whether another process writes the rows, which have a format in
         :data:`~kdissect.present.tables.BINARY`.
     :param flush: whether each row is needed at once.
-    :param keep: whether a row is shown; None: all are.
+    :param keep: whether a row is shown; None if all are.
     """
     output = TextOutput(file, given["output"], flush)
     if form == "tree":

@@ -1,4 +1,4 @@
-"""What the screens are set to, by the configuration and by the options of ``tui`` and ``web``."""
+"""The settings of the screens, from the configuration and the options of ``tui`` and ``web``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def settings_of(
     payloads: Mapping[str, Any],
     mistaken: Mistaken = refuse,
 ) -> tuple[Options, Config, str | None]:
-    """What is configured for the screens, together with what is given on the command line: options, the
-    configuration, and the theme.
+    """The settings of the configuration, combined with the command line: options, the configuration, and the
+    theme.
 
     :param payloads: the options of :func:`kdissect.cli.payloads.decoder_of`.
-    :param mistaken: called with what is wrong in the configuration.
-    :raises Wrong: something on the command line is not understood.
+    :param mistaken: called with each mistake in the configuration.
+    :raises Wrong: an option of the command line is not understood.
     """
     config = load_config(for_screens=True, mistaken=mistaken)
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
@@ -44,7 +44,7 @@ def settings_of(
 def known_theme(given: str | None, config: Config, mistaken: Mistaken = refuse) -> str | None:
     """The theme of the command line, else of the configuration.
 
-    :raises Wrong: there is no such theme as the command line names.
+    :raises Wrong: the command line names an unknown theme.
     """
     name = given or config.theme
     if name is not None:
@@ -61,7 +61,7 @@ def known_theme(given: str | None, config: Config, mistaken: Mistaken = refuse) 
 
 
 def _with_filters(config: Config, options: Options, mistaken: Mistaken) -> Config:
-    """The configuration with those filters that are some."""
+    """The configuration without invalid filters."""
 
     def is_one(table: str, name: str, text: str) -> bool:
         wrong = _why_no_filter(f"{table}: {name}", text, options)
@@ -87,5 +87,5 @@ def _why_no_filter(where: str, text: str, options: Options) -> Wrong | None:
 
 
 def in_lines(mistakes: Iterable[Wrong]) -> tuple[tuple[str, ...], ...]:
-    """Mistakes as the screens show them."""
+    """Mistakes in the form that the screens show."""
     return tuple((each.message, *each.below) for each in mistakes)

@@ -1,13 +1,13 @@
-"""``-w``: the packets of what is shown → a pcapng file that reads as what was shown.
+"""``-w``: the packets of the shown rows → a pcapng file that gives the same rows.
 
-The packets are known only when rows have been shown. So the input is read again: once for the handshakes,
+The packets are known only after the rows were shown. So the input is read again: once for the handshakes,
 once to write. Standard input is kept in a temporary file while it is read the first time.
 
 The packets of a connection's handshake and end (SYN, FIN, RST) are written too: they show where its bytes
 begin. All fragments of an IP packet are written, and all packets of a TLS connection.
 
-With ``--comment`` packets say what was found. Then all packets of the capture are written if no row is left
-out, so that they keep their numbers.
+``--comment`` adds comments to packets. Then all packets of the capture are written if no row is left out, so
+that they keep their numbers.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from kdissect.tls.keylog import TlsSecrets
 
 
 class ShownPackets:
-    """Collects which packets are shown. Parts that were collected apart can be added."""
+    """Collects the packets that are shown. Separate collections can be merged."""
 
     def __init__(self) -> None:
         self.packets: set[int] = set()
         self.encrypted: set[frozenset[Endpoint]] = set()
-        """The ends of TLS connections that are shown."""
+        """The ends of the TLS connections that are shown."""
         self.secretive = 0
-        """How many messages of which something is redacted were sent in the clear."""
+        """How many messages with redacted parts were sent in the clear."""
         self.logins: set[int] = set()
-        """Connections on which somebody logged in at a proxy."""
+        """Connections with a login at a proxy."""
 
     def part(self) -> ShownPackets:
-        """An empty one, for a batch."""
+        """An empty collection, for a batch."""
         return ShownPackets()
 
     def add(self, event: Event) -> None:
-        """This was shown."""
+        """Add an event that was shown."""
         if isinstance(event, Exchange):
             self.packets.update(number for message in event.messages for number in message.frame.packets)
             ends = event.client_endpoint, event.broker_endpoint
@@ -70,7 +70,7 @@ class ShownPackets:
             self.packets.add(event.packet)
 
     def merge(self, other: ShownPackets) -> None:
-        """Add what another collected."""
+        """Add another collection."""
         self.packets |= other.packets
         self.encrypted |= other.encrypted
         self.secretive += other.secretive
@@ -84,7 +84,7 @@ def _is_secretive(message: Message) -> bool:
 
 
 class ShownPacketsWriter:
-    """Writes the packets of what is shown."""
+    """Writes the packets of the shown rows."""
 
     def __init__(
         self,
@@ -99,10 +99,11 @@ class ShownPacketsWriter:
     ) -> None:
         """
         :param only_once: whether the packets can be read only once, whatever the paths are.
-        :param with_secrets: whether TLS secrets are written too.
-        :param scratch: the folder for what can be read only once; None for where temporary files are.
-        :param annotations: what packets say.
-        :param everything: whether all packets are written.
+        :param with_secrets: whether to write TLS secrets too.
+        :param scratch: the folder for inputs that can be read only once; None for the usual folder of
+            temporary files.
+        :param annotations: the comments on packets.
+        :param everything: whether to write all packets.
         """
         self._annotations = annotations
         self._everything = everything
@@ -114,18 +115,18 @@ class ShownPacketsWriter:
         self._points: Points | None = None
         self.found = ShownPackets()
         self._spool: BinaryIO | None = None
-        """What of the input can be read only once."""
+        """The copy of input that can be read only once."""
         self._end_spool: Callable[[], None] = lambda: None
 
     @contextmanager
     def kept(self, reading: Reading) -> Iterator[None]:
-        """See to it that what ``reading`` reads can be read again in here."""
+        """Make sure that the input of ``reading`` can be read again inside the ``with``."""
         if not self._only_once:
             self._points = reading.points
             yield
             return
         with named_file(".pcapng", self._scratch) as spool:
-            # Packets have the same numbers there: it holds all of the input, in the order of the numbers.
+            # Packets keep their numbers there: the copy has all of the input, in the order of the numbers.
             file = cast(BinaryIO, spool)
             writer = PcapngWriter(file, reading.interfaces, None)
             reading.keep = writer.write
@@ -138,9 +139,9 @@ class ShownPacketsWriter:
         """Write the packets, in the order of the capture.
 
         :param read: how many packets of the capture were read.
-        :param interfaces: those of the capture, as they were read.
-        :param secrets: the given ones and those of the capture. Those of connections that were read are
-            written first, for the packets behind them.
+        :param interfaces: the interfaces of the capture, as they were read.
+        :param secrets: the given secrets and those of the capture. Secrets of connections that were read are
+            written first, for the packets after them.
         """
         if self._spool is not None:
             self._end_spool()
@@ -185,14 +186,14 @@ class ShownPacketsWriter:
             complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")
 
     def _wanted(self, read: int) -> set[int] | None:
-        """The numbers of the packets to write; None: all."""
+        """The numbers of the packets to write; None for all."""
         if self._everything:
             return None
         shown, encrypted = self.found.packets, self.found.encrypted
         return shown | belonging(self._items(read), shown, self._limits, encrypted)
 
     def _items(self, last: int) -> Iterator[Packet]:
-        """The packets up to the ``last``."""
+        """The packets up to number ``last``."""
         capture = packets_of(self._paths, self._limits, self._points)
         for item in capture:
             if isinstance(item, Packet):
@@ -203,7 +204,7 @@ class ShownPacketsWriter:
 
 
 def _numbers_of(wanted: set[int] | None) -> Callable[[int], int | None]:
-    """The numbers that packets have where only these are written."""
+    """The function that gives the new number of a packet if only these packets are written."""
     if wanted is None:
         return lambda packet: packet
     order = sorted(wanted)

@@ -1,4 +1,4 @@
-"""A file that ``report`` or ``diff`` is given → a report. It is a capture, a state, or an earlier report."""
+"""A file for ``report`` or ``diff`` → a report. The file is a capture, a state, or an earlier report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdissect.insight.whole import whole_judge
 from kdissect.present.html.embedded import NoReportError, is_report, report_of
 
 _LONGEST = 64 << 20
-"""Bytes of a report that are read; kdissect writes no more than 2 MB."""
+"""The most bytes of a report that are read; kdissect writes no more than 2 MB."""
 _ONLY_CAPTURES = {
     "filter": "-Y",
     "slow": "--slow",
@@ -28,7 +28,7 @@ _ONLY_CAPTURES = {
 
 
 class ComparedFile(NamedTuple):
-    """What a file tells."""
+    """The report of a file."""
 
     report: CaptureReport
     code: int
@@ -47,10 +47,10 @@ def side_of(path: str, given: dict[str, Any]) -> ComparedFile:
 
 
 def kept_report(path: str, given: Mapping[str, Any]) -> CaptureReport | None:
-    """What a state or a report tells; None where the file is neither.
+    """The report of a state or of an earlier report; None if the file is neither.
 
     :raises Unreadable: it is damaged, or of another version.
-    :raises Wrong: an option asks for packets.
+    :raises Wrong: an option needs packets.
     """
     if path == "-":
         return None
@@ -63,7 +63,7 @@ def kept_report(path: str, given: Mapping[str, Any]) -> CaptureReport | None:
     except NoReportError as error:
         raise Unreadable(f"{shown(path)}: {error}") from None
     except OSError:
-        return None  # reading the capture says what is wrong
+        return None  # reading it as a capture reports the error
     if not is_state(start):
         return None
     refuse_options(path, given)
@@ -74,14 +74,14 @@ def kept_report(path: str, given: Mapping[str, Any]) -> CaptureReport | None:
 
 
 def refuse_options(path: str, given: Mapping[str, Any]) -> None:
-    """:raises Wrong: something is asked for that needs packets."""
+    """:raises Wrong: an option needs packets."""
     for name, option in _ONLY_CAPTURES.items():
         if given.get(name):
             raise Wrong(f"{option}: {shown(path)} is not a capture and has no packets")
 
 
 def capture_side(paths: Sequence[str], given: dict[str, Any]) -> ComparedFile:
-    """Read captures, which are one."""
+    """Read captures, which count as one."""
     folding: Folding[Judge] = Folding(given, listed(paths), whole_judge)
     reading = folding.count()
     report = folding.counted.report(folding.config.thresholds, folding.config.ignored)

@@ -11,13 +11,13 @@ from kdissect.durations import DURATIONS, duration_ns
 if TYPE_CHECKING:
     Numbers = click.ParamType[float]
 else:
-    Numbers = click.ParamType  # which older releases do not know the values of
+    Numbers = click.ParamType  # older releases have no generic class
 
 
 class SpanOption(Numbers):
-    """A span of time, as a number of some unit.
+    """A span of time, as a number of a unit.
 
-    :param unit: of the number, and of what is given without a unit.
+    :param unit: the unit of the number, and of values without a unit.
     :param whole: whether it is a whole number.
     """
 

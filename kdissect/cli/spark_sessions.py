@@ -1,4 +1,4 @@
-"""What commands that use Spark share: options, settings, and a session while one runs."""
+"""The parts that Spark commands share: options, settings, and the session of a run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from kdissect.spark.settings import TableSettings
 
 USUAL_TABLES = ("exchanges", "connections", "faults")
-"""What is written where no table is named."""
+"""The tables that are written by default."""
 _TRIES = 3
-"""So often the making of a folder is tried, if the folder above it is gone then."""
+"""How often to try to make a folder if the folder above it disappears meanwhile."""
 
 
 def session_options(function: Any) -> Any:
-    """What says where Spark is, and what is heard of it."""
+    """The options that say where Spark is, and which of its messages are shown."""
     options = (
         click.option("--master", default="local[*]", show_default=True, help="Spark's master, or sc://HOST."),
         click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark's configuration."),
@@ -51,7 +51,7 @@ def session_options(function: Any) -> Any:
 
 
 def reading_options(function: Any) -> Any:
-    """What says how captures are read."""
+    """The options on how captures are read."""
     options = (
         click.option("-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="As for read."),
         click.option("--keylog", multiple=True, metavar="FILE", help="TLS secrets. Workers read this file."),
@@ -71,7 +71,7 @@ def reading_options(function: Any) -> Any:
 
 
 def content_options(function: Any) -> Any:
-    """What says how captures are read and values shown."""
+    """The options on how captures are read and values are shown."""
     options = (
         click.option(
             "--payload",
@@ -92,7 +92,7 @@ def content_options(function: Any) -> Any:
 
 
 def settings_of(given: dict[str, Any]) -> TableSettings:
-    """What the options and the configuration ask for.
+    """The settings of the options and the configuration.
 
     :raises Wrong: one of them is wrong.
     :raises Unreadable: a key log is missing, or a key cannot be used.
@@ -123,11 +123,12 @@ def settings_of(given: dict[str, Any]) -> TableSettings:
 
 
 class ToldFaults:
-    """Prints a line for each fault of a file, up to a limit each time."""
+    """Prints a line for each fault of a file, up to a limit for each call."""
 
     def __init__(self) -> None:
         self.exit_code = DONE
-        """How a command ends that did all else: 3 if anything of a file was left out, as for ``read``."""
+        """The exit code of a command that did everything else: 3 if anything of a file was left out, as for
+        ``read``."""
 
     def tell(self, faults: Iterable[Fault]) -> None:
         """Print them."""
@@ -140,24 +141,24 @@ class ToldFaults:
 
 
 class RunSummary(NamedTuple):
-    """What a command did, for its closing line."""
+    """The result of a command, for its closing line."""
 
     tables: int
     rows: int | None
-    """Of all tables; None if that is not known."""
+    """The rows of all tables; None if unknown."""
     read: int
-    """Bytes of captures that all tasks read together."""
+    """The bytes of captures that all tasks read together."""
     size: int
-    """Bytes of the captures."""
+    """The size of the captures in bytes."""
     damage: int
-    """Faults of files."""
+    """The number of faults of files."""
     faults: int | None = None
-    """All faults, if they were counted."""
+    """The number of all faults, if they were counted."""
 
     def line(self, seconds: float) -> str:
-        """The line.
+        """The closing line.
 
-        :param seconds: how long it took.
+        :param seconds: how long the command took.
         """
         told = plural(self.tables, "table") + ("" if self.rows is None else f", {plural(self.rows, 'row')}")
         often = f", {self.read / self.size:.2f} times their size" if self.size else ""
@@ -168,15 +169,15 @@ class RunSummary(NamedTuple):
 
 
 def within_reach(path: str, master: str) -> str:
-    """A path as others find it: whoever is not on this machine's master has another working directory."""
+    """A path that others can use: processes outside of this machine have another working directory."""
     return path if "://" in path or master.startswith("local") else os.path.abspath(path)
 
 
 def refuse_no_tables(folder: str, given: str) -> None:
-    """See whether a folder with tables is there.
+    """Check that a folder with tables exists.
 
-    :param given: how it was named.
-    :raises Unreadable: it is not there, is a file, or cannot be listed.
+    :param given: the folder as the user named it.
+    :raises Unreadable: it does not exist, is a file, or cannot be listed.
     """
     try:
         refuse_no_folder(folder, given)
@@ -185,11 +186,12 @@ def refuse_no_tables(folder: str, given: str) -> None:
 
 
 def refuse_unwritable(folder: str, master: str, given: str | None = None) -> None:
-    """See before Spark starts whether tables can be written to a folder.
+    """Check, before Spark starts, that tables can be written to a folder.
 
-    :param given: how it was named, such as ``--to delta:PLACE``; ``--out`` and the folder unless it is told.
-    :raises Wrong: it is a file, or in one, or this machine cannot make it or write in it. If the workers are
-        on other machines, the last two are no matter here.
+    :param given: the option as the user gave it, such as ``--to delta:PLACE``; by default ``--out`` and the
+        folder.
+    :raises Wrong: it is a file, or in a file, or this machine cannot make it or write in it. If the workers
+        are on other machines, the last two do not matter.
     """
     if is_remote(folder):
         return
@@ -212,7 +214,7 @@ def refuse_unwritable(folder: str, master: str, given: str | None = None) -> Non
 
 
 def _there(path: str) -> tuple[str, str | None]:
-    """The folder, or the next one above it that is there; and the first one that is missing."""
+    """The folder, or the nearest existing one above it; and the first one that is missing."""
     missing = None
     while not os.path.lexists(path):
         missing, path = path, os.path.dirname(path)
@@ -220,7 +222,8 @@ def _there(path: str) -> tuple[str, str | None]:
 
 
 def _refused(folder: str) -> OSError | None:
-    """Why this machine cannot make a folder or write in it; None where it can. Others may try the same."""
+    """Why this machine cannot make a folder or write in it; None if it can. Other processes may try the same
+    at the same time."""
     error: OSError | None = None
     for _ in range(_TRIES):
         path, missing = _there(folder)
@@ -231,20 +234,20 @@ def _refused(folder: str) -> OSError | None:
         try:
             os.mkdir(missing, 0o700)
         except FileExistsError:
-            return None  # somebody else made it
+            return None  # another process made it
         except FileNotFoundError as absent:
-            error = absent  # somebody else took the one above it away, which was made to try
+            error = absent  # another process removed the folder above, which it had made to try
         except OSError as refused:
             return refused
         else:
-            with suppress(OSError):  # somebody else uses it by now
+            with suppress(OSError):  # another process already uses it
                 os.rmdir(missing)
             return None
     return error
 
 
 class Running(NamedTuple):
-    """A session, and a folder that its workers share with us."""
+    """A session, and a folder that its workers share with this process."""
 
     spark: SparkSession
     scratch: str | None
@@ -252,9 +255,9 @@ class Running(NamedTuple):
 
 @contextmanager
 def running(given: dict[str, Any]) -> Iterator[Running]:
-    """A session for a command. It is not stopped: Spark ends with us, and sooner that way.
+    """A session for a command. It is not stopped: Spark ends with this process, which is faster.
 
-    :raises Wrong: it cannot be had, or what is done in it fails.
+    :raises Wrong: it cannot be started, or something done in it fails.
     """
     from kdissect.spark.launch import NoSparkError, logging_to, scratch_folder, session
 
@@ -272,7 +275,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
             shared = scratch or given["master"].startswith("local")
             yield Running(spark, folder if shared else None)
     except NoSparkError as error:
-        if kept in str(error):  # who reads it is sent there
+        if kept in str(error):  # the message refers to it
             kept = ""
         raise Wrong(str(error)) from None
     except (click.ClickException, KeyboardInterrupt):
@@ -293,7 +296,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
 def conf_of(given: dict[str, Any]) -> dict[str, str]:
     """Spark's configuration.
 
-    :raises Wrong: something in it is no pair.
+    :raises Wrong: an entry is not KEY=VALUE.
     """
     return dict(_pair(each) for each in given["conf"])
 

@@ -1,9 +1,9 @@
-"""``--state FILE``: what was counted of captures, kept in a file, so that days are judged together.
+"""``--state FILE``: the counts of captures in a file, so that several days are judged together.
 
     kdissect findings 1\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
 
-A pickle can name anything that Python can import. Reading one here finds only classes and functions of
-kdissect's own facts, and a few plain containers. So a forged file does nothing.
+A pickle can name anything that Python can import. The reader here allows only classes and functions of
+kdissect's own facts, and a few plain containers. So a forged file can do nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OWN = (
     *("kdissect.analysis.", "kdissect.insight.", "kdissect.limits.", "kdissect.model.", "kdissect.names."),
     *("kdissect.record.", "kdissect.session.conversation."),
 )
-"""Modules that do nothing but compute; what stands in them may stand in a state."""
+"""Modules that only compute. A state may contain their objects."""
 _OTHERS = frozenset(
     {
         ("array", "_array_reconstructor"),
@@ -56,10 +56,10 @@ def is_state(start: bytes) -> bool:
 
 
 def load(path: str) -> Judge | None:
-    """What a file holds; None where there is no such file.
+    """The contents of a file; None if there is no such file.
 
-    :raises Unreadable: it holds something else, is damaged, or another version made it. It stays as it is.
-    :raises Wrong: its folder is not there, so nothing could be kept after a long read.
+    :raises Unreadable: it is no state, is damaged, or another version made it. The file is not changed.
+    :raises Wrong: its folder does not exist, so nothing could be saved after a long read.
     """
     try:
         with open(path, "rb") as file:
@@ -84,7 +84,7 @@ def load(path: str) -> Judge | None:
         raise Unreadable(_of_others(path))
     try:
         found = _Unpickler(io.BytesIO(pickled)).load()
-    except Exception:  # whatever a pickle that somebody made up does
+    except Exception:  # any error that a forged pickle can raise
         found = None
     if not isinstance(found, Judge):
         raise Unreadable(f"--state {path}: the file is not a state of kdissect explain and was not changed")
@@ -92,7 +92,7 @@ def load(path: str) -> Judge | None:
 
 
 def save(path: str, judge: Judge) -> None:
-    """Keep what was counted, for its owner only. The file is whole at any time.
+    """Save the counts, readable by the owner only. The file is complete at any time.
 
     :raises Wrong: it cannot be written.
     """
@@ -121,8 +121,8 @@ def _of_others(path: str) -> str:
 
 
 def _maker() -> str:
-    """The version, what its facts are, and whether its modules are compiled. A state of others cannot be
-    added to."""
+    """The version, the form of its facts, and whether its modules are compiled. A state with another maker
+    cannot be extended."""
     return f"{__version__} {form()} {Path(dissect.__file__).suffix}"
 
 

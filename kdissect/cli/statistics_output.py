@@ -15,11 +15,11 @@ from kdissect.present.statistics import titled
 from kdissect.present.statistics_text import table_lines
 
 _LINES_AT_ONCE = 256
-"""So many lines of a table are written together."""
+"""How many lines of a table are written at once."""
 
 
 def refuse_several(form: str, count: int) -> None:
-    """:raises Wrong: a format has room for one table only, and there are several."""
+    """:raises Wrong: the format allows one table only, and there are several."""
     if count > 1 and form not in ("table", "ndjson"):
         raise Wrong(f"-T {form} prints only one table: give one -z, or -T ndjson")
 
@@ -27,9 +27,9 @@ def refuse_several(form: str, count: int) -> None:
 class TablesOutput:
     """Writes tables to a file.
 
-    :param path: its name, if it is not stdout.
+    :param path: the name of the file, if it is not stdout.
     :param form: ``table``, for people, or one of the formats.
-    :param count: how many tables there will be; of several each says which it is.
+    :param count: the number of tables. If there are several, each gets a title.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TablesOutput:
     def write(self, title: str, table: Table, rows: list[Any], whole: bool = False) -> None:
         """Write the next table.
 
-        :param whole: whether a table for people has all columns, because they were asked for.
+        :param whole: whether a table for people has all columns, because the user asked for them.
         """
         if self._form == "table":
             output = TextOutput(self._file, self._path)

@@ -1,7 +1,7 @@
-"""``-T follow``: the bytes of connections, as reassembly gives them out.
+"""``-T follow``: the bytes of connections, after reassembly.
 
-The capture is read twice: which connections are wanted, and which of their bytes may be shown, is known only
-at the end. The bytes of a connection wait in a file until it is over.
+The capture is read twice, because only its end tells which connections are chosen and which bytes may be
+shown. The bytes of a connection wait in a file until it has ended.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _OTHERS = {
     "explain_errors": "--explain-errors",
     "follow": "--follow",
 }
-"""Options of rows, of which there are none here."""
+"""Options for rows, which this format does not have."""
 
 
 class ConnectionStreams(Listener):
-    """Keeps the bytes of some connections until they are asked for.
+    """Keeps the bytes of some connections until they are printed.
 
     :param wanted: the numbers of these connections.
     """
@@ -49,10 +49,10 @@ class ConnectionStreams(Listener):
         self._size = 0
         self._ends: dict[int, Ends] = {}
         self._pieces: dict[int, array[int]] = {}
-        """Of each connection: node, offset, length, and where the bytes begin in the file; -1: a gap."""
+        """For each connection, its pieces: node, offset, length, and the place in the file; -1 for a gap."""
 
     def piece(self, conversation: Conversation, side: Side, piece: Chunk | Gap | Fault) -> None:
-        """Keep a piece that reassembly gave out, if its connection is wanted."""
+        """Keep a piece of reassembly, if its connection is chosen."""
         number = conversation.number
         if number not in self._wanted or isinstance(piece, Fault):
             return
@@ -69,7 +69,7 @@ class ConnectionStreams(Listener):
             pieces.extend((node, piece.offset, piece.length, -1))
 
     def print(self, connection: int, shown: MayBeShown, output: TextOutput) -> None:
-        """Print the block of a connection that is over, and forget it."""
+        """Print the block of a connection that has ended, and forget it."""
         ends = self._ends.pop(connection)
         pieces = self._pieces.pop(connection)
         ranges = shown.of(connection, ends.first), shown.of(connection, ends.other)
@@ -85,14 +85,14 @@ class ConnectionStreams(Listener):
         self._file.seek(self._size)
 
     def has(self, connection: int) -> bool:
-        """Whether there is a byte, or a gap, of a connection."""
+        """Whether a connection has a byte or a gap."""
         return connection in self._ends
 
 
 class Follow:
     """One run of ``read -T follow``.
 
-    :raises Wrong: an option is wrong, or does not go with it.
+    :raises Wrong: an option is wrong, or does not fit it.
     """
 
     def __init__(self, paths: tuple[str, ...], given: Mapping[str, Any], config: Config) -> None:
@@ -109,7 +109,7 @@ class Follow:
             self._chooser.refuse_to_judge(paths)
 
     def run(self) -> int:
-        """Print the blocks; gives the exit code."""
+        """Print the blocks; return the exit code."""
         given = self._given
         talks = sys.stderr.isatty() and not given["quiet"]
         with reading_of(
@@ -133,7 +133,7 @@ class Follow:
         return reading.exit_code(talks, given["strict"], printed > 0 or not given["exit_status"])
 
     def _print(self, reading: Reading, output: TextOutput) -> int:
-        from tempfile import TemporaryFile  # only who follows streams needs it
+        from tempfile import TemporaryFile  # only ``-T follow`` needs it
 
         wanted, shown = self._learn(reading)
         most = self._given["count"]
@@ -150,7 +150,7 @@ class Follow:
         return printed
 
     def _learn(self, reading: Reading) -> tuple[set[int], MayBeShown]:
-        """Which connections are wanted, and what of them may be shown."""
+        """The chosen connections, and which of their bytes may be shown."""
         chooser, wanted, shown = self._chooser, set[int](), MayBeShown(self._options)
         if chooser is not None and chooser.must_learn:
             chooser.learn(reading, self._given["two_pass"])

@@ -1,4 +1,4 @@
-"""What a reading counts of its events: faults, and what was not decoded."""
+"""Counts faults and undecoded parts of the events of a reading."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from kdissect.session.conversation import Connection
 
 
 class Tally:
-    """Counts events. Parts that were counted apart can be added."""
+    """Counts events. Separate counts can be merged."""
 
     def __init__(self, looks_inside: bool, unpacks: bool = True) -> None:
-        """:param looks_inside: whether exchanges are decoded for what is wrong in them.
+        """
+        :param looks_inside: whether exchanges are decoded to find their faults.
         :param unpacks: whether compressed records are unpacked for that too.
         """
         self.looks_inside = looks_inside
         self.unpacks = unpacks
         self.faults = 0
         self.no_kafka = NoKafka()
-        """What to say where there is no exchange."""
+        """The message if there is no exchange."""
         self._not_decoded: Counter[str] = Counter()
 
     def part(self) -> Tally:
-        """One for some of the events."""
+        """An empty tally for some of the events."""
         return Tally(self.looks_inside, self.unpacks)
 
     def add(self, event: Event) -> None:
         """Count an event."""
         if isinstance(event, Brief):
-            # Nothing is wrong with it, as far as that can be told without unpacking.
+            # It has no fault, as far as that is known without unpacking.
             if self.looks_inside and self.unpacks and event.has_records():
                 self._exchange(event.exchange())
             return
@@ -49,7 +50,7 @@ class Tally:
             self._connection(event)
 
     def merge(self, later: Tally) -> None:
-        """Add what was counted of later events."""
+        """Add the counts of later events."""
         self.faults += later.faults
         self.no_kafka.merge(later.no_kafka)
         self._not_decoded.update(later._not_decoded)
@@ -75,7 +76,7 @@ class Tally:
             self._not_decoded["byte skipped"] += connection.skipped_bytes
 
     def not_decoded(self) -> str:
-        """What was not decoded, in words; empty if there is nothing."""
+        """The undecoded parts, in words; empty if everything was decoded."""
         return ", ".join(_counted(each, n) for each, n in self._not_decoded.items())
 
 

@@ -1,4 +1,4 @@
-"""Whether screens can be drawn on the terminal."""
+"""Whether the terminal can show the screens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 NO_SCREENS = ("dumb", "unknown")
-"""Kinds of terminals (``TERM``) that screens cannot be drawn on."""
+"""Kinds of terminals (``TERM``) that cannot show the screens."""
 
 
 def can_draw_screens() -> bool:
@@ -15,18 +15,18 @@ def can_draw_screens() -> bool:
 
 
 def heed_terminals_without_colours() -> None:
-    """Set ``NO_COLOR`` where the kind of terminal (``TERM``) has no colours: what Textual marks by a colour
-    could not be seen there. ``COLORTERM`` says that there are colours."""
+    """Set ``NO_COLOR`` if the kind of terminal (``TERM``) has no colours, where Textual's coloured marks
+    would be invisible. If ``COLORTERM`` is set, there are colours."""
     if "NO_COLOR" not in os.environ and not os.environ.get("COLORTERM") and not _has_colours():
         os.environ["NO_COLOR"] = "1"
 
 
 def _has_colours() -> bool:
-    """Whether this kind of terminal has colours, as terminfo says; also where it says nothing."""
+    """Whether this kind of terminal has colours, by terminfo; True if terminfo does not know."""
     with suppress(ImportError):  # Windows
         import curses
 
-        with suppress(curses.error):  # nothing is known of it
+        with suppress(curses.error):  # it is unknown
             curses.setupterm(os.environ.get("TERM"), fd=1)
             return curses.tigetnum("colors") > 0
     return True

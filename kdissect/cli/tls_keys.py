@@ -1,4 +1,4 @@
-"""``--keylog`` and ``--rsa-key``: the secrets with which TLS is decrypted."""
+"""``--keylog`` and ``--rsa-key``: the secrets that decrypt TLS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kdissect.capture.keylogs import KeyLogs
 
 ENVIRONMENT = "SSLKEYLOGFILE"
-"""Where programs write their key log; what it names is read too, if it is there."""
+"""The variable that names the key log of programs. That file is read too, if it exists."""
 
 
 def key_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -50,7 +50,7 @@ with_secrets_option = click.option(
 
 
 class Keys:
-    """The secrets that were given, and the key logs of which more may come."""
+    """The given secrets, and the key logs that may grow."""
 
     def __init__(self, secrets: TlsSecrets | None = None, growing: KeyLogs | None = None) -> None:
         self.secrets = TlsSecrets() if secrets is None else secrets
@@ -64,10 +64,10 @@ def keys_of(
     growing: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> Keys:
-    """What the options, or else the environment, give.
+    """The secrets of the options, or else of the environment.
 
-    :param growing: whether packets come as they are captured, and key logs grow meanwhile, or come to be.
-    :raises Unreadable: a file is not there or is no key.
+    :param growing: whether packets come as they are captured, so that key logs may grow or appear meanwhile.
+    :raises Unreadable: a file does not exist or is no key.
     """
     secrets = TlsSecrets(limits)
     for path in given["rsa_keys"]:
@@ -101,7 +101,7 @@ def keys_of(
 
 
 def rsa_key_of(path: str) -> bytes:
-    """A private key from a file.
+    """The private key in a file.
 
     :raises Unreadable: it cannot be read, or cannot be used.
     """

@@ -1,4 +1,4 @@
-"""A live capture into the pipe of Wireshark, each packet with what it brings to light as a comment."""
+"""A live capture into the pipe of Wireshark. Each packet has a comment with what it completes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from kdissect.source import Input, Pass
 from kdissect.system.confining import Allowed, confine
 
 _TOLD = ("interface-gone", "packets-lost")
-"""Faults that end in a message, and in the exit code."""
+"""Faults that lead to a message, and affect the exit code."""
 
 
 class WiresharkPipe:
     """One capture.
 
-    :param name: of the interface.
+    :param name: the name of the interface.
     :param given: the options of ``kdissect extcap``.
     :raises Wrong: one of them is wrong.
     """
@@ -62,8 +62,8 @@ class WiresharkPipe:
         self._faults: list[Fault] = []
 
     def run(self) -> int:
-        """Capture until Wireshark has enough; gives the exit code."""
-        # Before privileges are given up: under sudo the pipe is root's.
+        """Capture until Wireshark closes the pipe; return the exit code."""
+        # Open it before dropping privileges: under sudo the pipe is root's.
         with self._open_pipe() as pipe:
             try:
                 return self._capture(pipe)
@@ -105,7 +105,7 @@ class WiresharkPipe:
     def _opened(self) -> Any:
         """The interface, opened.
 
-        :raises CaptureRefused: it is not permitted; the text says how Wireshark is to be started.
+        :raises CaptureRefused: it is not permitted; the text says how to start Wireshark.
         :raises Wrong: it would be decoded as root, or the filter is wrong.
         """
         user, _ = invoking_user()
@@ -123,7 +123,7 @@ class WiresharkPipe:
             raise CaptureRefused(f"{self._name}: you are not permitted to capture: {how}") from None
 
     def _write(self, reading: Pass, pipe: BinaryIO) -> None:
-        """Write packets as they come, each with what it brings to light."""
+        """Write packets as they come, each with a comment on what it completes."""
         packets = reading.open()
         writer = PcapngWriter(pipe, packets.interfaces)
         pipe.flush()
@@ -153,7 +153,7 @@ class WiresharkPipe:
             self._faults.append(event)
 
     def _end(self, session: CaptureSession) -> int:
-        """The exit code, and at most one line that says what went wrong."""
+        """The exit code, and at most one line about an error."""
         session.join()
         told = [each.message for each in self._faults[:1]]
         death = session.death()
@@ -165,7 +165,7 @@ class WiresharkPipe:
 
 
 def _has_no_reader(pipe: BinaryIO) -> bool:
-    """Whether Wireshark has gone, where that can be told without writing."""
+    """Whether Wireshark has closed the pipe, if that can be found out without writing."""
     if sys.platform == "win32":
         return False
     poll = select.poll()

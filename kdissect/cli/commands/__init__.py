@@ -1,1 +1,1 @@
-"""The commands: a module or a package for each, which is imported when the command is run."""
+"""The commands: one module or package for each, which is imported when the command runs."""

@@ -27,11 +27,11 @@ from kdissect.protocol import apis
 Object = dict[str, Any]
 Answer = Callable[[Object, Options], Object]
 LONGEST_LINE = 512 << 20
-"""Bytes of a line of NDJSON: the largest Kafka message in hex, with room to spare."""
+"""The most bytes of a line of NDJSON: the largest Kafka message in hex, with room to spare."""
 
 
 def shared_options(function: click.decorators.FC) -> click.decorators.FC:
-    """What all three commands have."""
+    """The options that all three commands share."""
     for option in (
         click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys."),
         click.option("-o", "output", metavar="FILE", help="Write to this file instead of stdout."),
@@ -179,7 +179,7 @@ def _run(
 
 
 def _answer_lines(answer: Answer, options: Options, file: BinaryIO) -> int:
-    """Answer every line; gives the exit code."""
+    """Answer every line, and return the exit code."""
     code = DONE
     lines = cast(BinaryIO, sys.stdin.buffer)
     for number in count(1):
@@ -203,7 +203,10 @@ def _answer_lines(answer: Answer, options: Options, file: BinaryIO) -> int:
 
 
 def _answered(answer: Answer, asked: Object, options: Options) -> Object:
-    """:raises ValueError: the question makes no sense; the text says why."""
+    """Answer a line.
+
+    :raises ValueError: the line makes no sense; the text says why.
+    """
     try:
         return answer(asked, options)
     except RecursionError:
@@ -237,7 +240,7 @@ def _decode_one(
 
 
 def _encode_one(given: Object, asked: Object, encode: Answer, options: Options) -> None:
-    """JSON in; hex out, a line each for key and value."""
+    """Encode JSON, and print the hex: one line each for key and value."""
     try:
         value = json_from(content_of(given["data"]))
     except ValueError as error:

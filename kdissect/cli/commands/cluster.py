@@ -1,4 +1,4 @@
-"""``kdissect cluster``: captures → the clusters in them at a time, and what changed."""
+"""``kdissect cluster``: captures → the clusters in them at one time, and their changes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SHOWN = {
     "configs": ("resource_type", "resource", "config", "value", "source"),
     "changes": ("ns", "what", "subject", "before", "after", "by", "exchange"),
 }
-"""Columns of the text."""
+"""The columns of the text output."""
 
 
 @click.command()
@@ -140,7 +140,7 @@ class _ClusterCommand:
         ]
         for name, view in zip(self._names, self._views, strict=True):
             self._folding.complain_of_left_out(name, view)
-            break  # all of them leave out the same
+            break  # all tables leave out the same
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
             clock = Clock(self._given["clock"] or "r", reading.first_ns)

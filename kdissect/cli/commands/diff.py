@@ -1,4 +1,4 @@
-"""``kdissect diff``: two captures, states or reports → what changed."""
+"""``kdissect diff``: two captures, states or reports → the changes."""
 
 from __future__ import annotations
 

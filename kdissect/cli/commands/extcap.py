@@ -1,7 +1,7 @@
-"""``kdissect extcap``: Wireshark asks for interfaces and their packets, and gets both.
+"""``kdissect extcap``: the program that Wireshark asks for interfaces and their packets.
 
-Wireshark asks about every interface when it starts, so this module imports little. What captures is in
-:mod:`kdissect.cli.wireshark_pipe`.
+Wireshark asks about every interface when it starts, so this module imports little.
+:mod:`kdissect.cli.wireshark_pipe` captures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kdissect.cli.output import TextOutput, open_output
 from kdissect.wireshark.extcap import PREFIX, argument_lines, interface_lines, link_type_line
 
 _ETHERNET, _COOKED = 1, 276
-"""What packets of an interface begin with, and of all of them (SLL2)."""
+"""The link types of one interface, and of all interfaces together (SLL2)."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -64,16 +64,16 @@ def _print(lines: Iterator[str]) -> int:
 
 
 def _interfaces() -> list[tuple[str, str]]:
-    """What can be captured from here; nothing without libpcap where that is what lists them."""
+    """The interfaces that can be captured from; empty without libpcap on systems where libpcap lists them."""
     from kdissect.live.rates import interfaces
 
     return [(each.name, each.description) for each in interfaces()]
 
 
 def _known(text: str) -> str:
-    """The name of an interface that Wireshark names.
+    """The interface that Wireshark names.
 
-    :raises Wrong: there is none.
+    :raises Wrong: there is no such interface.
     """
     name = text.removeprefix(PREFIX)
     if name == text or name not in {each for each, _ in _interfaces()}:
@@ -82,7 +82,7 @@ def _known(text: str) -> str:
 
 
 def _check_filter(name: str, text: str | None) -> int:
-    """Whether a capture filter is one: Wireshark asks while it is typed."""
+    """Whether a capture filter is valid. Wireshark asks while the user types it."""
     if text:
         from kdissect.live.bpf import SNAP_LENGTH, program_of
         from kdissect.live.errors import BadFilterError

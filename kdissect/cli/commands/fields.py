@@ -112,9 +112,9 @@ def _error_rows() -> Iterator[dict[str, Any]]:
 
 def _rule_rows() -> Iterator[dict[str, Any]]:
     """The rules of ``explain``, by category."""
-    from kdissect.insight.catalogue import RULES  # it takes long, and nobody else here needs it
+    from kdissect.insight.catalogue import RULES  # the import takes long, and no other function here needs it
 
-    for rule in sorted(RULES.values(), key=lambda each: each.category):  # those of one keep their order
+    for rule in sorted(RULES.values(), key=lambda each: each.category):  # a category keeps its order
         yield {
             "table": f"rules: {rule.category}",
             "name": rule.id,
@@ -160,7 +160,7 @@ def _list_rows(word: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _filter_rows(word: str | None) -> Iterator[dict[str, Any]]:
-    """What a filter can ask beside the columns."""
+    """The fields of filters that are no columns."""
     columns = {column.name for column in EXCHANGES.columns if column.name != "faults"}
     rows = [(field.name, field.kind.name.lower(), field.meaning, field.aliases) for field in own_fields()]
     rows += [(name, FieldKind.FLAG.name.lower(), meaning, ()) for name, (_, meaning) in MACROS.items()]

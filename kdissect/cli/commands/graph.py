@@ -1,4 +1,5 @@
-"""``kdissect graph``: captures → who exchanges what with whom, as text that other programs draw."""
+"""``kdissect graph``: captures → which clients, topics, groups and brokers exchange what, as text that other
+programs draw."""
 
 from __future__ import annotations
 

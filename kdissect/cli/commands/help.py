@@ -15,7 +15,7 @@ from kdissect.present.help_tables import HELP_TABLES
 from kdissect.present.nearest import nearest
 
 WIDEST = 110
-"""Columns of a rendered page at most: longer lines are hard to read."""
+"""The most columns of a rendered page: longer lines are hard to read."""
 
 
 def _a_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -47,7 +47,7 @@ def command(topic: str | None) -> None:
 
 
 def _rendered(text: str) -> str:
-    """Markdown as text for this terminal."""
+    """Markdown rendered for this terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 

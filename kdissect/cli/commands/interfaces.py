@@ -1,4 +1,4 @@
-"""``kdissect interfaces``: what can be captured from."""
+"""``kdissect interfaces``: the interfaces that can be captured from."""
 
 from __future__ import annotations
 

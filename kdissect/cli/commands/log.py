@@ -109,7 +109,7 @@ class _LogCommand:
         given = self._given
         see_that_it_can_be_written(self._form.format, given["output"])
         events = self._events()
-        # An output is replaced only if there is something to read.
+        # An output file is replaced only if there is input to read.
         first = next(events, None)
         if first is not None:
             with open_output(given["output"], files_of(self._paths)) as file:
@@ -123,7 +123,7 @@ class _LogCommand:
         return NOTHING_MATCHED if given["exit_status"] and not self._rows else DONE
 
     def _print(self, events: Iterator[Event], file: BinaryIO) -> None:
-        """Print the rows. What was printed stays, also where some path cannot be read."""
+        """Print the rows. Printed rows stay, even if a path cannot be read."""
         if self._form.format == "text":
             output = TextOutput(file, self._given["output"])
             for event in events:
@@ -148,7 +148,8 @@ class _LogCommand:
         return self._given["count"] is not None and self._rows >= self._given["count"]
 
     def _events(self) -> Iterator[Event]:
-        """The events, with their faults counted, and the first of each damaged file told on stderr."""
+        """The events, with their faults counted. The first fault of each damaged file is reported on
+        stderr."""
         reads_records = self._given["strict"] or self._form.format == "text"
         damaged: LogFile | None = None
         try:
@@ -161,7 +162,7 @@ class _LogCommand:
                         damaged = event.file
                         self._is_damaged = True
                 elif reads_records and isinstance(event, SegmentBatch):
-                    event.records()  # what is wrong with them comes as events of its own
+                    event.records()  # the faults of the files are events of their own
                 yield event
         except CaptureError as error:
             self._is_damaged = True

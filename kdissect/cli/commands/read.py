@@ -75,7 +75,7 @@ def command(**given: Any) -> int:
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
     if given["form"] == FOLLOW:
-        from kdissect.cli.streams import Follow  # only who follows streams needs it
+        from kdissect.cli.streams import Follow  # only ``-T follow`` needs it
 
         return Follow(paths, given, load_config()).run()
     return _ReadCommand(paths, given, load_config()).run()
@@ -100,7 +100,7 @@ class _ReadCommand:
         elif given["comments"]:
             raise Wrong("--comment needs -w: comments belong to packets")
         self._judges = FINDINGS in given["comments"] or (chooser is not None and chooser.must_judge)
-        """Rows have nothing of TCP, but some rules look at it."""
+        """Whether a judge needs TCP data, which rows do not show but some rules read."""
         self._following: FollowedFiles | None = None
         self._jobs = jobs_of(given, paths)
         if given["follow"]:
@@ -149,7 +149,7 @@ class _ReadCommand:
         return self._listing.exit_code(reading)
 
     def _annotations(self) -> AbstractContextManager[Annotated | None]:
-        """What collects what packets are to say."""
+        """The collector of comments on packets."""
         kinds = self._given["comments"]
         if not kinds:
             return nullcontext()
@@ -160,8 +160,8 @@ class _ReadCommand:
     def _print_and_write(
         self, reading: Reading, shown: ShownPacketsWriter, annotations: Annotated | None
     ) -> None:
-        """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
-        piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
+        """Print the rows, then write their packets. It does so even if Ctrl-C, the end of a live capture in a
+        pipe, or the end of the reader stops the rows. A second Ctrl-C stops at once."""
         given = self._given
         with (
             shown.kept(reading),
@@ -216,7 +216,7 @@ class _ReadCommand:
             self._listing.print(reading, heard, file, flush, found, self._jobs)
 
     def _events(self, reading: Reading) -> Generator[Sequence[Event]]:
-        """What the capture holds, read before as often as it must be."""
+        """The events of the capture, after as many earlier passes as needed."""
         chooser, two_pass = self._listing.chooser, self._given["two_pass"]
         if chooser is not None and self._must_learn:
             chooser.learn(reading, two_pass)

@@ -1,4 +1,4 @@
-"""``kdissect report``: captures → one page with all that is known of them."""
+"""``kdissect report``: captures → one page with everything that is known of them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _ReportCommand:
             with open_output(self._given["output"], self._paths) as file:
                 try:
                     self._write(file, kept)
-                except (ArithmeticError, LookupError, TypeError, ValueError):  # somebody made it up
+                except (ArithmeticError, LookupError, TypeError, ValueError):  # a forged file
                     raise Unreadable(
                         f"{self._paths[0]}: the tables of this report contradict each other"
                     ) from None
@@ -99,11 +99,11 @@ class _ReportCommand:
         return reading.exit_code(False, False, True) if reading.is_damaged else DONE
 
     def _kept(self) -> CaptureReport | None:
-        """What a report or a state tells that is given instead of captures."""
+        """The report in a file that is a report or a state instead of a capture."""
         if not self._paths:
             found = kept_report(self._given["state"], self._given)
             if found is None:
-                load(self._given["state"])  # says what is wrong, if it is there
+                load(self._given["state"])  # it reports what is wrong with the file, if it exists
                 raise Wrong(f"--state {self._given['state']}: there is no such file, and no capture is given")
             return found
         known = [kept for path in self._paths if (kept := kept_report(path, self._given)) is not None]
@@ -128,7 +128,7 @@ class _ReportCommand:
             out.write(text, STATISTICS[text.partition(",")[0]]._replace(name=text), rows)
 
     def _arguments(self) -> tuple[str, ...]:
-        """What a command needs to read the same."""
+        """The arguments of a command that reads the same input."""
         options = (("-d", "decode_as"), ("--keylog", "key_logs"), ("--rsa-key", "rsa_keys"))
         given = [word for option, name in options for value in self._given[name] for word in (option, value)]
         return (*self._paths, *given)

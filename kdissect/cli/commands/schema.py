@@ -1,4 +1,4 @@
-"""``kdissect schema``: what is known of Kafka's messages, and more of it from a kafka-clients jar."""
+"""``kdissect schema``: the known Kafka messages, and the import of others from a kafka-clients jar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kdissect.protocol.schema import Struct, data_struct, message_struct
 from kdissect.wording import plural
 
 MOST_HALVES = 10
-"""Names of APIs with one half missing in the one line about them. A jar may have thousands."""
+"""The most names in the line about APIs without their request or response. A jar may have thousands."""
 
 
 @click.group(cls=HelpfulGroup)

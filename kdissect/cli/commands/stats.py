@@ -47,7 +47,7 @@ kdissect fields lists the columns. Several FILEs are one capture.
 
 
 class _CommandWithTables(click.Command):
-    """Lists the tables in its help, and imports all of them only there."""
+    """Lists the tables in its help, and imports all of them only for it."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, NAMES)) + 2
@@ -116,7 +116,7 @@ class _StatsCommand:
         self._tables = [self._columns(name) for _, name, _ in self._asked]
 
     def _chosen_decoder(self) -> PayloadDecoder | None:
-        """What decodes keys and values, for tables that look at them."""
+        """The decoder of keys and values, for tables that use them."""
         given = self._given
         if any(text.partition(",")[0].strip() == _PAYLOADS for text in given["tables"]):
             return decoder_of(given, load_config())
@@ -151,7 +151,7 @@ class _StatsCommand:
             tell(self._decoder)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
-        """Print the tables; gives how many rows they have."""
+        """Print the tables, and return the number of their rows."""
         count = 0
         options = self._folding.options
         clock = Clock(self._given["clock"] or "r", reading.first_ns)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kdissect.live.rates import Rates
 
 KEPT_BYTES = 2 << 30
-"""Of the packets of a capture on the screen, which can be saved as long as they are there."""
+"""The most bytes of packets of a live capture that are kept, so that they can be saved."""
 
 
 @click.command()
@@ -110,8 +110,8 @@ def command(
             remember(paths)
         else:
             feed = None
-        # Decoding has begun: what the screens are made of takes half a second to import, and a tenth more if
-        # the collector goes through it meanwhile.
+        # Decoding has begun. Importing the screens takes half a second, and a tenth more if the garbage
+        # collector runs meanwhile.
         from kdissect.system.heap import keep_what_there_is, uncollected
 
         with uncollected():
@@ -148,13 +148,14 @@ def command(
             opener=opener,
             rates=_rates(),
         )
-        # What helps to start processes takes over our stderr, which is none while the screens are on.
-        if sys.platform != "win32":  # where nothing helps
+        # The helper process for starting processes inherits our stderr, which does not exist while the
+        # screens are on.
+        if sys.platform != "win32":  # Windows has no such helper
             resource_tracker.ensure_running()
         app.run()
         if not fresh:
             session.save(left, app.session)
-        elif is_first:  # so that the hint for the first time comes once
+        elif is_first:  # so that the hint for first use appears once
             session.save(left, session.LastSession())
     return app.return_code or DONE
 
@@ -166,7 +167,7 @@ def _close(feed: Live) -> None:
 
 
 def _rates() -> Rates | None:
-    """What tells of interfaces; None where nothing can be captured."""
+    """The rates of interfaces; None if nothing can be captured."""
     if _is_in_browser():
         return None
     from kdissect.live.rates import Rates
@@ -177,15 +178,16 @@ def _rates() -> Rates | None:
 @click.command(add_help_option=False)
 @capturing_options
 def _typed(**_: Any) -> None:
-    """What can be typed on the start screen."""
+    """The options that can be typed on the start screen."""
 
 
 class _CaptureOpener:
-    """Begins to decode captures. They are let go of when ``stack`` ends.
+    """Begins to decode captures, and closes them when ``stack`` ends.
 
     :param options: ``--keylog`` and ``--rsa-key``.
-    :param keys: what they gave.
-    :param capturing: the options of the command line, which count for what is chosen on the screen, too.
+    :param keys: their secrets.
+    :param capturing: the options of the command line, which also apply to captures that are chosen on the
+        screen.
     """
 
     def __init__(
@@ -216,7 +218,7 @@ class _CaptureOpener:
         return decoder
 
     def live(self, capturing: dict[str, Any]) -> Feed:
-        """What interfaces give from now on."""
+        """The live capture of interfaces."""
         from kdissect.feed.live import Live
         from kdissect.live.session import CaptureSession
 
@@ -250,7 +252,7 @@ class _CaptureOpener:
         )
 
     def file(self, path: str) -> Feed:
-        """As the screens want it (:class:`kdissect.tui.host.Opener`)."""
+        """As :class:`kdissect.tui.host.Opener` defines it."""
         from kdissect.capture.files import read_packets
         from kdissect.settings.recent import remember
 
@@ -259,7 +261,7 @@ class _CaptureOpener:
         return self.files((path,))
 
     def interfaces(self, words: str) -> Feed:
-        """As the screens want it."""
+        """As :class:`kdissect.tui.host.Opener` defines it."""
         from kdissect.live.external import is_external
 
         given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
@@ -278,14 +280,14 @@ class _CaptureOpener:
 
 
 def _is_in_browser() -> bool:
-    """Whether the screens are drawn somewhere else: who serves them has set Textual's driver."""
+    """Whether the screens are drawn elsewhere: a server for browsers has set Textual's driver."""
     return bool(os.environ.get("TEXTUAL_DRIVER"))
 
 
 def _require_screen(paths: tuple[str, ...]) -> None:
-    """See that there is something to draw on and to read keys from, as there is in a browser.
+    """Check that there is a terminal to draw on and to read keys from, as there is in a browser.
 
-    :raises Wrong: there is not.
+    :raises Wrong: there is none.
     """
     if _is_in_browser():
         return

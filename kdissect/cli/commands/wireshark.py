@@ -1,4 +1,4 @@
-"""``kdissect wireshark``: lays kdissect into Wireshark's folders of this user, and takes it away again."""
+"""``kdissect wireshark``: installs kdissect in this user's folders of Wireshark, and removes it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def status_command(form: str) -> int:
 
 
 def _look() -> tuple[Program | None, Folders]:
-    live_in_own_home()  # sudo may have left us another's
+    live_in_own_home()  # sudo may have left another user's folder
     program = find_program()
     return program, folders_of(program)
 

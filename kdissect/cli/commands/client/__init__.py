@@ -1,7 +1,7 @@
 """``kdissect client``: requests of any version to a broker, made with the analyser's own encoder.
 
-Each command is a module beside this one. They share ``asking`` (a run of a command), ``connecting`` (whom it
-asks), ``drafts`` (records to be produced) and ``replay`` (requests that are sent again).
+Each command is a module beside this one. They share ``asking`` (a run of a command), ``connecting`` (the
+broker and the login), ``drafts`` (records to produce) and ``replay`` (requests that are sent again).
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""A run of the client: what it prints of what was said, what it writes with ``-w``, and how it fails.
+"""A run of the client: the exchanges that it prints, the packets that it writes with ``-w``, and how it
+fails.
 
-Printed are the exchanges that a command was run for; with ``--all`` also those that had to come before:
+It prints the exchanges that the command is for. With ``--all`` it also prints those that come before:
 ApiVersions, a login, Metadata.
 
-An answer with bytes behind its last field was read, and is shown; but the broker that sent it is broken.
-So it is told, and where it is one that the command was run for, the exit code is 6. The same goes for bytes
-that are in no answer.
+If an answer has bytes after its last field, it was read and is shown, but its broker is broken. So a message
+reports it. If it answers a request that the command is for, the exit code is 6. The same holds for bytes that
+belong to no answer.
 """
 
 from __future__ import annotations
@@ -115,10 +116,10 @@ def output_options(function: click.decorators.FC) -> click.decorators.FC:
 
 
 class Asking:
-    """One run. :meth:`run` connects, lets a flow ask, and closes whatever happens.
+    """One run of the client. :meth:`run` connects, lets a flow send its requests, and closes in any case.
 
-    :param form: of ``-T`` where it is not given; None: exchanges are not printed, the command prints itself.
-    :raises Wrong: options are wrong, or do not go with each other.
+    :param form: the default of ``-T``; None if the command prints its output itself, without exchanges.
+    :raises Wrong: options are wrong, or do not fit together.
     :raises Unreadable: a file that an option names cannot be used.
     """
 
@@ -137,12 +138,12 @@ class Asking:
         self._printer: Printer | None = None
         self._keep: Keep | None = None
         self.printed = 0
-        """Rows so far."""
+        """How many rows were printed so far."""
         self._capture: PcapngWriter | None = None
         self._told: set[tuple[int | None, int | None]] = set()
-        """API and version of answers of which it was told that bytes are left over."""
+        """API and version of the answers whose remaining bytes were already reported."""
         self._is_broken = False
-        """Whether the other side sent bytes that should not be there, in what was asked for."""
+        """Whether the broker sent bytes that should not be there, in an exchange that the command is for."""
         self._transcript = Transcript(
             self.options.limits,
             embedded=self.options.embedded,
@@ -166,16 +167,16 @@ class Asking:
 
     @property
     def talks(self) -> bool:
-        """Whether a closing line is wanted on stderr."""
+        """Whether to print a closing line on stderr."""
         return sys.stderr.isatty() and not self._given.get("quiet")
 
     def run(self, flow: Flow, *, ends_with_reader: bool = False) -> int:
-        """Let a flow ask; gives the exit code.
+        """Let a flow send its requests, and return the exit code.
 
-        :param ends_with_reader: whether it ends as soon as nobody reads our stdout any more; else when
-            something is written to it.
-        :raises OtherSideFailed: a broker did not do what was asked of it.
-        :raises Wrong: it cannot be asked.
+        :param ends_with_reader: whether it ends as soon as the reader of our stdout has gone, and not only at
+            the next write.
+        :raises OtherSideFailed: a broker did not do what it was asked.
+        :raises Wrong: the flow cannot ask it.
         """
         given = self._given
         pipe = None
@@ -224,19 +225,19 @@ class Asking:
             self._write_packets()
 
     def show(self, exchange: Exchange, keep: Keep | None = None) -> int:
-        """Print one of the exchanges that the command is for; gives how many rows that were.
+        """Print one of the exchanges that the command is for, and return the number of its rows.
 
-        :param keep: of its records, those that are shown.
+        :param keep: selects the records that are shown.
         """
         if self._printer is None:
             return 0
         self._is_broken = self._is_broken or remainder_of(exchange) is not None
         if self._everything or self._form.table == "faults":
-            return 0  # all were printed when they were heard
+            return 0  # it was printed when it was heard
         return self._print(exchange, keep if self._form.table == "records" else None)
 
     def _heard(self, event: Exchange | Fault) -> None:
-        """Something was said."""
+        """Take in an exchange or a fault."""
         self._write_packets()
         if self._printer is None:
             return
@@ -246,7 +247,7 @@ class Asking:
             self._print(event, None)
 
     def _tell_remainder(self, exchange: Exchange) -> None:
-        """Once for each API and version, that bytes are left over."""
+        """Report remaining bytes, once for each API and version."""
         remainder = remainder_of(exchange)
         asked = exchange.api_key, exchange.api_version
         if remainder is not None and asked not in self._told:
@@ -273,7 +274,7 @@ class Asking:
 
 
 def remainder_of(exchange: Exchange) -> bytes | None:
-    """What an answer has behind its last field, where nothing else is wrong with it."""
+    """The bytes after the last field of an answer that has no other fault."""
     if exchange.response is None or exchange.response.is_cut:
         return None
     body = exchange.response.decoded()

@@ -1,4 +1,4 @@
-"""``kdissect client conformance``: whether a broker answers every version as the schema says."""
+"""``kdissect client conformance``: whether a broker answers every version as the schema defines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whom a client asks, and how it shows who it is: the address, TLS, SASL and where the secrets are from.
+"""Which broker a client connects to, and how it logs in: the address, TLS, SASL and the sources of secrets.
 
-Secrets come from a file, the environment or a prompt, never from the command line, where every user of the
-machine could read them.
+Secrets come from a file, the environment or a prompt. They never come from the command line, where every user
+of the machine could read them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _a_client_id(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 def api_version_option(api: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    """``--api-version`` of the API that a command asks."""
+    """``--api-version`` for the API that a command uses."""
     return click.option(
         "--api-version", type=click.IntRange(0, NEWEST), metavar="N", help=f"Force this version of {api}."
     )
@@ -117,7 +117,7 @@ def address_of(text: str) -> BrokerAddress:
 
 
 def security_of(given: dict[str, Any]) -> Security:
-    """What the options say of TLS and SASL.
+    """The TLS and SASL settings of the options.
 
     :raises Wrong: they contradict each other.
     :raises Unreadable: a file of a secret, a certificate or a key cannot be used.
@@ -179,7 +179,7 @@ def _secret(path: str | None, variable: str, what: str) -> str:
 
 
 def _from_file(path: str) -> str:
-    """A secret that a file holds: its first line."""
+    """The secret in a file: its first line."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.readline().rstrip("\r\n")

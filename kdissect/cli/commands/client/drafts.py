@@ -1,4 +1,4 @@
-"""What a user hands over to be produced → records: lines of text, or the table ``records`` as NDJSON."""
+"""The input of a user → records to produce: lines of text, or the table ``records`` as NDJSON."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from kdissect.present.nearest import nearest
 from kdissect.wording import plural
 
 LONGEST_LINE = 256 << 20
-"""Bytes of a line, its end too: no broker takes a record that large."""
+"""The most bytes of a line, with its end: no broker accepts a record that large."""
 
 _COLUMNS = frozenset(column.name for table in (RECORDS, LOG_RECORDS) for column in table.columns)
-"""What a row may have: all that ``read``, ``fetch`` and ``log`` print."""
+"""The columns that a row may have: all that ``read``, ``fetch`` and ``log`` print."""
 _RANGES = {"timestamp": range(-1, 1 << 63), "partition": range(1 << 31)}
-"""What may be given beside key, value and headers: int64 with -1 for none, int32."""
+"""The ranges of the values beside key, value and headers: int64 with -1 for none, int32."""
 
 
 class Drafts:
     """The records of a file or of stdin (``-``), in order.
 
     :param form: ``lines`` (each a value) or ``ndjson`` (each a row of the table ``records``).
-    :param separator: what stands between key and value of a line; None: there are no keys.
-    :param bytes_form: how keys and values of NDJSON are written: ``text``, ``base64`` or ``hex``.
+    :param separator: the text between key and value of a line; None if there are no keys.
+    :param bytes_form: the form of keys and values in NDJSON: ``text``, ``base64`` or ``hex``.
     """
 
     def __init__(self, path: str, form: str, separator: str | None, bytes_form: str) -> None:
-        """:raises Unreadable: there is no such file, or it is none."""
+        """:raises Unreadable: there is no such file, or it is not a file."""
         self._path = path
         self._name = "standard input" if path == "-" else path
         self._form = form
         self._separator = separator
         self._bytes_form = bytes_form
         self.records = 0
-        """How many were read, the last time."""
+        """How many records the last reading gave."""
         self.left_out = 0
-        """Rows that only a broker writes: markers of transactions."""
+        """Rows that only a broker writes, such as markers of transactions. They are skipped."""
         self.can_be_checked = False
-        """Whether it can be read twice: before anything is sent, and to be sent."""
+        """Whether the input can be read twice: first to check it, and then to send it."""
         if path != "-":
             try:
                 self.can_be_checked = stat.S_ISREG(os.stat(path).st_mode)
@@ -55,15 +55,15 @@ class Drafts:
                 raise Unreadable(f"{path}: cannot be read: {error.strerror}") from None
 
     def check(self) -> None:
-        """Read all of it, so that what is wrong with it is told before anything is sent.
+        """Read all of the input, so that errors in it are reported before anything is sent.
 
-        :raises Unreadable: it cannot be read, or a line is not of the form.
+        :raises Unreadable: it cannot be read, or a line has another form.
         """
         for _ in self:
             pass
 
     def summary(self) -> str:
-        """How many records there were, in words."""
+        """The number of records, in words."""
         said = f"{self._name}: {plural(self.records, 'record')}"
         if self.left_out:
             said += f", {plural(self.left_out, 'marker')} of transactions left out: only brokers write them"
@@ -94,7 +94,10 @@ class Drafts:
             raise Unreadable(f"{self._path}: cannot be read: {error.strerror}") from None
 
     def _draft(self, line: bytes) -> Draft | None:
-        """:raises ValueError: it has another form."""
+        """The record of a line; None for a row that is skipped.
+
+        :raises ValueError: the line has another form.
+        """
         if self._form == "lines":
             return _of_line(line, self._separator)
         if not line.strip():
@@ -164,7 +167,7 @@ def _bytes(name: str, value: Any, form: str) -> bytes | None:
 
 
 def headers_from(given: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
-    """Headers as options give them.
+    """The headers that options give.
 
     :raises Wrong: one has no name or no value.
     """

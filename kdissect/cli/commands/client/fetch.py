@@ -110,7 +110,7 @@ def command(**given: Any) -> int:
 
 
 def _first(wanted: fetching.WantedRecords, most: int | None) -> Any:
-    """What keeps the records that were asked for, and no more than so many of them."""
+    """The function that keeps the requested records, and at most ``most`` of them."""
     kept = 0
 
     def keep(_: Any, row: Any) -> bool:
@@ -138,4 +138,4 @@ def _start(text: str) -> FetchStart:
             f"--from {text}: an offset, earliest, latest, a date and time, or @MS is needed"
         ) from None
     since = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    return FetchStart(None, max(since, 0))  # no record is older, and below 0 are names of ends
+    return FetchStart(None, max(since, 0))  # no record is older, and numbers below 0 are names of ends

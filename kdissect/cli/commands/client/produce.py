@@ -1,4 +1,4 @@
-"""``kdissect client produce``: records of arguments, a file or stdin → a topic."""
+"""``kdissect client produce``: records from arguments, a file or stdin → a topic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kdissect.record.compression import CODECS
 
 _ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 _MOST_BYTES = 1 << 20
-"""Of one request, roughly."""
+"""The most bytes of one request, roughly."""
 
 
 @click.command("produce")
@@ -109,7 +109,7 @@ def command(**given: Any) -> int:
     try:
         code = asking.run(flow)
     finally:
-        # Of records that are written nobody else tells where a run broke off.
+        # For written records, only these lines tell where a run broke off.
         if asking.talks or not is_over:
             for each in producing.summed(written):
                 at = "" if each.base_offset is None else f", from offset {each.base_offset}"
@@ -120,7 +120,10 @@ def command(**given: Any) -> int:
 
 
 def _manner(given: dict[str, Any]) -> producing.ProduceOptions:
-    """:raises Wrong: no version of Produce can do it."""
+    """The options of produce.
+
+    :raises Wrong: no version of Produce supports them.
+    """
     manner = producing.ProduceOptions(
         _ACKS[given["acks"]],
         CODECS.index(given["codec"]),
@@ -138,7 +141,10 @@ def _manner(given: dict[str, Any]) -> producing.ProduceOptions:
 
 
 def _drafts(given: dict[str, Any]) -> Drafts | list[producing.Draft]:
-    """:raises Wrong: options contradict each other."""
+    """The records to produce.
+
+    :raises Wrong: options contradict each other.
+    """
     headers_from(given["headers"])
     separator = given["key_separator"]
     if given["key"] is not None and given["value"] is None:
@@ -161,7 +167,7 @@ def _drafts(given: dict[str, Any]) -> Drafts | list[producing.Draft]:
 
 
 def _with_options(drafts: Iterable[producing.Draft], given: dict[str, Any]) -> Iterator[producing.Draft]:
-    """The records with what options say of every one."""
+    """The records, with the values that options set for every record."""
     headers = headers_from(given["headers"])
     for draft in drafts:
         yield draft._replace(

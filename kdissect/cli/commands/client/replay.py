@@ -1,4 +1,4 @@
-"""``kdissect client send --request-log|--capture``: what somebody else asked, asked again."""
+"""``kdissect client send --request-log|--capture``: requests of other clients, sent again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from kdissect.source import Input, Pass
 
 
 def replay(given: dict[str, Any]) -> int:
-    """Send again what was sent before, one after the other; gives the exit code.
+    """Send earlier requests again, one after the other, and return the exit code.
 
-    :raises Wrong: there is nothing to send, or it may change data and nobody said yes.
+    :raises Wrong: there is nothing to send, or a request may change data and the user did not confirm it.
     :raises OtherSideFailed: a request got no answer.
     """
     asking = Asking(given, "text")
@@ -69,7 +69,7 @@ def replay(given: dict[str, Any]) -> int:
 def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[ReplayedRequest]:
     """The requests of the log or the capture.
 
-    :param damage: is told what is wrong with the files.
+    :param damage: receives the faults of the files.
     :raises Unreadable: it cannot be read.
     """
     if given["log"] is None:

@@ -1,4 +1,4 @@
-"""``kdissect client send``: any request of the schema table, raw bytes, or what somebody else sent."""
+"""``kdissect client send``: any request of the schema table, raw bytes, or requests of other clients."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _send_one(given: dict[str, Any]) -> int:
 
 
 def _send_raw(asking: Asking, given: dict[str, Any]) -> int:
-    """Bytes that have a header themselves, or are no request at all."""
+    """Send bytes that already have a header, or that are no request at all."""
     if given["version"] is not None:
         raise Wrong("--version needs --api: the bytes of a whole request already contain their version")
     as_is = given["as_is"]
@@ -148,9 +148,9 @@ def _send_raw(asking: Asking, given: dict[str, Any]) -> int:
 
 
 def _request(raw: bytes) -> Request:
-    """What the bytes of ``--hex`` are.
+    """The request in the bytes of ``--hex``.
 
-    :raises Unreadable: no request.
+    :raises Unreadable: they are no request.
     """
     what = f"--hex: these {plural(len(raw), 'byte')} are not a request"
     if int.from_bytes(raw[:4], "big") == len(raw) - 4:
@@ -168,9 +168,9 @@ def _request(raw: bytes) -> Request:
 
 
 def _see_that_it_can_be_said(key: int, forced: int | None, body: Any) -> None:
-    """Before anybody is asked: whether a request's body fits the forced version, or any.
+    """Check, before connecting, that the body of a request fits the forced version, or any version.
 
-    :raises Wrong: it does not; the text is of the newest version that was tried.
+    :raises Wrong: it does not fit; the text is for the newest version that was tried.
     """
     if not apis.is_api(key) and forced is None:
         raise Wrong(
@@ -204,7 +204,9 @@ def _struct(key: int, version: int) -> Struct:
 
 
 def _json(given: str) -> Any:
-    """:raises Wrong: it is no JSON, and no file that has some.
+    """The JSON in an argument or a file.
+
+    :raises Wrong: it is neither JSON nor a file with JSON.
     :raises Unreadable: the file cannot be read.
     """
     is_text = given.lstrip()[:1] in ("{", "[")

@@ -45,7 +45,7 @@ PACKAGES = (
     ("textual", "textual", "the screens"),
     ("zstandard", "zstandard", "zstd records and captures"),
 )
-"""Package, the module it brings, what for: those that kdissect needs."""
+"""The packages that kdissect needs: package, its module, and its use."""
 
 EXTRAS = (
     ("pyarrow", "pyarrow", "arrow", "Parquet and Arrow"),
@@ -53,12 +53,12 @@ EXTRAS = (
     ("textual-serve", "textual_serve", "web", "the screens in a browser"),
     ("pyspark", "pyspark", "spark", "many captures at once, on Spark"),
 )
-"""Package, module, the extra that installs it, what for."""
+"""The optional packages: package, its module, the extra that installs it, and its use."""
 
 _TOPICS = {"tls": TLS_HOW_TO, "spark": SPARK_HOW_TO}
 
 Row = tuple[str, str, str]
-"""What, ``ok`` or ``missing`` or a plain word, and the details."""
+"""A name; ``ok``, ``missing`` or another word; and details."""
 
 
 @click.command()
@@ -101,7 +101,7 @@ def command(
             TextOutput(file).line(_TOPICS[topic].rstrip())
         return DONE
     else:
-        live_in_own_home()  # sudo may have left us another's, which we may not look into
+        live_in_own_home()  # sudo may have left another user's folder, which this user may not read
         rows = list(_rows())
     with open_output(None) as file:
         output = TextOutput(file)
@@ -147,7 +147,7 @@ def _version(package: str, module: str) -> str | None:
 
 
 def _java() -> Row:
-    """What Spark runs on."""
+    """The Java that Spark runs on."""
     from kdissect.spark.launch import bundled_java, find_java
 
     if program := find_java():
@@ -161,7 +161,7 @@ def _java() -> Row:
 
 
 def _capturing() -> Iterator[Row]:
-    """Whether packets can be captured here and now, and if not, what to type."""
+    """Whether packets can be captured here and now, and if not, the command to type."""
     from kdissect.live import libpcap
 
     if libpcap.is_there():
@@ -185,7 +185,7 @@ def _capturing() -> Iterator[Row]:
 
 
 def _confinement() -> Row:
-    """What a process that decodes cannot do any more, tried out."""
+    """What the decoding process can no longer do, found out by trying."""
     if sys.platform != "linux":
         return (
             "confinement",
@@ -205,7 +205,7 @@ def _confinement() -> Row:
 
 
 def _capturing_elsewhere() -> Row:
-    """The same where libpcap captures, in the process that opens the interface."""
+    """The same on systems where libpcap captures, in the process that opens the interface."""
     from kdissect.live import libpcap
     from kdissect.live.adapters import adapters
 

@@ -1,4 +1,4 @@
-"""What ``doctor spark --cluster`` tells: a small job on a cluster."""
+"""The output of ``doctor spark --cluster``: the result of a small job on a cluster."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kdissect.cli.spark_sessions import running, within_reach
 
 
 def cluster_rows(master: str, conf: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """What its workers have, and what they lack.
+    """What the workers of a cluster have, and what they lack.
 
-    :param paths: captures, and folders for tables, that they must reach.
+    :param paths: captures, and folders for tables, that the workers must reach.
     :raises Wrong: there is no session.
     """
     from kdissect.spark.checkup import check_cluster

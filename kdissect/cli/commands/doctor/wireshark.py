@@ -1,4 +1,4 @@
-"""What ``doctor`` tells of Wireshark."""
+"""The row of ``doctor`` about Wireshark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kdissect.wireshark.installing import ABSENT, INSTALLED, places, state_of
 
 
 def wireshark_row() -> tuple[str, str, str]:
-    """Whether Wireshark is there, and kdissect in it."""
+    """Whether Wireshark is installed, and kdissect in it."""
     program = find_program()
     states = {place.kind: state_of(place) for place in places(folders_of(program))}
     if program is None and set(states.values()) == {ABSENT}:

@@ -32,7 +32,7 @@ kdissect fields rules         all rules
 
 
 def _listed(*names: str, **more: Any) -> Callable[[F], F]:
-    """An option with names between commas. Given several times, it has the names of all."""
+    """Make an option for names separated by commas. If it is given several times, the names are joined."""
 
     def joined(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> str | None:
         return ",".join(values) if values else None
@@ -119,7 +119,8 @@ def _listed(*names: str, **more: Any) -> Callable[[F], F]:
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""
-    # Each way has its own modules, and most of them cost more start than all that is said above.
+    # Each kind of explanation has its own modules, and most of them take longer to import than everything
+    # above.
     from kdissect.cli.commands.explain.captures import Explanation
     from kdissect.cli.commands.explain.inputs import STORIES, asked_stories, is_of_logs, refuse_choice
     from kdissect.cli.errors import Wrong

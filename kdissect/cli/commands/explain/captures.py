@@ -1,4 +1,4 @@
-"""``explain`` of captures: they are read once, rules look at what was counted, findings are printed."""
+"""``explain`` for captures: read them once, judge the facts by the rules, print the findings."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ else:
     states = Later("kdissect.cli.states")
 
 MOST_SHOWN = 20
-"""Findings, without ``--all``; what is said of the capture itself is not counted."""
+"""The most findings without ``--all``, not counting those on the capture itself."""
 
 
 class Explanation:
-    """One run."""
+    """One run of ``explain``."""
 
     def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
         self._paths = paths
@@ -50,7 +50,7 @@ class Explanation:
         self._state = None if given["state"] is None else states.load(given["state"])
 
     def _new_judge(self) -> Callable[[Limits], Judge]:
-        """What makes a judge, with the rules that are asked for."""
+        """The function that makes a judge with the chosen rules."""
         if not self._given["deep"]:
             if any(self._given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
                 raise Wrong(
@@ -64,7 +64,7 @@ class Explanation:
         return lambda limits: Judge(limits, of_captures(deep=True), decoder=decoder)
 
     def run(self) -> int:
-        """Read, judge, print; gives the exit code."""
+        """Read, judge and print; return the exit code."""
         reading, judged = self._folding.run(self._finish)
         tell(self._decoder)
         if reading.is_damaged:
@@ -89,7 +89,7 @@ class Explanation:
         return judged
 
     def run_state(self) -> int:
-        """Judge what a state holds, and nothing else."""
+        """Judge only the contents of a state."""
         if self._state is None:
             raise Unreadable(
                 f"--state {self._given['state']}: there is no such file, and no capture is given"
@@ -103,8 +103,8 @@ class Explanation:
         return judge.judged(self._config.thresholds, self._config.ignored, packets)
 
     def _failed(self, judged: Judged) -> int:
-        """The exit code of ``--fail-on``. It follows the findings that are wanted, whether or not there are
-        too many to print them all."""
+        """The exit code of ``--fail-on``. It depends on all chosen findings, even if too many to print
+        all."""
         return NOTHING_MATCHED if self._wanted.fail(self._wanted.of(judged.findings)) else DONE
 
     # -- output -------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class Explanation:
         self._write(file, table, rows)
 
     def _arguments(self) -> list[str]:
-        """What a command needs to read the same."""
+        """The arguments of a command that reads the same input."""
         options = (("-d", "decode_as"), ("--keylog", "key_logs"), ("--rsa-key", "rsa_keys"))
         given = [word for option, name in options for value in self._given[name] for word in (option, value)]
         return [*self._paths, *given]
@@ -152,7 +152,7 @@ class Explanation:
 
 
 def _within(given: dict[str, Any]) -> Within | None:
-    """The span of time that is judged; None: all of it."""
+    """The span of time to judge; None for all of it."""
     if given["since"] is None and given["until"] is None:
         return None
     from kdissect.cli.moments import moment_of
@@ -164,7 +164,8 @@ def _within(given: dict[str, Any]) -> Within | None:
 
 
 def _first(findings: list[Any]) -> list[Any]:
-    """The worst; notes on the capture itself beside them, and what a finding that is shown explains."""
+    """The worst findings, with notes on the capture itself, and with the effects of findings that are
+    shown."""
     out, keys, left = [], set(), MOST_SHOWN
     for each in findings:
         if each.because in keys or each.category == "capture":

@@ -1,4 +1,4 @@
-"""What ``explain`` is given: captures or log directories, and whether it is asked for a story."""
+"""The input of ``explain``: captures or log directories, and the request for a story."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OF_FINDINGS = {
     **{"deep": "--deep", "payload_rules": "--decode-as", "schemas": "--schemas", "registry": "--registry"},
     **{"not_judged": "--not-judged", "fail_on": "--fail-on"},
 }
-"""Options that choose findings or judge otherwise, by the name of their value."""
+"""Options that choose findings or change how they are judged, by the name of their value."""
 
 
 def refuse_choice(given: dict[str, Any], asked: str) -> None:
-    """See that no option is given that would do nothing: a script that gives ``--fail-on`` relies on it.
+    """Refuse options that would do nothing: a script that gives ``--fail-on`` relies on it.
 
     :param asked: the option that makes the others do nothing.
-    :raises Wrong: one is given.
+    :raises Wrong: such an option is given.
     """
     for name, option in _OF_FINDINGS.items():
         if given[name]:
@@ -40,7 +40,7 @@ def refuse_choice(given: dict[str, Any], asked: str) -> None:
 
 
 def is_of_logs(paths: Iterable[str]) -> bool:
-    """Whether these are log directories, or files of them. A folder that cannot be listed may be either.
+    """Whether these are log directories, or files in them. A folder that cannot be listed may be one or not.
 
     :raises Wrong: some are and some are not.
     """
@@ -62,9 +62,9 @@ def _is_of_logs(path: str) -> bool | None:
 
 
 def asked_stories(given: dict[str, Any]) -> list[str]:
-    """The kinds of stories that are asked for.
+    """The requested kinds of stories.
 
-    :raises Wrong: more than one is.
+    :raises Wrong: there is more than one.
     """
     asked = [name for name in STORIES if given[name] is not None]
     if len(asked) > 1:

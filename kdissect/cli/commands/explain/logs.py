@@ -1,4 +1,4 @@
-"""``explain`` of log directories: what one broker's files say."""
+"""``explain`` for log directories: findings on the files of one broker."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _OF_CAPTURES = (
     *("exchange", "group", "topic", "client", "transactional_id", "offset"),
     *("filter", "since", "until", "state"),
 )
-"""Options that ask for exchanges."""
+"""Options about exchanges."""
 _FLAGS_OF_CAPTURES = {
     **{"slow": "--slow", "deep": "--deep", "not_judged": "--not-judged"},
     **{"payload_rules": "--decode-as", "schemas": "--schemas", "registry": "--registry"},
 }
-"""Flags and lists that are for captures only."""
+"""Flags and lists for captures only."""
 
 
 def _no_captures(folder: str) -> str:
-    """Why a folder without logs and captures is refused."""
+    """The reason for refusing a folder without logs and captures."""
     try:
         in_folders((folder,))
     except CaptureError as error:
-        return str(error)  # it has no files, and other commands say the same
+        return str(error)  # it has no files, and other commands have the same message
     with os.scandir(folder) as entries:
         has_folders = any(entry.is_dir() for entry in entries if counts(entry.name))
     instead = f"; kdissect searches the folders in it for logs only; give {each_folder_in(folder)}"
@@ -48,7 +48,7 @@ def _no_captures(folder: str) -> str:
 
 
 def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
-    """Print what is found in log directories.
+    """Print the findings on log directories.
 
     :raises Unreadable: no file of a log directory can be read.
     """

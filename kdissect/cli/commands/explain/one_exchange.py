@@ -1,4 +1,4 @@
-"""``explain FILE --exchange N``: why this one took so long or failed, and what stood beside it."""
+"""``explain FILE --exchange N``: why one exchange took long or failed, and what happened around it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kdissect.present.options import Options
 
 
 def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
-    """Print what is known of one exchange; the capture is read twice."""
+    """Print all that is known of one exchange. The capture is read twice."""
     if given["form"] != "text":
         raise Wrong(f"-T {given['form']}: --exchange prints text; kdissect read -Y 'number == N' has rows")
     config, number = load_config(), given["exchange"]
@@ -56,7 +56,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
 
 
 def _is_about(each: Finding, exchange: Exchange) -> bool:
-    """Whether an exchange shows a finding, or it lasted at the same time and may have to do with it."""
+    """Whether a finding names the exchange, or was seen at the same time and may be related to it."""
     if exchange.number in each.exchanges:
         return True
     if each.category == "capture" or each.first_ns is None or each.last_ns is None:

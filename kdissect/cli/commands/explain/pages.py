@@ -1,4 +1,4 @@
-"""``explain --rule ID`` and ``--error NAME``: what is known of a rule and of an error, without a capture."""
+"""``explain --rule ID`` and ``--error NAME``: the pages of a rule and of an error, without a capture."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kdissect.protocol.errors import errors
 
 
 def print_page(given: dict[str, Any]) -> int:
-    """Print what is known of rules.
+    """Print the pages of rules.
 
-    :raises Wrong: one is unknown, or something else is asked for beside.
+    :raises Wrong: a rule is unknown, or another option asks for something else.
     """
     rules = _rules_of(given["rule"])
     if given["error"] is not None:
@@ -37,7 +37,7 @@ def print_page(given: dict[str, Any]) -> int:
 
 
 def _rules_of(text: str) -> list[Rule]:
-    """The rules of ``--rule``: ids or patterns, with commas between.
+    """The rules of ``--rule``: ids or patterns, separated by commas.
 
     :raises Wrong: there is no such rule; the text names the nearest.
     """
@@ -54,9 +54,9 @@ def _rules_of(text: str) -> list[Rule]:
 
 
 def _refuse_captures(given: dict[str, Any], option: str, hint: str = "") -> None:
-    """See that nothing is asked about a capture.
+    """Refuse arguments about a capture.
 
-    :raises Wrong: a file or an option is given that is about one.
+    :raises Wrong: a capture, or an option about one, is given.
     """
     refuse_choice(given, option)
     for name, other in {"exchange": "--exchange", **STORIES}.items():
@@ -89,9 +89,9 @@ def error_of(text: str) -> ErrorPage:
 
 
 def print_error(given: dict[str, Any]) -> int:
-    """Print what is known of an error.
+    """Print the page of an error.
 
-    :raises Wrong: it is unknown, or something else is asked for beside.
+    :raises Wrong: it is unknown, or another option asks for something else.
     """
     page, form = error_of(given["error"]), given["form"]
     if form not in ("text", "ndjson"):

@@ -36,7 +36,7 @@ class _StoryKind(NamedTuple):
 
     begin: Callable[[Any, Limits], Story]
     part: str
-    """The part of a finding's subject that is the same."""
+    """The field of a finding's subject that must match."""
 
 
 KINDS = {
@@ -46,7 +46,7 @@ KINDS = {
     "transactional_id": _StoryKind(of_transactional_id, "transactional_id"),
     "offset": _StoryKind(of_offset, "topic"),
 }
-"""By the name of the option's value."""
+"""The kinds, by the name of the option's value."""
 
 
 def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -> int:

@@ -1,4 +1,4 @@
-"""Which findings are wanted, and which of them make a script fail: ``--severity``, ``--category``, ``--id``,
+"""Which findings are chosen, and which of them make a script fail: ``--severity``, ``--category``, ``--id``,
 ``--subject``, ``--fail-on``."""
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from kdissect.insight.finding import SEVERITIES, Finding, FindingSubject
 from kdissect.present.nearest import nearest
 
 _MOST_NAMED = 5
-"""So many subjects are named instead of one that no finding is about."""
+"""The most subjects that are named instead of one without findings."""
 
 
 def _severity_of(text: str | None, option: str) -> int | None:
-    """The place of a severity; 0 is the worst.
+    """The rank of a severity; 0 is the worst.
 
     :raises Wrong: no severity has that name.
     """
@@ -32,15 +32,15 @@ def _severity_of(text: str | None, option: str) -> int | None:
 
 
 def _is_so_grave(finding: Finding, severity: int) -> bool:
-    """Whether a finding is as grave as that, or graver."""
+    """Whether a finding has this severity or a worse one."""
     return SEVERITIES.index(finding.severity) <= severity
 
 
 class WantedFindings:
-    """What was asked for of all findings."""
+    """The choice of findings that the options make."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        """:raises Wrong: something that is asked for does not exist."""
+        """:raises Wrong: an option names something that does not exist."""
         self._severity = _severity_of(given["severity"], "--severity")
         self._fails_on = _severity_of(given["fail_on"], "--fail-on")
         if self._severity is not None and self._fails_on is not None and self._severity < self._fails_on:
@@ -62,12 +62,11 @@ class WantedFindings:
         self._subject = [_part(text) for text in given["subject"]]
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Those that are wanted, in their order."""
+        """The chosen findings, in their order."""
         return [each for each in findings if self._is_wanted(each)]
 
     def nothing_about(self, findings: Iterable[Finding]) -> list[str]:
-        """For each subject that is asked for and that no finding is about, a line with those that there
-        are."""
+        """For each chosen subject without findings, a line with the subjects that have some."""
         said = []
         for name, value in self._subject:
             subjects = [each.subject for each in findings]
@@ -80,7 +79,7 @@ class WantedFindings:
         return said
 
     def fail(self, wanted: Iterable[Finding]) -> bool:
-        """Whether one of those that are wanted is as grave as ``--fail-on`` says."""
+        """Whether one of the chosen findings has the severity of ``--fail-on`` or a worse one."""
         grave = self._fails_on
         return grave is not None and any(_is_so_grave(each, grave) for each in wanted)
 

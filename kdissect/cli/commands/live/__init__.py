@@ -1,4 +1,5 @@
-"""``kdissect live``: packets of an interface → exchanges, records, connections, faults, as they come."""
+"""``kdissect live``: packets of an interface → exchanges, records, connections and faults, while it
+captures."""
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ class _LiveCommand:
 
     @property
     def _keeps_all(self) -> bool:
-        """Whether what is captured stays, in the file that the user named."""
+        """Whether all captured packets stay, in the file that the user named."""
         given = self._given["packets_to"] is not None
         return given and not self._writes_shown and not self._conditions.has_trigger
 
@@ -139,7 +140,7 @@ class _LiveCommand:
                 ),
             )
             stack.enter_context(closing(session))
-            # From here on something is captured: Ctrl-C ends the capture, and what it has is told.
+            # From here on the capture runs: Ctrl-C ends it, and what was captured is still printed.
             stack.enter_context(stopped_by_signals(session.stop))
             reading = stack.enter_context(self._reading(session))
             reading.open()
@@ -177,7 +178,7 @@ class _LiveCommand:
         if death is not None:
             complain(death)
             return UNREADABLE
-        # Who stopped reading before the end was not told of what was lost behind it.
+        # If reading stopped early, no fault reported the packets that were lost later.
         return UNREADABLE if status.lost else code
 
     def _reading(self, session: CaptureSession) -> AbstractContextManager[Reading]:
@@ -194,8 +195,8 @@ class _LiveCommand:
         )
 
     def _confine(self, session: CaptureSession, scratch: str | None) -> None:
-        """From here on everything that is needed is open, but for what is allowed here. The threads of
-        ``--prometheus`` keep what Landlock sees; they have no part in decoding."""
+        """Confine this process: all files that it needs are open now, except for those that it may still
+        open. The threads of ``--prometheus`` keep the rights that Landlock controls; they do not decode."""
         path, folder = self._given["packets_to"], session.folder
         written: tuple[str, ...] = ()
         filled = [folder]
@@ -204,7 +205,7 @@ class _LiveCommand:
         emptied = tuple(map(os.path.dirname, filled))
         if self._conditions.has_trigger:
             filled.append(os.path.dirname(path) or ".")
-        elif self._keeps_all:  # the end of the file is mended if the capture process was killed
+        elif self._keeps_all:  # the end of the file is repaired if the capture process was killed
             written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
         lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
         if lacking and self._listing.talks and sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""What happens in ``live`` beside the rows: when they begin and end, files around moments, metrics."""
+"""The effects of ``live`` beside its rows: when rows begin and end, files around triggers, metrics."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Conditions:
     def __init__(self, given: dict[str, Any], options: Options) -> None:
         self._start_on = compiled(given["start_on"], options, "--start-on")
         self._stop_on = compiled(given["stop_on"], options, "--stop-on")
-        evidence = EvidenceIndex()  # of which nothing is known: findings are asked by themselves
+        evidence = EvidenceIndex()  # stays empty: findings are matched on their own
         self._triggers = compiled(given["trigger"], options, "--trigger", evidence)
         self._on_findings = self._triggers is not None and self._triggers.evidence is not None
         if self._triggers is not None and self._on_findings and not self._triggers.fields <= {*OF_FINDINGS}:
@@ -104,11 +104,11 @@ class Conditions:
 
     @property
     def has_trigger(self) -> bool:
-        """Whether packets are written around moments only."""
+        """Whether packets are written only around the moments of a trigger."""
         return self._triggers is not None
 
     def begin(self, stack: ExitStack, reading: Reading, status: Callable[[], Status]) -> None:
-        """Before the first packet is read. What must be ended is put on the stack.
+        """Prepare, before the first packet is read. Resources that must be closed later are put on the stack.
 
         :raises Wrong: metrics cannot be served.
         """
@@ -140,7 +140,7 @@ class Conditions:
         return stop
 
     def events(self, events: Iterable[Event]) -> Generator[Event]:
-        """The events that are shown; the others are counted and looked at, too."""
+        """The events that are shown. The others are counted and examined, too."""
         started = self._start_on is None
         for event in events:
             if self._metrics is not None:
@@ -167,7 +167,7 @@ class Conditions:
                 return
 
     def _judge(self, findings: LiveFindings, event: Event) -> None:
-        """Look whether the event, and what came before, shows something new."""
+        """Report findings that the events so far show for the first time."""
         triggers = self._triggers if self._on_findings else None
         for new in findings.feed(event):
             if triggers is not None and self._trigger is not None and triggers.matches_finding(sign_of(new)):

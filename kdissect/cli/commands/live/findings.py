@@ -1,4 +1,4 @@
-"""Findings while a capture goes on."""
+"""Findings during a capture."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kdissect.limits import Limits
 
 EVERY_SECONDS = 1.0
 SHARE = 20
-"""Judging may take a twentieth of the time."""
+"""Judging may take one part in this many of the time."""
 
 
 class LiveFindings:
-    """Judges what came, every second or less often where that takes long.
+    """Judges the events so far every second, or less often if judging takes long.
 
-    :param judged: gives the findings as of now.
+    :param judged: returns the findings so far.
     """
 
     def __init__(
@@ -29,20 +29,20 @@ class LiveFindings:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.current: list[Finding] = []
-        """Those that were found when it was judged last."""
+        """The findings of the last judgement."""
         self.is_new = False
-        """Whether the last event made it judge."""
+        """Whether the last event started a judgement."""
         for each in RULES.values():
-            _ = each.page  # its file is read now: who captures may be confined later
+            _ = each.page  # read its file now: a process that captures may be confined later
         self._judge = Judge(limits)
         self._judged = judged
         self._now = now
         self._due = now() + EVERY_SECONDS
         self._known: set[str] = set()
-        """Keys of those that go on."""
+        """Keys of the findings that go on."""
 
     def feed(self, event: Event) -> Iterator[Finding]:
-        """Take in the next event; gives findings that were not there before."""
+        """Take in the next event, and give findings that are new."""
         self._judge.feed(event)
         begun = self._now()
         self.is_new = begun >= self._due

@@ -1,4 +1,4 @@
-"""What is told on stderr while a capture goes on: trouble, drops, silence; on a terminal how it goes."""
+"""Messages on stderr during a capture: trouble, drops, silence; on a terminal also the progress."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kdissect.present.form import plural, size
 
 EVERY_SECONDS = 0.25
 DROPS_EVERY_SECONDS = 10.0
-"""How often more drops are told."""
+"""The least time between two messages about drops."""
 
 
 class Watch:
-    """Looks at a capture beside the thread that decodes, in a ``with``.
+    """Watches a capture from another thread than the one that decodes, inside a ``with``.
 
-    :param shows_line: whether a line on stderr shows how it goes.
-    :param silence: what to say when nothing came for a while; of no use, and closed, once something did.
+    :param shows_line: whether a line on stderr shows the progress.
+    :param silence: the messages when nothing came for a while; closed once something came.
     """
 
     def __init__(self, session: CaptureSession, reading: Reading, shows_line: bool, silence: Silence) -> None:
@@ -90,7 +90,7 @@ class Watch:
 
 
 def how_it_goes(status: Status, decoded: int) -> str:
-    """A line: what came, what was lost, what waits."""
+    """A line with the progress: captured, lost and waiting packets."""
     return (
         f"{plural(status.written, 'packet')}, {drops(status)}, "
         f"backlog {max(0, status.written - decoded):,}, ring {status.fill:.0%}, {size(status.bytes)}"
@@ -98,7 +98,7 @@ def how_it_goes(status: Status, decoded: int) -> str:
 
 
 def drops(status: Status) -> str:
-    """What was not captured."""
+    """The number of packets that were not captured, in words."""
     return f"{status.dropped:,} dropped by the system" + (
         f", {status.lost:,} could not be written" if status.lost else ""
     )

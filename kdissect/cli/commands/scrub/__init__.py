@@ -31,11 +31,11 @@ from kdissect.system import named_file
 from kdissect.tls.keylog import TlsSecrets
 
 MOST_KEYS = 8
-"""So many keys are tried until none turns an address of the capture into another one of it."""
+"""How many keys are tried until none turns an address of the capture into another address of it."""
 
 
 class ScrubRefused(click.ClickException):
-    """The result would not be fit to be sent away; nothing is written."""
+    """The result would not be safe to send to others, so nothing is written."""
 
     exit_code = NOTHING_MATCHED
 
@@ -109,9 +109,9 @@ class _ScrubWork:
     def write(self, key: bytes | None, file: BinaryIO) -> ScrubCounts:
         """Write the result.
 
-        :param key: None for one that is made, and forgotten.
+        :param key: the key; None for a random one that is not kept.
 
-        :raises Refused: something that was taken away is still there.
+        :raises Refused: the result still has something that was to be removed.
         """
         scrubber, scrubbing = self._read(key, self._complaints)
         for _ in range(MOST_KEYS):
@@ -162,7 +162,7 @@ class _ScrubWork:
 
 
 def _counted(interface: Interface) -> Interface:
-    """What an interface counted, and nothing else of it."""
+    """The counters of an interface, without its other options."""
     counts = interface.counts
     if counts is not None:
         numbers = tuple(
@@ -174,7 +174,7 @@ def _counted(interface: Interface) -> Interface:
 
 @contextmanager
 def _replaced(path: str) -> Iterator[BinaryIO]:
-    """A file for its owner only that takes the name when all went well; else nothing is left of it.
+    """A file, readable by its owner only, that gets its name if all went well. Otherwise nothing of it stays.
 
     :raises Wrong: it cannot be written.
     """
@@ -198,7 +198,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
 
 
 def _tell(counts: ScrubCounts, output: str, is_quiet: bool) -> None:
-    """What was written, and what was not."""
+    """Print what was written and what was left out."""
     if is_quiet:
         return
     packets, exchanges = plural(counts.packets, "packet"), plural(counts.exchanges, "exchange")

@@ -1,4 +1,4 @@
-"""``--key FILE``: the key that makes the same tokens of the same names in several captures.
+"""``--key FILE``: the key that turns the same names into the same tokens in several captures.
 
 kdissect scrub key 1
 64 hexadecimal digits
@@ -21,14 +21,14 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def new_key() -> bytes:
-    """A key that nobody has had."""
+    """A random key."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def key_of(path: str) -> bytes:
-    """The key of a file. Where there is no such file, it is made, for its owner only.
+    """The key in a file. If there is no such file, it is made, readable by its owner only.
 
-    :raises Wrong: it cannot be read or made, holds something else, or others may read it.
+    :raises Wrong: it cannot be read or made, contains something else, or others may read it.
     """
     name = shown(path)
     try:

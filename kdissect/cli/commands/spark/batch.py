@@ -152,7 +152,7 @@ class _SparkBatchCommand:
         if given["merge_points"] and self._settings.capture_point is None:
             raise Wrong("--merge-points needs --capture-point, which says how capture points are named")
         self._refuse_append()
-        conf_of(given)  # what is wrong there is told before anything is read
+        conf_of(given)  # errors in it are reported before anything is read
         check_parts(given["partition_by"], self._tables, self._settings)
         try:
             self._plan = plan(list(given["inputs"]), self._settings)
@@ -193,17 +193,17 @@ class _SparkBatchCommand:
         return self._ending(made)
 
     def _meter(self, scratch: str | None, total: int) -> AbstractContextManager[object]:
-        """A line that tells how far the tasks are.
+        """A line that shows the progress of the tasks.
 
-        :param total: bytes that they read.
+        :param total: the bytes that they read.
         """
         if scratch is None or not self._talks:
             return nullcontext()
         return Meter(scratch, total, "tables")
 
     def _refuse_existing(self) -> None:
-        """:raises Wrong: a table is there, and nobody asked to replace it; or all that are there would stay,
-        and are of other captures."""
+        """:raises Wrong: a table exists and ``--overwrite`` is not given, or all existing tables would stay
+        although they are of other captures."""
         self._refuse_makers()
         with _target_errors():
             if isinstance(self._target, ParquetFolder) and not self._given["overwrite"]:
@@ -211,10 +211,10 @@ class _SparkBatchCommand:
             self._refuse_others(self._there())
 
     def _there(self) -> dict[str, TableOrigin | None]:
-        """The tables that are there, and what they keep of their captures. Spark's catalog is asked later.
+        """The existing tables, with their notes on their captures. Spark's catalog is asked later.
 
         :raises TargetError: a catalog does not answer.
-        :raises CaptureError: another file system does not answer, and nobody asked to replace what is there.
+        :raises CaptureError: another file system does not answer, and ``--overwrite`` is not given.
         """
         target = self._target
         if isinstance(target, Iceberg):
@@ -225,24 +225,25 @@ class _SparkBatchCommand:
             return {name: kept_in(join(target.where, name)) for name in tables_in(target.where)}
         except CaptureError:
             if self._given["overwrite"]:
-                return {}  # only Spark may see the place
+                return {}  # only Spark may be able to read the place
             raise
 
     @property
     def _way(self) -> str:
-        """What can be done if a table is there."""
+        """The advice for a table that exists."""
         if self._given["append"]:
             return "made without --append: give another place"
         return f"{REPLACED}; to add to tables later, make them with --append in another place"
 
     def _refuse_others(self, there: Mapping[str, TableOrigin | None]) -> None:
-        """Who replaces tables may make the others there anew with another command, and is only told of them.
+        """Refuse tables of other captures, or report them. A user who replaces tables can make the other
+        tables again with another command, so they are only reported.
 
         :raises Wrong: as for :meth:`_refuse_existing`.
         """
         where, given = self._target.where, self._given
         if not given["overwrite"]:
-            # Runs to come read other captures.
+            # Later runs read other captures.
             wanted = KNOWN if given["append"] else self._tables
             for name in there:
                 if name in wanted:
@@ -254,7 +255,7 @@ class _SparkBatchCommand:
             complain(f"{where}: {why}")
 
     def _refuse_makers(self) -> None:
-        """:raises Wrong: ``--append`` or a stream made what is there, perhaps of other captures."""
+        """:raises Wrong: ``--append`` or a stream made the existing tables, perhaps from other captures."""
         where = self._target.where
         if not isinstance(self._target, ParquetFolder | Delta) or is_remote(where):
             return
@@ -264,7 +265,7 @@ class _SparkBatchCommand:
             raise Wrong(f"{where}: a stream made the tables there: give another place")
 
     def _refuse_append(self) -> None:
-        """:raises Wrong: something does not go with ``--append``."""
+        """:raises Wrong: an option does not fit ``--append``."""
         given = self._given
         if not given["append"]:
             if given["runs_folder"] is not None:
@@ -292,9 +293,9 @@ class _SparkBatchCommand:
         self._runs_folder()
 
     def _runs_folder(self) -> str:
-        """The folder that keeps what was read.
+        """The folder that keeps the record of what was read.
 
-        :raises Wrong: it must be named.
+        :raises Wrong: the user must name it.
         """
         named = self._given["runs_folder"]
         if named is not None and is_remote(named):
@@ -309,7 +310,7 @@ class _SparkBatchCommand:
         """Add what is new."""
         folder = self._runs_folder()
         if self._given["runs_folder"] is not None:
-            # It is on this machine, whatever the master is.
+            # The folder is on this machine, whatever the master is.
             refuse_unwritable(folder, "local", f"--runs {folder}")
         runs = Runs(folder)
         if not runs.has_begun():
@@ -352,7 +353,7 @@ class _SparkBatchCommand:
         return self._exit_code(sum(each.row["faults"] for each in outcomes))
 
     def _ending(self, made: MadeTables) -> int:
-        """Tell what is damaged, and find the exit code."""
+        """Report damage, and return the exit code."""
         self._told.tell(made.damage)
         read = sum(each.read for each in made.outcomes)
         counted = (made.tally.faults, made.rows_of("faults")) if self._given["filter"] is None else (0,)
@@ -363,21 +364,21 @@ class _SparkBatchCommand:
         return self._exit_code(made.tally.faults)
 
     def _exit_code(self, faults: int) -> int:
-        """How the command ends. As for ``read``, damage to files counts before other faults."""
+        """The exit code. As for ``read``, damage to files counts before other faults."""
         if self._told.exit_code == DONE and self._given["strict"] and faults:
             return FAULTS_SEEN
         return self._told.exit_code
 
 
 def _as_option(words: str) -> str:
-    """What is wrong with a setting, which has the name of an option here."""
+    """A message about a setting, with the name of its option."""
     return re.sub("^capture_point: ", "--capture-point: ", words)
 
 
 def _target(given: dict[str, Any]) -> Target:
-    """Where tables go.
+    """The place for the tables.
 
-    :raises Wrong: that is not said, or cannot be.
+    :raises Wrong: it is not given, or cannot be used.
     """
     if given["plans"] and given["out"] is given["to"] is None:
         return target_of("parquet:.")  # nothing is written
@@ -418,10 +419,10 @@ REPLACED = "--overwrite replaces it"
 
 
 def refuse_existing(out: str, tables: Sequence[str], way: str = REPLACED) -> None:
-    """See that none of the tables is there.
+    """Check that none of the tables exists.
 
-    :param way: what can be done if one is.
-    :raises Wrong: one is there already.
+    :param way: the advice for a table that exists.
+    :raises Wrong: one exists.
     """
     for name in tables:
         if is_folder(path := join(out, name)):
@@ -430,7 +431,7 @@ def refuse_existing(out: str, tables: Sequence[str], way: str = REPLACED) -> Non
 
 
 def check_parts(by: Sequence[str], tables: Sequence[str], settings: TableSettings) -> None:
-    """Tell which tables are not partitioned by all of these.
+    """Report tables that are not partitioned by all of these columns.
 
     :raises Wrong: no table has such a column.
     """

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "bool"}
-"""Types of the report's columns, in the words of :mod:`kdissect.present.columns`."""
+"""Types of the report's columns, by the names of :mod:`kdissect.present.columns`."""
 _MOMENTS = ("first_ns", "last_ns")
-"""The columns of sections that are times of day; others in nanoseconds are durations."""
+"""The columns of sections that are points in time. Other columns in nanoseconds are durations."""
 _OF_BATCH = ("exchanges", "connections")
-"""The tables that sections are made of."""
+"""The tables that the sections are made from."""
 _STORED = {
     FINDINGS.name: FINDINGS,
     **{folder_of(text): STATISTICS[text.partition(",")[0]] for text in OF_REPORT},
     **STATISTICS,
 }
-"""What ``spark stats --out`` may have written, by its folder."""
+"""The tables that ``spark stats --out`` may have written, by folder."""
 
 
 @click.command(
@@ -133,7 +133,7 @@ class _SparkReportCommand:
             raise Unreadable(f"{out}: has no table faults; kdissect spark batch … --table faults makes it")
 
     def _has(self, name: str) -> bool:
-        """Whether a table is there; of those elsewhere Spark tells when it reads them.
+        """Whether a table exists. In other places Spark finds out when it reads the table.
 
         :raises Wrong: a catalog does not answer.
         """
@@ -145,7 +145,7 @@ class _SparkReportCommand:
             raise Wrong(str(error)) from None
 
     def _stored(self) -> list[str]:
-        """The tables of statistics that are there; elsewhere those that are named."""
+        """The existing tables of statistics; in other places the requested ones."""
         if not self._place.is_seen:
             return list(self._wanted)
         return [name for name in _STORED if self._has(f"{FOLDER}/{name}")]
@@ -220,7 +220,7 @@ class _SparkReportCommand:
 
 
 def _place(text: str, master: str) -> StoredTables:
-    """Where the tables are.
+    """The place of the tables.
 
     :raises Wrong: no place has such a name, or a library is missing that it needs.
     """
@@ -234,7 +234,7 @@ def _place(text: str, master: str) -> StoredTables:
 
 
 def _print_section(name: str, frame: DataFrame, most: int, form: str) -> None:
-    """Print a section of the report, and that there is more of it."""
+    """Print a section of the report, and a note if it has more rows."""
     rows = [row.asDict() for row in frame.collect()]
     columns = [(column, "string" if kind.startswith("array") else kind) for column, kind in frame.dtypes]
     table = Table(name, tuple(_column(column, _WORDS[kind]) for column, kind in columns))
@@ -249,7 +249,7 @@ def _column(name: str, kind: str) -> Column:
 def _print_rows(
     name: str, title: str, table: Table, rows: list[dict[str, Any]], most: int, form: str, kind: str
 ) -> None:
-    """Print at most so many rows, and that there are more."""
+    """Print at most ``most`` rows, and a note if there are more."""
     more = f"{name} has more rows; --top {most} cuts them off" if len(rows) > most else ""
     del rows[most:]
     if form == "ndjson":

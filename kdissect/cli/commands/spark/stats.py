@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 REPORT = "report"
 """The table that holds the page of ``kdissect report``."""
 _FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
-"""The columns of findings that text has."""
+"""The columns of findings in the text output."""
 
 
 @click.command("stats")
@@ -127,7 +127,7 @@ class _SparkStatsCommand:
         self._began = time.monotonic()
         self._question, self._titles = self._asked()
         self._names = [folder_of(title) for title in self._titles]
-        conf_of(given)  # what is wrong there is told before anything is read
+        conf_of(given)  # errors in it are reported before anything is read
         out = None if given["out"] is None else within_reach(given["out"], master)
         self._out = None if out is None else self._place(out)
         if self._out is None:
@@ -147,7 +147,7 @@ class _SparkStatsCommand:
             raise Wrong(str(error)) from None
 
     def _asked(self) -> tuple[FoldQuestion[Any], tuple[str, ...]]:
-        """The question, and what each of its tables is. A folder's name has no grouping."""
+        """The question, and the name of each of its tables. The name of a folder has no grouping."""
         from kdissect.spark.questions import Judgement, WholeReport, asked_tables
 
         given, config, limits = self._given, self._config, self._settings.limits
@@ -170,13 +170,13 @@ class _SparkStatsCommand:
         return question, titles if given["out"] is None else tuple(map(_name_of, titles))
 
     def _arguments(self) -> tuple[str, ...]:
-        """What a command needs to read the same."""
+        """The arguments of a command that reads the same input."""
         options = (("-d", "decode_as"), ("--keylog", "keylog"), ("--rsa-key", "rsa_key"))
         given = [word for option, name in options for value in self._given[name] for word in (option, value)]
         return (*self._given["inputs"], *given)
 
     def _place(self, out: str) -> str:
-        """The folder of the tables.
+        """The folder for the tables.
 
         :raises Wrong: they cannot be written there.
         """
@@ -193,17 +193,18 @@ class _SparkStatsCommand:
         return folder
 
     def _refuse_others(self, out: str) -> None:
-        """Who replaces tables may make the others there anew with another command, and is only told of them.
+        """Refuse tables of other captures, or report them. A user who replaces tables can make the other
+        tables again with another command, so they are only reported.
 
-        :raises Wrong: tables stay in the folder that are of other captures. Those that grow have no
-            statistics of their own, but they have to be of these captures.
+        :raises Wrong: tables of other captures would stay in the folder. Growing tables have no statistics of
+            their own, but must be of these captures.
         """
         own = [f"{FOLDER}/{name}" for name in self._names]
         try:
             there = tables_in(out)
         except CaptureError:
             if self._given["overwrite"]:
-                return  # only Spark may see the place
+                return  # only Spark may be able to read the place
             raise
         stays = [name for name in there if name not in own]
         why = stranger(stays, lambda name: kept_in(join(out, name)), self._origin, may_grow=True)
@@ -236,7 +237,7 @@ class _SparkStatsCommand:
             settings = self._settings._replace(progress=scratch)
             try:
                 return found(spark, settings, self._given["inputs"], self._question)
-            except CaptureError as error:  # it was there when we looked
+            except CaptureError as error:  # it existed at the check
                 raise Unreadable(str(error)) from None
 
     @property
@@ -244,7 +245,7 @@ class _SparkStatsCommand:
         return sys.stderr.isatty() and not self._given["quiet"]
 
     def _bytes_of(self, point: CapturePoint) -> int:
-        """What all tasks together read of a capture point."""
+        """The bytes that all tasks together read of a capture point."""
         from kdissect.spark.plan import replicas_of
 
         return point.size * replicas_of(point, self._settings)
@@ -266,11 +267,11 @@ class _SparkStatsCommand:
                     shown = of_rows(with_point(table, points))
                     if self._form == "table" and table.name == FINDINGS.name:
                         shown = for_people(shown)
-                    is_whole = self._given["all_of_them"]  # tables of one name are told by what was asked
+                    is_whole = self._given["all_of_them"]  # tables of one name differ by the request
                     out.write(title, shown._replace(name=title) if is_whole else shown, rows.to_pylist())
 
     def _complain(self, found: CountedPoints) -> int:
-        """Say what was not counted, and what is damaged; gives the exit code."""
+        """Report what was not counted and what is damaged; return the exit code."""
         for name, left_out in zip(self._names, found.left_out, strict=True):
             if left_out:
                 complain(left_out_text(name, left_out, self._settings.limits))
@@ -294,13 +295,13 @@ def _name_of(text: str) -> str:
 
 
 def for_people(table: Table) -> Table:
-    """Findings with the columns that text has."""
+    """Findings, with the columns of the text output."""
     names = {column.name for column in table.columns}
     return table.select([name for name in (POINT, *_FOR_PEOPLE) if name in names])
 
 
 def of_rows(table: Table) -> Table:
-    """The same table for rows whose values are made already. Columns that they lack are null."""
+    """The same table for rows with ready values. Missing columns are null."""
     numbers = ("float64",) if table.name == FINDINGS.name else ()
     columns = (
         each._replace(value=partial(_number if each.type in numbers else _value, each.name))

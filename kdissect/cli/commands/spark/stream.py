@@ -183,7 +183,7 @@ def command(**given: Any) -> int:
         at_most, settle = given["max_bytes_per_batch"], given["settle"]
         kept = without_query(join(checkpoint, "spark"))
         query = start(spark, folder, tables, kept, settings, at_most, settle, trigger, when_read)
-        # Nothing stops the query on Ctrl-C: the JVM gets the same signal and may be gone.
+        # Nothing here stops the query on Ctrl-C: the JVM gets the same signal and may be gone already.
         query.awaitTermination()
         if given["closes"]:
             tables.end(spark)
@@ -193,9 +193,9 @@ def command(**given: Any) -> int:
 
 
 def _folder(text: str) -> str:
-    """The folder that is read, by its whole name.
+    """The absolute path of the folder to read.
 
-    :raises Unreadable: it is not there, or cannot be listed.
+    :raises Unreadable: it does not exist, or cannot be listed.
     """
     try:
         if is_folder(text):
@@ -208,7 +208,10 @@ def _folder(text: str) -> str:
 
 
 def _when_read(given: dict[str, Any], folder: str) -> str:
-    """:raises Wrong: it is not understood, or captures would be read again from where they are moved."""
+    """What happens to captures after they were read.
+
+    :raises Wrong: it is not understood, or moved captures would be read again.
+    """
     text = str(given["when_read"])
     try:
         place = destination(text)
@@ -221,9 +224,9 @@ def _when_read(given: dict[str, Any], folder: str) -> str:
 
 
 def _metrics(text: str | None) -> StreamMetrics | None:
-    """What counts batches, and is served.
+    """The metrics that are counted and served.
 
-    :raises Wrong: it cannot be.
+    :raises Wrong: they cannot be served.
     """
     if text is None:
         return None
@@ -243,7 +246,7 @@ def _metrics(text: str | None) -> StreamMetrics | None:
 
 
 def _judgement(settings: TableSettings) -> Judgement:
-    """How findings are told, as explain has it."""
+    """The settings for judging findings, as explain has them."""
     from kdissect.cli.config import load_config
     from kdissect.spark.questions import Judgement
 
@@ -252,15 +255,15 @@ def _judgement(settings: TableSettings) -> Judgement:
 
 
 def _refuse_inside(folder: str, option: str, path: str | None) -> None:
-    """:raises Wrong: what is written there would be read."""
+    """:raises Wrong: the stream would read what is written there."""
     if path is not None and is_inside(path, folder):
         raise Wrong(f"--{option} {path}: is in {folder}, whose files are read; take another folder")
 
 
 def _checkpoint(given: dict[str, Any]) -> str:
-    """The folder in which is kept how far the stream is.
+    """The folder that keeps how far the stream has read.
 
-    :raises Wrong: it is new, and the tables are not: their rows would come again.
+    :raises Wrong: it is new and the tables are not, so their rows would come again.
     """
     out, named = given["out"].rstrip("/"), given["checkpoint"]
     path = named.rstrip("/") if named else join(out, CHECKPOINT)
