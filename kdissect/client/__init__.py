@@ -4,8 +4,8 @@ transcript ─ numbers connections, packets and exchanges of a run, and keeps th
 session    ─ one connection: requests in, bytes out; bytes in, exchanges out (sans I/O).
 io         ─ sockets, with reach and tls; loop: the event loop and time.
 diagnosis  ─ why a broker does not answer as a broker should.
-versions, sasl, security ─ what client and broker agree on before the first question.
-ready      ─ a connection on which they agreed.
-cluster    ─ brokers found by Metadata and asked directly.
-offsets, fetch, produce, replay, conformance ─ the questions.
+versions, sasl, security ─ versions and login, before the first request.
+ready      ─ a connection after that.
+cluster    ─ finds brokers by Metadata, and connects to each.
+offsets, fetch, produce, replay, conformance ─ the requests.
 """

@@ -1,4 +1,5 @@
-"""Which requests change something on a broker. The definitions say it; for some, the body decides.
+"""Which requests change something on a broker. The definitions say it; for some requests it depends on the
+body.
 
 An API counts as changing something unless the definitions say that it only reads. So nobody sends a new API
 by accident.
@@ -20,7 +21,7 @@ _COORDINATOR_KEYS = ("key", "coordinatorKeys")
 def changes(api_key: int, body: Body | None) -> bool:
     """Whether a request may change data, or what a broker remembers of groups and topics.
 
-    :param body: its decoded values; None if it cannot be read.
+    :param body: the decoded values; None if it cannot be read.
     """
     reads = api_traits(api_key).reads
     if reads is None or body is None:
@@ -29,24 +30,27 @@ def changes(api_key: int, body: Body | None) -> bool:
 
 
 def _may_make_topics(body: Body) -> bool:
-    """The broker makes a topic that it does not have, unless the request forbids it. Requests before
-    version 4 cannot forbid it."""
+    """Whether a broker may create a topic. It creates a missing topic unless the request forbids it. Requests
+    before version 4 cannot forbid it."""
     return bool(body.get("topics")) and bool(body.get("allowAutoTopicCreation", True))
 
 
 def _asks_for_coordinator(body: Body) -> bool:
-    """A broker makes the topic of the coordinators when it is first asked for one."""
+    """Whether the request asks for a coordinator. A broker creates the topic of the coordinators at the first
+    such request."""
     return any(body.get(each) not in (None, []) for each in _COORDINATOR_KEYS)
 
 
 def _asks_for_states(body: Body) -> bool:
-    """``ShareCoordinatorShard`` writes down a leader epoch that is higher than the one it knows."""
+    """Whether the request asks for states. ``ShareCoordinatorShard`` writes down a leader epoch that is
+    higher than the one it knows."""
     return bool(body.get("topics"))
 
 
 def _is_followers(body: Body) -> bool:
-    """A follower's fetch moves the high watermark, and tells the leader that it is followed."""
-    state: Body = body.get("replicaState") or {}  # where replicaId stands from Fetch v15 on
+    """Whether the fetch is a follower's. Such a fetch moves the high watermark, and tells the leader about
+    its follower."""
+    state: Body = body.get("replicaState") or {}  # the place of replicaId from Fetch v15 on
     return int(state.get("replicaId", body.get("replicaId", -1))) >= 0
 
 
@@ -56,4 +60,4 @@ EXCEPTIONS: dict[str, Callable[[Body], bool]] = {
     "states are asked for": _asks_for_states,
     "a follower asks": _is_followers,
 }
-"""What follows ``reads unless`` in the definitions: whether it holds for a body."""
+"""The conditions after ``reads unless`` in the definitions: whether each holds for a body."""

@@ -1,6 +1,6 @@
-"""The brokers of one cluster. Metadata finds them. Each is connected to when needed, and asked directly.
+"""The brokers of one cluster. Metadata finds them. The client connects to each of them when it needs it.
 
-A connection begins with the negotiation of versions, and then the login if one is wanted. Without a login,
+A connection begins with the negotiation of versions, and then the login if there is one. Without a login,
 requests in forced versions need no negotiation.
 """
 
@@ -25,12 +25,12 @@ from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID, Struct
 
 _LEADERLESS = 5
-"""LEADER_NOT_AVAILABLE: of a topic that is being created."""
+"""LEADER_NOT_AVAILABLE, for a topic that is being created."""
 _TRIES, _PAUSE = 20, 0.5
 
 
 class Partition(NamedTuple):
-    """A partition and who leads it."""
+    """A partition and its leader."""
 
     number: int
     leader: int
@@ -38,11 +38,11 @@ class Partition(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
-    """What Metadata says of a topic."""
+    """A topic, as Metadata describes it."""
 
     name: str
     topic_id: str
-    """Kafka's zero uuid where the version has none."""
+    """The topic id; Kafka's zero uuid if the version has none."""
     partitions: tuple[Partition, ...]
     error: int
 
@@ -52,11 +52,11 @@ class TopicMetadata(NamedTuple):
 
 
 class Cluster:
-    """What a flow asks.
+    """The cluster that a flow sends requests to.
 
-    :param bootstrap: the broker that is asked first.
-    :param show: is given every exchange when it is complete.
-    :param tell: is given lines for people: warnings that do not stop the work.
+    :param bootstrap: the first broker.
+    :param show: receives every exchange when it is complete.
+    :param tell: receives lines for people: warnings that do not stop the work.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Cluster:
         self._client_id = client_id
         self.tell = tell
         self._told: set[tuple[BrokerAddress, int, int]] = set()
-        """Forced versions of which it was told that they are not advertised."""
+        """Forced versions that were already reported as not advertised."""
         self._ready: dict[BrokerAddress, Ready] = {}
         self._brokers: dict[int, BrokerAddress] = {}
 
@@ -98,7 +98,7 @@ class Cluster:
                     ready = self._ready[address] = await negotiated(ready.connection)
                     await log_in(ready, self._security)
                 except (OtherSideError, AskingError):
-                    await ready.connection.close()  # nobody must take it for one that is logged in
+                    await ready.connection.close()  # it must not be used as one that is logged in
                     raise
         if negotiate and not ready.is_negotiated:
             ready = self._ready[address] = await negotiated(ready.connection)
@@ -116,12 +116,13 @@ class Cluster:
         )
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for ready in self._ready.values():
             await ready.connection.close()
 
     def defects(self) -> Iterator[str]:
-        """What brokers sent that belongs to no answer, a line for each. Call it when no answer is awaited."""
+        """Bytes from brokers that belong to no answer, a line for each broker. Call it when no answer is
+        expected."""
         for ready in self._ready.values():
             stray = ready.connection.session.stray
             if ready.connection.broken is not None:
@@ -151,8 +152,8 @@ class Cluster:
 
     async def explained(self, error: OtherSideError, api_key: int, version: int) -> OtherSideError:
         """The error. A broker may close the connection instead of answering a request in a version that was
-        not negotiated. Then the error also says whether the broker has that version. Another connection asks
-        it for that.
+        not negotiated. Then the error also says whether the broker has that version. A second connection
+        finds that out.
         """
         ready = self._ready.get(self.bootstrap)
         if not error.closed or ready is None or ready.is_negotiated:
@@ -160,7 +161,7 @@ class Cluster:
         try:
             asked = await self.broker()
         except OtherSideError:
-            return error  # it answers ApiVersions no better
+            return error  # it does not answer ApiVersions either
         what = f"it closed the connection instead of answering {apis.api_name(api_key)} v{version}"
         why = beyond(asked.versions.ranges, api_key, version)
         why = why or "it advertises this version: does it want a login (--sasl)? see the broker's log"
@@ -173,8 +174,8 @@ class Cluster:
     ) -> Exchange:
         """Ask for the brokers and for topics; None asks for all topics.
 
-        :param version: forced.
-        :param create: whether the broker may make topics that are not there.
+        :param version: a forced version.
+        :param create: whether the broker may create missing topics.
         """
         ready = await self.broker(negotiate=version is None)
         forced = version
@@ -194,7 +195,7 @@ class Cluster:
     async def topic(self, name: str, *, create: bool | None = None) -> TopicMetadata:
         """A topic, once all of its partitions have leaders. It waits for a topic that is being created.
 
-        :param create: whether the broker may make it; None: the user did not choose.
+        :param create: whether the broker may create it; None if the user did not choose.
         :raises OtherSideError: there is no such topic, or its partitions have no leaders.
         """
         for _ in range(_TRIES):
@@ -231,7 +232,7 @@ class Cluster:
 
 
 def topics_of(exchange: Exchange) -> dict[str, TopicMetadata]:
-    """By name, what a Metadata response says."""
+    """The topics of a Metadata response, by name."""
     return {
         each["name"]: TopicMetadata(
             each["name"],
@@ -248,7 +249,8 @@ def topics_of(exchange: Exchange) -> dict[str, TopicMetadata]:
 
 
 def metadata_topics(names: list[str] | None, struct: Struct) -> list[dict[str, str]] | None:
-    """The field ``topics`` of a Metadata request. All topics are null, in version 0 an empty list."""
+    """The field ``topics`` of a Metadata request. Null stands for all topics; in version 0 an empty list
+    does."""
     if names is None:
         return [] if struct.version == 0 else None
     return [{"name": name} for name in names]

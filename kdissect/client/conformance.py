@@ -38,11 +38,11 @@ RIGHT, WRONG, SKIPPED, CLOSED = "right", "wrong", "skipped", "closed"
 """Outcomes. ``closed``: the broker closed the connection instead of answering."""
 
 PIPELINE = 8
-"""Requests that are sent at once to see the order of the answers."""
+"""The number of requests that are sent at once to check the order of the answers."""
 
 
 _LEAST: dict[str, dict[str, Any]] = {
-    "Produce": {"acks": -1},  # with 0, the default, no answer comes
+    "Produce": {"acks": -1},  # with 0, the default, there is no answer
     "Metadata": {"topics": [], "allowAutoTopicCreation": False},
     # Without groups, and without transactions, Kafka 3.9 never answers.
     "OffsetFetch": {"groups": [{"groupId": "kdissect"}]},
@@ -50,7 +50,7 @@ _LEAST: dict[str, dict[str, Any]] = {
     # Filters of type UNKNOWN, the default, are refused by closing the connection; 1 is ANY.
     "DescribeAcls": {"resourceTypeFilter": 1, "patternTypeFilter": 1, "operation": 1, "permissionType": 1},
 }
-"""Where the defaults ask for nothing, or get no answer."""
+"""Values for APIs whose defaults ask for nothing, or get no answer."""
 
 
 class BrokerCheck(NamedTuple):
@@ -65,7 +65,7 @@ class BrokerCheck(NamedTuple):
     """The first error code of the answer, by name."""
     latency_ns: int | None = None
     detail: str | None = None
-    """What is wrong, or why it was skipped."""
+    """What is wrong, or why the check was skipped."""
 
     @property
     def is_right(self) -> bool:
@@ -73,8 +73,7 @@ class BrokerCheck(NamedTuple):
 
 
 def default_body(api_key: int, version: int) -> dict[str, Any]:
-    """Values for a request that asks for as little as possible. Every field that is left out has its
-    default."""
+    """Values for a request that asks for as little as possible. Omitted fields have their defaults."""
     if api_key == API_VERSIONS:
         return api_versions_body(version)
     asked = _LEAST.get(apis.api_name(api_key), {})
@@ -83,7 +82,7 @@ def default_body(api_key: int, version: int) -> dict[str, Any]:
 
 
 def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCheck]:
-    """What is wrong with the list of APIs. If nothing is wrong, one row says so.
+    """Faults in the list of APIs. If it has no faults, a single row says so.
 
     :param said: the field ``apiKeys`` of the answer.
     """
@@ -116,7 +115,7 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCh
 async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterator[BrokerCheck]:
     """Make the checks, and give each one when it is done.
 
-    :param everything: also requests that may change data, with default values.
+    :param everything: whether to send requests that may change data too, with default values.
     :raises OtherSideError: there is no broker that could be checked.
     """
     ready = await cluster.broker()
@@ -138,7 +137,7 @@ async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterat
 
 
 def _asked(key: int, version: int) -> dict[str, Any]:
-    """All values of the default request, in the nearest version that is known."""
+    """All values of the default request, in the nearest known version."""
     known = apis.versions(key)
     near = min(max(version, known.start), known.stop - 1)
     struct = message_struct(key, near, "request")
@@ -161,14 +160,14 @@ async def _answer(cluster: Cluster, key: int, version: int, everything: bool) ->
         outcome = CLOSED if error.closed else WRONG
         return BrokerCheck("answer", key, name, version, outcome, detail=str(error))
     if api_traits(key).logs_in:
-        await ready.connection.close()  # what comes next on it would belong to a login
+        await ready.connection.close()  # the next bytes on it would belong to a login
     detail = defect(exchange)
     outcome = RIGHT if detail is None else WRONG
     return BrokerCheck("answer", key, name, version, outcome, exchange.error, exchange.latency_ns, detail)
 
 
 def defect(exchange: Exchange) -> str | None:
-    """What is wrong with an answer; None if nothing is wrong."""
+    """The fault of an answer; None if it has none."""
     response = exchange.response
     if not isinstance(response, Response):
         return "no answer"
@@ -183,7 +182,7 @@ def defect(exchange: Exchange) -> str | None:
 
 
 def _other_header(exchange: Exchange) -> str | None:
-    """Whether the answer would fit with the other version of the response header."""
+    """A note if the answer fits the other version of the response header."""
     response = exchange.response
     assert response is not None
     struct = response.body_struct()
@@ -204,7 +203,7 @@ def _other_header(exchange: Exchange) -> str | None:
 
 
 async def _order(cluster: Cluster) -> BrokerCheck:
-    """Several requests at once, slow and fast ones."""
+    """Check the order of answers: send several requests at once, slow and fast ones."""
     ready = await cluster.broker()
     connection = ready.connection
     data = b""
@@ -232,7 +231,7 @@ async def _order(cluster: Cluster) -> BrokerCheck:
 
 
 async def _outside(cluster: Cluster, key: int, version: int) -> BrokerCheck:
-    """A version that the broker does not advertise."""
+    """Check a version that the broker does not advertise."""
     name = apis.api_name(key)
     ready = await cluster.broker()
     known = apis.versions(key)
@@ -251,7 +250,7 @@ async def _outside(cluster: Cluster, key: int, version: int) -> BrokerCheck:
         detail = f"the refusal is not a body of version 0: {defect(exchange)}"
         return BrokerCheck("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)
     code = UNSUPPORTED_VERSION.to_bytes(2, "big")
-    # The code is the first field of many answers, or the second behind the throttle time.
+    # The code is the first field of many answers, or the second field, after the throttle time.
     start = response.body_start
     if code in (response.frame.payload[start : start + 2], response.frame.payload[start + 4 : start + 6]):
         return BrokerCheck("outside", key, name, version, RIGHT, "UNSUPPORTED_VERSION", exchange.latency_ns)

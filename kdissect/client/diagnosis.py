@@ -1,4 +1,4 @@
-"""Why a broker does not answer as a broker should: a line that says what happened and what to do."""
+"""Why a broker does not answer like a broker: a line that says what happened and what to do."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kdissect.protocol import apis
 from kdissect.wording import plural
 
 _TLS_RECORDS = (0x15, 0x16)
-"""An alert and a handshake: what a TLS listener says to who does not speak TLS."""
+"""An alert and a handshake: the TLS records that a listener sends to a client without TLS."""
 
 MOST_BYTES = 16
-"""Of those that should not be there, a line shows."""
+"""The most unexpected bytes that a line shows."""
 
 
 class ConnectionFacts(NamedTuple):
@@ -22,17 +22,17 @@ class ConnectionFacts(NamedTuple):
 
     is_tls: bool
     shows_certificate: bool
-    """Whether the client has one of its own."""
+    """Whether the client has a certificate of its own."""
     logs_in: bool
-    """Whether a login comes before anything else."""
+    """Whether a login comes before all other requests."""
     advertised: Mapping[int, range] | None
-    """By API, what the broker says that it knows; None: it was not asked."""
+    """The versions that the broker advertises, by API; None if it was not asked."""
 
 
 def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str | None:
     """Why these bytes cannot be answers of a broker; None if they can.
 
-    :param has_answered: whether it has answered a request before.
+    :param has_answered: whether the broker has answered a request before.
     """
     if any(each.kind == "bad-size" for each in heard.faults):
         return _opening(session.opening, has_answered)
@@ -62,7 +62,7 @@ def what_closing_means(
 ) -> str:
     """Why the connection ended before a request had a whole answer.
 
-    :param answered: the APIs that it has answered before; None is a SASL token.
+    :param answered: the APIs that the broker has answered before; None is a SASL token.
     """
     name = "a SASL token" if exchange.api_key is None else f"{exchange.api} v{exchange.api_version}"
     response = exchange.response
@@ -108,7 +108,7 @@ def _why(exchange: Exchange, answered: Collection[int | None], known: Connection
 
 
 def beyond(advertised: Mapping[int, range], api_key: int, version: int) -> str | None:
-    """A line that says that the broker does not advertise this version; None if it does."""
+    """A line that says that the broker does not advertise this version; None if it does advertise it."""
     theirs = advertised.get(api_key)
     name = apis.api_name(api_key)
     if theirs is None:
@@ -119,6 +119,6 @@ def beyond(advertised: Mapping[int, range], api_key: int, version: int) -> str |
 
 
 def bytes_text(data: bytes) -> str:
-    """How many bytes, and the first of them."""
+    """The number of bytes, and the first of them."""
     shown = data[:MOST_BYTES].hex(" ") + (" …" if len(data) > MOST_BYTES else "")
     return f"{plural(len(data), 'byte')} ({shown})"

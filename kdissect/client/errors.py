@@ -1,4 +1,4 @@
-"""Errors: the other side failed, or a question cannot be asked."""
+"""Errors: the other side failed, or a request cannot be made."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class OtherSideError(Exception):
     def __init__(self, message: str, *, closed: bool = False) -> None:
         super().__init__(message)
         self.closed = closed
-        """Whether it closed the connection instead of answering: how a broker refuses a request that it
-        does not know."""
+        """Whether the broker closed the connection instead of answering: brokers refuse unknown requests in
+        this way."""
 
 
 class AskingError(Exception):
-    """This broker cannot be asked for what the user wants: a version that neither side has, a field
-    that the version does not have. The text is one line."""
+    """This broker cannot do what the user wants: it lacks the version, or the version lacks a field. The text
+    is one line."""

@@ -1,9 +1,8 @@
 """Fetch requests → records: from where, up to where, and which of them count.
 
-Every request is complete in itself, without a fetch session (KIP-227). A broker gives
-whole batches, also those that begin before the offset that was asked for. With read_committed it tells which
-transactions were aborted, and the client must pass over their records. :class:`WantedRecords` says of each
-record that came whether it was asked for.
+Every request stands alone, without a fetch session (KIP-227). A broker gives whole batches, even if they
+begin before the requested offset. With read_committed it names the aborted transactions, and the client must
+skip their records. :class:`WantedRecords` decides for each record whether it was requested.
 """
 
 from __future__ import annotations
@@ -29,10 +28,11 @@ _OUT_OF_RANGE = 1
 _LAST_OFFSET = (1 << 63) - 1
 
 MOST_TOLD = 4
-"""Partitions of which is told where they end."""
+"""The most partitions whose end a message gives."""
 
 PATIENCE = 20
-"""Answers in a row that bring nothing, before the end that the broker named itself is taken for wrong."""
+"""The number of answers in a row without progress after which the end that the broker gave counts as
+wrong."""
 
 
 class FetchOptions(NamedTuple):
@@ -54,15 +54,15 @@ class FetchPosition:
 
     index: int
     next: int
-    """The offset that is asked for next."""
+    """The next offset to ask for."""
     end: int | None
-    """Where reading ends; None: it does not."""
+    """Where reading ends; None if it does not end."""
     begin: int = 0
     """Where reading began."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was nothing to read."""
+        """Whether there is nothing to read."""
         return self.end is not None and self.begin >= self.end
 
     @property
@@ -72,19 +72,19 @@ class FetchPosition:
 
 @dataclass(slots=True)
 class WantedRecords:
-    """Which records of one answer were asked for."""
+    """The requested records of one answer."""
 
     spans: dict[int, tuple[int, int | None]] = field(default_factory=dict)
     """By partition: the first offset, and the one after the last."""
     aborted: set[tuple[int, int]] = field(default_factory=set)
-    """Partition and base offset of batches of transactions that were aborted."""
+    """Partition and base offset of batches of aborted transactions."""
     has_batches: bool = False
-    """Whether any came at all."""
+    """Whether the answer has any batches."""
     refusal: str | None = None
-    """Why the broker did not give a partition, the first of them."""
+    """The reason for the first partition that the broker refused."""
 
     def has(self, row: Mapping[str, Any]) -> bool:
-        """Whether a record, a row of the table ``records``, was asked for. Control records never are."""
+        """Whether a record, a row of the table ``records``, was requested. Control records never are."""
         first, end = self.spans.get(row["partition"], (0, 0))
         offset = row["offset"]
         if row["control"] is not None or offset < first or (end is not None and offset >= end):
@@ -95,7 +95,7 @@ class WantedRecords:
 def check(manner: FetchOptions, version: int) -> Struct:
     """The schema of the request in a version.
 
-    :raises AskingError: there is no such version, or it cannot say what is wanted.
+    :raises AskingError: there is no such version, or it cannot express the request.
     """
     struct = request_struct(FETCH, version)
     if manner.read_committed and "isolationLevel" not in struct.by_name:
@@ -108,7 +108,7 @@ def request_body(
 ) -> dict[str, Any]:
     """The body of a Fetch request.
 
-    :raises AskingError: the version cannot say what is wanted.
+    :raises AskingError: the version cannot express the request.
     """
     struct = check(manner, version)
     of_topic = struct.by_name["topics"].struct
@@ -144,7 +144,7 @@ def request_body(
 def take(
     exchange: Exchange, topic: str, positions: Mapping[int, FetchPosition], limits: Limits
 ) -> WantedRecords:
-    """Read a Fetch response: which of its records were asked for. Moves the positions on."""
+    """The requested records of a Fetch response. It moves the positions on."""
     assert exchange.response is not None
     body = exchange.response.body()
     wanted = WantedRecords()
@@ -184,8 +184,8 @@ def take(
 
 
 def aborted_batches(batches: list[Batch], aborted: Any) -> set[int]:
-    """Base offsets of the batches of aborted transactions (``ConsumerRecords`` of Kafka's fetcher). Such a
-    transaction of a producer goes from its first offset to the producer's ABORT marker.
+    """Base offsets of the batches of aborted transactions (``ConsumerRecords`` of Kafka's fetcher). A
+    producer's aborted transaction extends from its first offset to the producer's ABORT marker.
 
     :param aborted: ``producerId`` and ``firstOffset`` of each.
     """
@@ -204,7 +204,8 @@ def aborted_batches(batches: list[Batch], aborted: Any) -> set[int]:
 
 
 def _is_abort(batch: Batch) -> bool:
-    """A control record's key is a version and a type, of which 0 is ABORT."""
+    """Whether a control batch is an ABORT. The key of its record has a version and a type; type 0 is
+    ABORT."""
     return any(record.key is not None and record.key[2:4] == b"\0\0" for record in batch.records())
 
 
@@ -213,7 +214,7 @@ Leaders = list[tuple[Ready, dict[int, FetchPosition]]]
 
 
 async def begin(cluster: Cluster, topic: TopicMetadata, indexes: list[int], manner: FetchOptions) -> Leaders:
-    """Find out where reading begins and ends.
+    """Find the first and the last offsets to read.
 
     :raises OtherSideError: a broker fails or refuses.
     """
@@ -229,11 +230,11 @@ async def begin(cluster: Cluster, topic: TopicMetadata, indexes: list[int], mann
 async def fetch(
     cluster: Cluster, topic: TopicMetadata, leaders: Leaders, manner: FetchOptions, limits: Limits
 ) -> AsyncIterator[tuple[Exchange, WantedRecords]]:
-    """Give each answer with the part of it that was asked for. Reading stops where each partition ended at
-    the start; with ``follow`` it never stops.
+    """Give each answer with its requested records. Reading stops where each partition ended at the start;
+    with ``follow`` it never stops.
 
     :raises OtherSideError: a broker fails or refuses.
-    :raises AskingError: it cannot be said in the version.
+    :raises AskingError: the version cannot express the request.
     """
     idle = 0
     lowest = 4 if manner.read_committed else 0
@@ -255,7 +256,7 @@ async def fetch(
         if not left:
             return
         after = [each.next for _, positions in leaders for each in positions.values()]
-        # Whoever follows waits for records, but not for the same ones again and again.
+        # With ``follow`` it waits for records, but not for the same ones again and again.
         idle = idle + 1 if after == before and (came or not manner.follow) else 0
         if idle == PATIENCE and came:
             raise OtherSideError(
@@ -271,7 +272,7 @@ async def fetch(
 async def _begin(
     ready: Ready, topic: TopicMetadata, positions: dict[int, FetchPosition], manner: FetchOptions
 ) -> None:
-    """Set where the positions begin and end."""
+    """Set the first and the last offset of the positions."""
     ends: dict[int, int | None] = {}
     if not manner.follow or manner.start.timestamp is not None:
         ends = await list_offsets(ready, topic.name, dict.fromkeys(positions, LATEST), manner.read_committed)
@@ -281,7 +282,7 @@ async def _begin(
         begins = await list_offsets(ready, topic.name, asked, manner.read_committed)
     for index, position in positions.items():
         begin, end = begins.get(index), ends.get(index)
-        # No record is as young as the time that was asked for: reading begins at the end.
+        # No record is as new as the requested time: reading begins at the end.
         position.begin = position.next = (end or 0) if begin is None else begin
         position.end = None if manner.follow else end
 
@@ -289,8 +290,8 @@ async def _begin(
 def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) -> str | None:
     """Why fewer records came than the user may expect; None if there is nothing to explain.
 
-    :param offset: where reading should begin; None: at a time or an end.
-    :param shown: how many records were shown, or what else was.
+    :param offset: the first offset to read; None for a time or an end.
+    :param shown: how many records or other rows were shown.
     """
     positions = sorted((each for _, of in leaders for each in of.values()), key=lambda each: each.index)
     empty = [each for each in positions if each.is_empty]

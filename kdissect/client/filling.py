@@ -1,4 +1,4 @@
-"""A part of a request → the whole request: each field that is left out has its default."""
+"""A part of a request → the whole request: missing fields get their defaults."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kdissect.protocol.schema import Struct
 
 
 def filled(struct: Struct, given: Any) -> Any:
-    """Kafka's JSON with the fields that are missing, each with its default, at every depth. Anything that
-    is not an object stays as it is; the schema judges it."""
+    """Kafka's JSON, with defaults for the missing fields at every depth. A value that is not an object stays
+    as it is; the schema checks it."""
     if not isinstance(given, dict):
         return given
     out = dict(given)
@@ -29,11 +29,11 @@ def filled(struct: Struct, given: Any) -> Any:
 
 def _default(struct: Struct, name: str, value: Any) -> Any:
     shown = to_json(struct, {name: value})
-    return shown.get(name)  # records that are null print under their own name
+    return shown.get(name)  # null records appear under their own name
 
 
 def values_of(struct: Struct, given: Any) -> dict[str, Any]:
-    """Values to encode, from Kafka's JSON. Any field may be missing in it.
+    """The values to encode, from Kafka's JSON, in which any field may be missing.
 
     :raises ValueError: it does not fit the schema; the text begins with the path.
     """

@@ -1,7 +1,7 @@
-"""Sockets: what carries the bytes of a :class:`~kdissect.client.session.ClientSession`.
+"""Sockets, which carry the bytes of a :class:`~kdissect.client.session.ClientSession`.
 
-Every way in which a connection fails becomes one :class:`~kdissect.client.errors.OtherSideError`, which
-says what to do.
+Every failure of a connection becomes an :class:`~kdissect.client.errors.OtherSideError`, which says what to
+do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Show = Callable[[Exchange | Fault], None]
 
 
 class BrokerAddress(NamedTuple):
-    """Where a broker listens."""
+    """The address of a broker."""
 
     host: str
     port: int
@@ -43,7 +43,7 @@ class BrokerAddress(NamedTuple):
 class BrokerConnection:
     """One connection to a broker. :meth:`open` makes it.
 
-    :param show: is given every complete exchange, and every fault that belongs to no exchange.
+    :param show: receives every complete exchange, and every fault that belongs to no exchange.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class BrokerConnection:
         self._timeout = timeout
         self._show = show
         self._waiting: dict[int, Exchange] = {}
-        """By identity."""
+        """Incomplete exchanges, by identity."""
         self.is_open = True
         self.broken: str | None = None
-        """What came behind an answer and cannot have been meant; the connection is closed then."""
+        """Bytes after an answer that make no sense; the connection is closed then."""
         self._answered: set[int | None] = set()
-        """The APIs of which it has answered a request; None is a SASL token."""
+        """The APIs that the broker has answered; None is a SASL token."""
         self.advertised: Mapping[int, range] | None = None
-        """What the broker says that it knows, by API; None: it was not asked."""
+        """The versions that the broker advertises, by API; None if it was not asked."""
 
     @classmethod
     async def open(
@@ -87,7 +87,7 @@ class BrokerConnection:
         """Connect.
 
         :param timeout: seconds for connecting, and for each answer from its request to its last byte.
-        :raises OtherSideError: there is nobody, or TLS fails.
+        :raises OtherSideError: nobody answers, or TLS fails.
         :raises ValueError: a file of certificates or keys cannot be used.
         """
         context = None if security.tls is None else context_of(security.tls)
@@ -115,7 +115,7 @@ class BrokerConnection:
                 f"{address}: no such host: is the name right? (this machine must also know the names in "
                 "the cluster's Metadata)"
             ) from None
-        except ValueError:  # whatever a cluster tells as the name of a host
+        except ValueError:  # any name of a host that a cluster may give
             raise OtherSideError(f"{address}: it is not possible to connect to this address") from None
         except OSError as error:
             what = _os_text(error)
@@ -141,7 +141,7 @@ class BrokerConnection:
         return await self.answer(await self.send(self.session.request(api_key, api_version, body)))
 
     async def send(self, data: bytes) -> Exchange | None:
-        """Send bytes. Gives the first exchange that they begin, or None if they begin no exchange.
+        """Send bytes. Return the first exchange that they begin, or None if they begin none.
 
         :raises OtherSideError: the connection is closed.
         """
@@ -149,7 +149,7 @@ class BrokerConnection:
         return heard[0] if heard else None
 
     async def send_all(self, data: bytes) -> list[Exchange]:
-        """The same; gives all exchanges that they begin."""
+        """Send bytes, and return all exchanges that they begin."""
         if not self.is_open:
             raise OtherSideError(f"{self.address}: {self.broken or 'the connection is closed'}")
         heard = self.session.feed_sent(data, now_ns())
@@ -163,11 +163,11 @@ class BrokerConnection:
                 f"{self.address}: it has accepted no more bytes for {self._timeout:g} s"
             ) from None
         except OSError:
-            pass  # reading tells what the broker said before it closed
+            pass  # reading gives what the broker sent before it closed
         return heard.begun
 
     async def answer(self, exchange: Exchange | None) -> Exchange:
-        """Wait until an exchange is complete, as long as an answer may take.
+        """Wait until an exchange is complete, up to the timeout of an answer.
 
         :raises OtherSideError: no whole answer comes in time.
         """
@@ -192,7 +192,7 @@ class BrokerConnection:
         return exchange
 
     async def _silence(self) -> Exchange:
-        """Say what a broker does with bytes that begin no request.
+        """Wait for the reaction of a broker to bytes that begin no request.
 
         :raises OtherSideError: always, because there can be no answer.
         """
@@ -204,13 +204,14 @@ class BrokerConnection:
         )
 
     async def _listen(self, deadline: float, what: str) -> None:
-        """Take in what comes next, or the end.
+        """Take in the next bytes, or the end.
 
-        :param what: what to wait for, until the deadline by the event loop's clock.
+        :param deadline: the time until which it waits, by the event loop's clock.
+        :param what: what it waits for.
         :raises OtherSideError: the deadline passed, or TLS failed.
         """
         try:
-            # A server that never pauses would never let the deadline come by itself.
+            # If a server never pauses, the event loop never sees the deadline by itself.
             if asyncio.get_running_loop().time() >= deadline:
                 raise TimeoutError
             async with asyncio.timeout_at(deadline):
@@ -244,7 +245,7 @@ class BrokerConnection:
         return f"no answer to {what} within {self._timeout:g} s: {advice}"
 
     async def close(self) -> None:
-        """End it."""
+        """Close the connection."""
         await self._end(by_broker=False)
 
     async def _end(self, by_broker: bool) -> None:
@@ -255,7 +256,7 @@ class BrokerConnection:
         with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):
             async with asyncio.timeout(1):
                 await self._writer.wait_closed()
-        # A broker that reads nothing more, or does not end TLS, would keep the socket open.
+        # A broker that does not read any more, or does not end TLS, would keep the socket open.
         self._writer.transport.abort()
         self._take(self.session.close(now_ns(), by_broker))
 

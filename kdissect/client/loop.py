@@ -1,4 +1,4 @@
-"""The event loop that a flow of the client runs in, and time."""
+"""The event loop that a flow of the client runs in, and its clock."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 def run(flow: Coroutine[Any, Any, T], pipe: int | None = None) -> T:
     """Run a flow to its end, in an event loop of its own.
 
-    :param pipe: the descriptor of a pipe for output. When nobody reads it any more, the flow is cancelled,
-        even if it waits and has nothing to write.
-    :raises BrokenPipeError: nobody reads from the pipe any more.
+    :param pipe: the descriptor of a pipe for output. When its reader has gone, the flow is cancelled, even if
+        it waits and has nothing to write.
+    :raises BrokenPipeError: the reader of the pipe has gone.
     """
     return asyncio.run(flow if pipe is None else _while_read(flow, pipe))
 
@@ -31,7 +31,7 @@ async def _while_read(flow: Coroutine[Any, Any, T], pipe: int) -> T:
         loop.remove_reader(pipe)
         this.cancel()
 
-    # The end that is written to never becomes readable, but for the error that it is read no more.
+    # The writing end of a pipe becomes readable only by the error that its reader has gone.
     loop.add_reader(pipe, end)
     try:
         return await flow
@@ -44,10 +44,10 @@ async def _while_read(flow: Coroutine[Any, Any, T], pipe: int) -> T:
 
 
 async def pause(seconds: float) -> None:
-    """Let time pass."""
+    """Wait."""
     await asyncio.sleep(seconds)
 
 
 def now_ns() -> int:
-    """The time of what is sent and received now."""
+    """The current time, for sent and received bytes."""
     return time.time_ns()

@@ -1,4 +1,4 @@
-"""Where the secrets of a message stand, for a capture file that must not hold them."""
+"""The places of secrets in a message, for a capture file that must not contain them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MASK = b"*"
 def secret_ranges(message: Message) -> Iterator[tuple[int, int]]:
     """Start and end, in the frame's payload, of every value that no output shows: passwords, tokens, keys.
 
-    The lengths before them are not secret: they are needed to read the rest. Values inside
-    compressed records cannot be masked and stay as they are.
+    The lengths before the values are not secret: they are needed to read the rest. Values inside compressed
+    records cannot be masked and stay as they are.
     """
     if may_hide(message, PLAIN):
         for branch in message_branches(message, PLAIN):

@@ -1,4 +1,4 @@
-"""Where a partition's records begin and end, and which offset a time has: ListOffsets."""
+"""The first and last offsets of a partition, and the offset of a time: ListOffsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATEST, EARLIEST = -1, -2
 
 
 class FetchStart(NamedTuple):
-    """Where reading begins: at an offset, or at the first record that is not older than a time."""
+    """The start of reading: an offset, or the first record that is not older than a time."""
 
     offset: int | None = None
     timestamp: int | None = EARLIEST
@@ -39,7 +39,7 @@ def list_offsets_body(version: int, topic: str, asked: Mapping[int, int], commit
 def offsets_of(exchange: Exchange) -> dict[int, int | None]:
     """The offsets in a ListOffsets response, by partition; None if every record is older than the time.
 
-    :raises OtherSideError: the broker refuses to tell one.
+    :raises OtherSideError: the broker refuses to give an offset.
     """
     assert exchange.response is not None
     found: dict[int, int | None] = {}

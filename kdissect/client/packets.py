@@ -1,9 +1,9 @@
-"""What a client sent and received → packets, as if they had been captured.
+"""Sent and received bytes → packets, as if they had been captured.
 
-A socket gives bytes, not packets. Packets are made up around the bytes: IP and TCP headers with the real
+A socket gives bytes, not packets. So packets are made for the bytes: IP and TCP headers with the real
 addresses and ports, and sequence numbers from 0. A handshake comes before and FINs after. With TLS the
-packets hold the decrypted bytes, so that they can be read without keys. :class:`ConnectionPackets` makes the
-packets of one connection, in order.
+packets contain the decrypted bytes, so that they can be read without keys. :class:`ConnectionPackets` makes
+the packets of one connection, in order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kdissect.model import ACK, FIN, PSH, SYN, Direction, Endpoint, Packet
 LINK_TYPE = 101
 """LINKTYPE_RAW: packets begin with the IP header."""
 LONGEST_PAYLOAD = 65_000
-"""An IP packet has at most 65,535 bytes."""
+"""The most bytes of payload: an IP packet has at most 65,535 bytes."""
 
 _TTL, _TCP, _WINDOW = 64, 6, 65_535
 
 
 class SentPacket(NamedTuple):
-    """A packet without its final bytes: secrets in it may have to be masked first."""
+    """A packet without its final bytes, because secrets in it may still have to be masked."""
 
     number: int
     time_ns: int
@@ -31,12 +31,12 @@ class SentPacket(NamedTuple):
     flags: int
     payload: bytes
     start: int
-    """Where its payload stands in the direction's stream."""
+    """The offset of its payload in the direction's stream."""
     comment: str | None = None
 
 
 class ConnectionPackets:
-    """The TCP connection that was seen from above, as packets."""
+    """The packets of a TCP connection of which only the bytes are known."""
 
     def __init__(self, client: Endpoint, broker: Endpoint) -> None:
         self._ends = {Direction.TO_BROKER: client, Direction.FROM_BROKER: broker}
@@ -79,11 +79,11 @@ class ConnectionPackets:
         seq = self._next[direction]
         ack = self._next[other] if flags & ACK else 0
         self._next[direction] = (seq + len(payload) + (1 if flags & (SYN | FIN) else 0)) & 0xFFFFFFFF
-        start = seq - 1  # the SYN took one
+        start = seq - 1  # the SYN used one
         return SentPacket(number, time_ns, direction, seq, ack, flags, payload, start, comment)
 
     def packet(self, sent: SentPacket) -> Packet:
-        """The packet with its headers and checksums."""
+        """The final packet, with headers and checksums."""
         source = self._ends[sent.direction]
         target = next(end for way, end in self._ends.items() if way is not sent.direction)
         tcp = bytearray(source[-2:] + target[-2:])

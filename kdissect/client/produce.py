@@ -1,8 +1,9 @@
-"""Records → Produce requests: which version, which format, which partition, and what became of them.
+"""Records → Produce requests: the version, the format, the partition and the outcome.
 
-Which record formats a version takes (``ProduceRequest.validateRecords``): 0 and 1 take magic 0, 2 takes magic
-0 and 1. From 3 on it is one batch of magic 2; zstd from 7 on. From 13 on topics go by id. A record without a
-partition goes where Kafka's own clients send its key: murmur2 of it; without a key, to the first partition.
+Record formats by version (``ProduceRequest.validateRecords``): versions 0 and 1 accept magic 0, version 2
+accepts magic 0 and 1. From version 3 on, a partition has one batch of magic 2; zstd is allowed from 7 on.
+From 13 on, topics are named by id. A record without a partition goes to the partition that Kafka's own
+clients choose for its key (murmur2). Without a key, it goes to the first partition.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ _ZSTD, _ZSTD_FROM = CODECS.index("zstd"), 7
 
 
 class Draft(NamedTuple):
-    """A record that is to be sent."""
+    """A record to be sent."""
 
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
     timestamp: int | None = None
-    """Milliseconds since the epoch; None: now."""
+    """Milliseconds since the epoch; None for now."""
     partition: int | None = None
-    """None: by the key."""
+    """The partition; None to choose it by the key."""
 
 
 class ProduceOptions(NamedTuple):
@@ -45,40 +46,40 @@ class ProduceOptions(NamedTuple):
     acks: int = -1
     codec: int = 0
     magic: int | None = None
-    """None: the newest that the version takes."""
+    """The record format; None for the newest that the version accepts."""
     api_version: int | None = None
     timeout_ms: int = 30_000
 
 
 class PartitionOutcome(NamedTuple):
-    """What became of the records of one partition in one request."""
+    """The outcome for the records of one partition in one request."""
 
     topic: str
     partition: int
     records: int
     base_offset: int | None
-    """That of the first; None where the broker does not tell (acks=0)."""
+    """The offset of the first record; None if the broker does not give it (acks=0)."""
 
 
 class RequestOutcome(NamedTuple):
-    """What became of the records of one request."""
+    """The outcome for the records of one request."""
 
     written: list[PartitionOutcome]
     refusal: str | None
-    """Why a partition's records were refused, the first such, and how many partitions went the same way."""
+    """The reason for the first refused partition, and how many other partitions were refused, too."""
 
 
 def magics_of(version: int) -> range:
-    """The record formats that a version of Produce takes."""
+    """The record formats that a version of Produce accepts."""
     if version < 2:
         return range(1)
     return range(2) if version == 2 else range(2, 3)
 
 
 def bounds(manner: ProduceOptions) -> tuple[int, int | None]:
-    """The lowest and the highest version of Produce that take records in this way.
+    """The lowest and the highest version of Produce for these options.
 
-    :raises AskingError: the wishes contradict each other.
+    :raises AskingError: the options contradict each other.
     """
     lowest, highest = 0, None
     if manner.magic is not None:
@@ -92,9 +93,9 @@ def bounds(manner: ProduceOptions) -> tuple[int, int | None]:
 
 
 def check(manner: ProduceOptions, version: int) -> int:
-    """The magic to use with a version.
+    """The magic for a version.
 
-    :raises AskingError: there is no such version, or it does not take records in this way.
+    :raises AskingError: there is no such version, or it does not support the options.
     """
     request_struct(PRODUCE, version)
     taken = magics_of(version)
@@ -108,9 +109,9 @@ def check(manner: ProduceOptions, version: int) -> int:
 
 
 def record_set(drafts: Sequence[Draft], magic: int, codec: int, now_ms: int) -> bytes:
-    """The bytes of one batch or message set, offsets from 0.
+    """The bytes of one batch or message set, with offsets from 0.
 
-    :raises AskingError: the format cannot hold something that is in a record.
+    :raises AskingError: the format cannot store a part of a record.
     """
     records = [
         Record(
@@ -158,8 +159,8 @@ def request_body(
 async def produce(
     cluster: Cluster, topic: TopicMetadata, drafts: Sequence[Draft], manner: ProduceOptions, now_ms: int
 ) -> AsyncIterator[tuple[Exchange, dict[int, int]]]:
-    """Send records, one request to each leader; gives each answer, for :func:`outcome`, with how many records
-    went to which partition.
+    """Send records, one request to each leader. Give each answer, for :func:`outcome`, with the number of
+    records for each partition.
 
     :raises OtherSideError: a broker does not answer.
     :raises AskingError: the version cannot express the request.
@@ -182,9 +183,8 @@ async def produce(
 
 
 def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> RequestOutcome:
-    """What a Produce response says, by partition. A partition that is not in the response counts as
-    refused.
-    """
+    """The outcome in a Produce response, by partition. A partition that the response lacks counts as
+    refused."""
     if exchange.response is None:
         return RequestOutcome(
             [PartitionOutcome(topic, index, count, None) for index, count in counts.items()], None
@@ -228,7 +228,7 @@ def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[lis
 
 
 def partition_of(draft: Draft, count: int) -> int:
-    """Where a record goes (``BuiltInPartitioner.partitionForKey``)."""
+    """The partition of a record (``BuiltInPartitioner.partitionForKey``)."""
     if draft.partition is not None:
         return draft.partition
     return (murmur2(draft.key) & 0x7FFFFFFF) % count if draft.key is not None and count else 0
@@ -251,7 +251,8 @@ def murmur2(data: bytes) -> int:
 
 
 def summed(written: Iterable[PartitionOutcome]) -> list[PartitionOutcome]:
-    """What several requests wrote together: the first offset, and how many records."""
+    """The outcomes of several requests as one for each partition: the first offset, and the number of
+    records."""
     ordered = sorted(written, key=lambda each: (each.topic, each.partition))
     out = []
     for (topic, partition), group in groupby(ordered, key=lambda each: (each.topic, each.partition)):

@@ -1,7 +1,7 @@
-"""A host's name and a port → a TCP connection: its addresses are tried in turn.
+"""A host's name and a port → a TCP connection. The addresses of the host are tried in turn.
 
-asyncio tries them too. But for a host with several (``localhost`` is ``::1`` and ``127.0.0.1``) it says only
-in prose why all failed. Then a refused connection could not be told from an unreachable network.
+asyncio tries them too. But if a host has several (``localhost`` is ``::1`` and ``127.0.0.1``), its error is
+only prose. Then a refused connection could not be told from an unreachable network.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _PORTS = range(1, 1 << 16)
 
 
 async def connected(host: str, port: int) -> socket.socket:
-    """A socket that is connected.
+    """A connected socket.
 
-    :raises OSError: no address takes a connection; ConnectionRefusedError if all of them refuse it.
+    :raises OSError: no address accepts a connection; ConnectionRefusedError if all refuse it.
     :raises ValueError: no host can have this name, or there is no such port.
     """
-    if port not in _PORTS or "\0" in host:  # the system would look up what stands before a NUL
+    if port not in _PORTS or "\0" in host:  # the system would look up only the part before a NUL
         raise ValueError("there is no such address")
     loop = asyncio.get_running_loop()
     failures: dict[str, OSError] = {}
@@ -42,7 +42,8 @@ async def _connected(sock: socket.socket, target: tuple[object, ...]) -> socket.
 
 
 def _summed(failures: dict[str, OSError]) -> OSError:
-    """One error for those of all addresses, in the system's words. asyncio's words name only the place."""
+    """One error for the errors of all addresses, in the system's words. asyncio's words name only the
+    address."""
     codes = {where: error.errno or 0 for where, error in failures.items()}
     if len(set(codes.values())) == 1:
         code = next(iter(codes.values()))

@@ -1,7 +1,7 @@
-"""A connection that is ready for questions: how it becomes ready, and how to ask.
+"""A connection that is ready for requests: how it becomes ready, and how to send them.
 
-First come the versions, by ApiVersions; then the login, if one is wanted. The login is SaslHandshake, and
-then SaslAuthenticate or, after a handshake of version 0, tokens without Kafka headers.
+First comes ApiVersions; then the login, if there is one. The login is SaslHandshake, and then
+SaslAuthenticate or, after a handshake of version 0, tokens without Kafka headers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kdissect.protocol.errors import error_name
 
 
 class Ready(NamedTuple):
-    """A connection, and the versions that its broker says it knows."""
+    """A connection, and the versions that its broker advertises."""
 
     connection: BrokerConnection
     versions: Advertised
@@ -61,7 +61,7 @@ class Ready(NamedTuple):
 
 def readable(exchange: Exchange, address: BrokerAddress) -> Exchange:
     """The exchange, if its answer fits its schema. Bytes left over after the last field are only a fault of
-    the exchange: what was read before them is right.
+    the exchange: the fields before them are right.
 
     :raises OtherSideError: the answer does not fit.
     """
@@ -84,7 +84,7 @@ def body_of(exchange: Exchange) -> dict[str, Any]:
 
 
 async def negotiated(connection: BrokerConnection) -> Ready:
-    """Ask for the versions, in the newest version of ApiVersions that both sides know.
+    """Ask for the versions, with the newest version of ApiVersions that both sides know.
 
     :raises OtherSideError: the broker does not answer with its versions.
     """
@@ -96,7 +96,7 @@ async def negotiated(connection: BrokerConnection) -> Ready:
         exchange = await connection.ask(API_VERSIONS, asked, data)
         body = body_of(exchange)
         version = next_try(asked, body)
-        if version is None:  # of a refusal the code is enough: librdkafka's mock brokers garble the rest
+        if version is None:  # for a refusal the code is enough: librdkafka's mock brokers garble the rest
             readable(exchange, connection.address)
     if body.get("errorCode"):
         raise OtherSideError(f"{connection.address}: ApiVersions: {error_name(body['errorCode'])}")
@@ -106,10 +106,10 @@ async def negotiated(connection: BrokerConnection) -> Ready:
 
 
 async def log_in(ready: Ready, security: Security) -> None:
-    """Log in as the user wants.
+    """Log in by the user's options.
 
     :raises OtherSideError: it fails, or the broker cannot be trusted.
-    :raises AskingError: broker and kdissect know no login in common.
+    :raises AskingError: broker and kdissect have no mechanism in common.
     """
     name = security.mechanism or ""
     try:
@@ -136,7 +136,7 @@ async def log_in(ready: Ready, security: Security) -> None:
 
 
 async def _authenticate(ready: Ready, token: bytes, name: str, raw: bool) -> bytes:
-    """Send a token and wait for the broker's; ``raw`` means without Kafka headers."""
+    """Send a token and wait for the broker's token; ``raw`` means without Kafka headers."""
     if raw:
         connection = ready.connection
         exchange = await connection.answer(await connection.send(sized(token)))

@@ -1,7 +1,7 @@
 """Requests from a broker's request log or a capture → the same requests, sent again.
 
 A line of the request log has the header and the body as JSON. It has only the size of records, so kdissect
-cannot send a Produce again from it. It sends a captured request byte by byte, with a new correlation id.
+cannot send a logged Produce again. It sends a captured request byte by byte, with a new correlation id.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ReplayedRequest(NamedTuple):
     may_change: bool
     """Whether it may change data."""
     source: str
-    """Where it is from, for people."""
+    """The place that it comes from, for people."""
 
     @property
     def name(self) -> str:
@@ -38,12 +38,12 @@ class ReplayedRequest(NamedTuple):
 
 
 class DamagedLineError(ValueError):
-    """A damaged line of a log: it is cut, or something else was written into it."""
+    """A damaged line of a log: it is cut, or mixed with other output."""
 
 
 def from_log_line(line: str, number: int) -> ReplayedRequest | None:
-    """The request in a line of a request log. It is as a broker prints it, or only the JSON. None if there
-    is no request in it.
+    """The request in a line of a request log: a line of the broker's log, or only its JSON. None if the line
+    has no request.
 
     :raises ValueError: it cannot be sent again; the text says why.
     """
@@ -91,7 +91,7 @@ def from_exchange(exchange: Exchange) -> ReplayedRequest | None:
     if not isinstance(request, Request) or request.is_cut or request.api_key is None:
         return None
     if request.api_version is None or api_traits(request.api_key).logs_in:
-        return None  # the login is the connection's own
+        return None  # the new connection has a login of its own
     body = request.decoded()
     values = body.values if body.is_exact else None
     may_change = changes(request.api_key, values)
@@ -102,7 +102,7 @@ def from_exchange(exchange: Exchange) -> ReplayedRequest | None:
 
 
 def from_log(lines: Iterator[str]) -> Iterator[ReplayedRequest | ValueError]:
-    """The requests of a log, in order. A text in the place of a request says why it cannot be sent."""
+    """The requests of a log, in order. A ValueError in place of a request says why it cannot be sent."""
     for number, line in enumerate(lines, 1):
         try:
             found = from_log_line(line, number)

@@ -1,13 +1,13 @@
-"""SASL: a mechanism's side of the client, token by token, sans I/O.
+"""SASL: the client's side of a mechanism, token by token, sans I/O.
 
     client = mechanism("SCRAM-SHA-256", credentials)
     token = client.first()          what is sent
     token = client.answer(received) what is sent next; None: nothing, it is over
 
-PLAIN: RFC 4616. SCRAM: RFC 5802 and 7677, without channel binding; like Kafka's own client names and
-passwords are taken as UTF-8, not through SASLprep. The server must prove that it knows the password too:
-its signature is compared in constant time, and a login without it counts as failed. OAUTHBEARER: RFC 7628
-(KIP-255); kdissect does not look into the token.
+PLAIN: RFC 4616. SCRAM: RFC 5802 and 7677, without channel binding; as in Kafka's own client, names and
+passwords are UTF-8, without SASLprep. The server must prove that it knows the password too: its signature is
+compared in constant time, and a login without it counts as failed. OAUTHBEARER: RFC 7628 (KIP-255); kdissect
+does not examine the token.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 LEAST_ITERATIONS = 4_096
-"""RFC 7677, 4: fewer are refused, as by Kafka's own client."""
+"""The fewest iterations: RFC 7677, 4, as in Kafka's own client."""
 MOST_ITERATIONS = 16_777_216
-"""What a server may make a client compute: more would be a way to stop it."""
+"""The most iterations that a server may ask for, because more could keep the client busy for ever."""
 
 
 class SaslError(Exception):
@@ -31,12 +31,13 @@ class SaslError(Exception):
 
 
 class SaslCredentials(NamedTuple):
-    """What proves who the client is. Its text form has no secrets, so that nobody prints them by accident."""
+    """The credentials of the client. Their text form has no secrets, so that nobody prints them by
+    accident."""
 
     user: str | None = None
     password: str | None = None
     token: str | None = None
-    """Of OAUTHBEARER."""
+    """The token of OAUTHBEARER."""
 
     def __repr__(self) -> str:
         return "<credentials>"
@@ -83,7 +84,7 @@ class _Plain:
         return self._token
 
     def answer(self, received: bytes) -> None:
-        """The server's answer has nothing that matters."""
+        """Ignore the server's answer."""
 
 
 class _Bearer:
@@ -97,7 +98,8 @@ class _Bearer:
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
     def answer(self, received: bytes) -> bytes | None:
-        """A server that refuses sends the reason, and waits for one byte of the client (RFC 7628, 3.2.3)."""
+        """The answer to a server that refuses: it sends the reason, and waits for one byte of the client (RFC
+        7628, 3.2.3)."""
         if self._is_refused:
             raise SaslError("the server continues the login after it has refused the token")
         self._is_refused = bool(received)
@@ -107,7 +109,7 @@ class _Bearer:
 class Scram:
     """SCRAM with SHA-256 or SHA-512.
 
-    :param nonce: of the client; random unless a test gives one.
+    :param nonce: the client's nonce; random unless a test gives one.
     """
 
     def __init__(self, digest: str, user: str, password: str, nonce: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""How a connection is protected: TLS and SASL, as the user chose."""
+"""The protection of a connection: TLS and SASL, as the user chose."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from kdissect.client.sasl import SaslCredentials
 
 
 class TlsOptions(NamedTuple):
-    """How TLS is spoken. Certificates are verified unless that is turned off."""
+    """The TLS options. Certificates are verified unless that is turned off."""
 
     ca_file: str | None = None
-    """Certificates that are trusted; None: those of the system."""
+    """The trusted certificates; None for those of the system."""
     certificate: str | None = None
-    """The client's own, PEM."""
+    """The client's own certificate, PEM."""
     key: str | None = None
-    """Its key; None: in the same file."""
+    """The key of that certificate; None if it is in the same file."""
     key_password: str | None = None
     verify: bool = True
     server_name: str | None = None
-    """What the broker's certificate must name; None: the host that is connected to."""
+    """The name that the broker's certificate must have; None for the host of the connection."""
 
     def __repr__(self) -> str:
         return f"<TLS, {'' if self.verify else 'not '}verified>"
@@ -30,9 +30,9 @@ class Security(NamedTuple):
 
     tls: TlsOptions | None = None
     mechanism: str | None = None
-    """Of SASL; None: no login."""
+    """The SASL mechanism; None for no login."""
     credentials: SaslCredentials = SaslCredentials()
 
 
 NO_SECURITY = Security()
-"""Neither."""
+"""Neither TLS nor SASL."""

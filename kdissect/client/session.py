@@ -1,9 +1,9 @@
 """One connection of the client, sans I/O: requests in, bytes out; bytes in, exchanges out.
 
-The client has no framing and no pairing of its own. All that it sends and receives goes through the
+The client has no framing and no pairing of its own. Everything that it sends and receives goes through the
 analyser's framer and session (:mod:`kdissect.session.pairing`), as if it were captured. So an exchange of the
-client is an ordinary exchange. A broker that answers out of order, twice or with a wrong size gets the faults
-that a capture of it would show.
+client is an ordinary exchange. A broker that answers out of order, twice or with a wrong size gets the same
+faults as in a capture.
 
 Rules
 
@@ -30,12 +30,12 @@ CLIENT_ID = "kdissect"
 
 
 class Heard(NamedTuple):
-    """What came to light."""
+    """The results of sent or received bytes."""
 
     begun: list[Exchange]
     completed: list[Exchange]
     faults: list[Fault]
-    """Those that are of no exchange."""
+    """Faults that belong to no exchange."""
 
 
 class ClientSession:
@@ -57,16 +57,16 @@ class ClientSession:
         self._client_id = client_id
         self._recording: Recording = transcript.open(client, broker, now_ns, is_tls)
         self._session = Session(self._recording.number, client, broker, transcript.limits, from_start=True)
-        self._session.takes_all = True  # we ask, and they answer
+        self._session.takes_all = True  # this side sends requests, and the other one answers
         self._framers = {each: Framer(each, transcript.limits) for each in Direction}
         self._correlation_id = 0
         self.received = 0
-        """Bytes that came."""
+        """The number of received bytes."""
         self.unframed = 0
-        """How many of them are in no answer yet, or never."""
+        """The number of received bytes that belong to no answer yet, or never will."""
         self._latest = b""
         self.opening = b""
-        """The first of them, to tell what is no Kafka."""
+        """The first received bytes, to find out which other protocol they are."""
 
     def request(self, api_key: int, api_version: int, body: bytes) -> bytes:
         """The bytes of a request: size, header, body. Give them to :meth:`feed_sent` when they are
@@ -94,11 +94,11 @@ class ClientSession:
         return sized(message[:4] + self._correlation_id.to_bytes(4, "big") + message[8:])
 
     def feed_sent(self, data: bytes, now_ns: int) -> Heard:
-        """The client sent these bytes."""
+        """Take in bytes that the client sent."""
         return self._feed(Direction.TO_BROKER, data, now_ns)
 
     def feed_received(self, data: bytes, now_ns: int) -> Heard:
-        """The broker sent these bytes."""
+        """Take in bytes that the broker sent."""
         self.received += len(data)
         self.unframed += len(data)
         self._latest = data
@@ -108,11 +108,11 @@ class ClientSession:
 
     @property
     def stray(self) -> bytes:
-        """The last bytes that belong to no answer. Call it when no answer is awaited."""
+        """The last bytes that belong to no answer. Call it when no answer is expected."""
         return self._latest[-self.unframed :] if self.unframed else b""
 
     def close(self, now_ns: int, by_broker: bool) -> Heard:
-        """The connection is over: requests that wait get no answer."""
+        """End the connection: waiting requests get no answer."""
         heard = Heard([], [], [])
         self._session.end("connection closed")
         for direction in Direction:
@@ -163,10 +163,11 @@ class ClientSession:
 
 
 def sized(payload: bytes) -> bytes:
-    """A frame: the size as int32, and the bytes."""
+    """A frame: the size as int32, then the bytes."""
     return len(payload).to_bytes(4, "big") + payload
 
 
 def _header_version(api_key: int, api_version: int) -> int:
-    """For an unknown API: the request header with a client id, which all APIs have."""
+    """The version of the request header. For an unknown API it is the version with a client id, which all
+    APIs have."""
     return apis.request_header_version(api_key, api_version) if apis.is_api(api_key) else 1

@@ -1,6 +1,5 @@
-"""TLS of the client's sockets: :class:`~kdissect.client.security.TlsOptions` → a context, and what
-its failures mean. It is made once for a run: a broker that closes is connected to again, and files
-may change.
+"""TLS of the client's sockets: :class:`~kdissect.client.security.TlsOptions` → a context, and messages for
+its failures. The context is made once for a run, because the client may connect again, and files may change.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from kdissect.client.security import TlsOptions
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING")
 """Reasons of OpenSSL when the other side does not answer in TLS."""
 _OF_CERTIFICATES = ("certificate", "unknown ca")
-"""What alerts say that are about the client's: there is none, it is of nobody who is trusted, it is old."""
+"""Words in alerts about the client's certificate: it is missing, not trusted, or expired."""
 
 
 @lru_cache(maxsize=4)
 def context_of(tls: TlsOptions) -> ssl.SSLContext:
-    """What sockets need.
+    """The context for sockets.
 
     :raises ValueError: a file of certificates or keys cannot be used; the text names it.
     """
@@ -34,7 +33,7 @@ def context_of(tls: TlsOptions) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if tls.certificate is not None:
         try:
-            # An empty password fails where one is needed; None would ask for it on the terminal.
+            # If a password is needed, an empty one fails; None would ask for it on the terminal.
             context.load_cert_chain(tls.certificate, tls.key, tls.key_password or "")
         except ssl.SSLError as error:
             raise ValueError(_key_failure(tls, error)) from None
@@ -42,7 +41,7 @@ def context_of(tls: TlsOptions) -> ssl.SSLContext:
 
 
 def can_be_named(name: str) -> bool:
-    """Whether a certificate can have this name of a host."""
+    """Whether a certificate can have this host name."""
     try:
         ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
     except ValueError:
@@ -72,7 +71,7 @@ def _key_failure(tls: TlsOptions, error: ssl.SSLError) -> str:
 def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
     """What went wrong with a connection, and what to do.
 
-    :param shows_certificate: whether the client has a certificate to show.
+    :param shows_certificate: whether the client has a certificate.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")

@@ -1,12 +1,12 @@
-"""All that a run of the client sent and received, on all its connections: numbers, names, packets.
+"""Everything that a run of the client sent and received, on all its connections: numbers, names, packets.
 
-It does what the Dissector does for a capture. Connections, packets and exchanges get the numbers that a
-capture of the run would give them. Names of topic ids count from the packet that told them. So what a client
-prints, and what is read from the file that it wrote, have the same numbers.
+It does for the client what the Dissector does for a capture. Connections, packets and exchanges get the
+numbers that they would have in a capture of the run. Names of topic ids apply from the packet that gave them.
+So the output of a client, and the rows of the file that it wrote, have the same numbers.
 
-With ``keeps_packets`` it makes the packets themselves. The secrets in a packet are masked. So the
-transcript holds a packet until all messages in it are complete. Then :meth:`Transcript.take_packets` gives it
-out, in the order of the numbers.
+With ``keeps_packets`` it makes the packets themselves. Secrets in a packet are masked. So the transcript
+holds a packet until all messages in it are complete. Then :meth:`Transcript.take_packets` returns it, in the
+order of the numbers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Recording:
     def __init__(self, transcript: Transcript, number: int, client: Endpoint, broker: Endpoint) -> None:
         self._transcript = transcript
         self.number = number
-        """0, 1, … in the order of opening."""
+        """The number of the connection: 0, 1, … in the order of opening."""
         self.client = client
         self.broker = broker
         self.line = ConnectionPackets(client, broker)
         self.settled = dict.fromkeys(Direction, 0)
-        """Up to where each stream's messages are known whole."""
+        """The offset in each stream up to which all messages are complete."""
         self.masked: dict[Direction, list[tuple[int, int]]] = {each: [] for each in Direction}
-        """Where secrets stand, in the streams."""
+        """The places of secrets in the streams."""
         self.is_over = False
         self._offset = dict.fromkeys(Direction, 0)
 
@@ -54,7 +54,7 @@ class Recording:
         return chunks
 
     def settle(self, message: Message) -> None:
-        """A message is complete: the packets with its bytes may be given out."""
+        """Record that a message is complete: the packets with its bytes may be released."""
         frame = message.frame
         start = frame.offset + 4
         if self._transcript.masks:
@@ -62,7 +62,7 @@ class Recording:
         self.settled[frame.direction] = max(self.settled[frame.direction], start + len(frame.payload))
 
     def close(self, first: Direction, now_ns: int) -> None:
-        """Both ends sent FIN, ``first`` before the other."""
+        """End the connection: both ends sent FIN, ``first`` before the other."""
         if not self.is_over:
             self.is_over = True
             for sent in self.line.close(self._transcript.packets + 1, now_ns, first):
@@ -72,8 +72,8 @@ class Recording:
 class Transcript:
     """The numbers and names of a run.
 
-    :param embedded: whether exchanges tell what is wrong with the bytes embedded in their messages.
-    :param keeps_packets: whether packets are made, to be taken.
+    :param embedded: whether exchanges report faults of bytes embedded in their messages.
+    :param keeps_packets: whether to make packets.
     :param masks: whether secrets in the packets are overwritten with ``*``.
     """
 
@@ -88,7 +88,7 @@ class Transcript:
         self.limits = limits
         self.masks = masks and keeps_packets
         self.packets = 0
-        """How many there were."""
+        """How many packets there were."""
         self._embedded = embedded
         self._keeps = keeps_packets
         self._held: deque[tuple[Recording, SentPacket]] = deque()
@@ -96,7 +96,7 @@ class Transcript:
         self._numbering = Numbering()
 
     def open(self, client: Endpoint, broker: Endpoint, now_ns: int, is_tls: bool = False) -> Recording:
-        """A connection was made."""
+        """Begin a new connection."""
         number = self._numbering.connection(self.packets + 1)
         recording = Recording(self, number, client, broker)
         comment = ABOUT + (IN_TLS if is_tls else "")
@@ -105,7 +105,7 @@ class Transcript:
         return recording
 
     def keep(self, recording: Recording, sent: SentPacket) -> None:
-        """Count a packet, and hold it if it is wanted."""
+        """Count a packet, and hold it if packets are kept."""
         self.packets = sent.number
         if self._keeps:
             self._held.append((recording, sent))
@@ -120,12 +120,12 @@ class Transcript:
         return out
 
     def begin(self, exchange: Exchange) -> None:
-        """An exchange was recognised: give it its number."""
+        """Give a number to a new exchange."""
         exchange.number = self._numbering.exchange(exchange)
         self._learn(exchange)
 
     def complete(self, exchange: Exchange) -> None:
-        """The exchange is complete: give it the names of its topics."""
+        """Give a complete exchange the names of its topics."""
         self._learn(exchange)
         exchange.topic_names = self._names.up_to(exchange.last_packet)
         exchange.embedded = self._embedded
@@ -140,7 +140,7 @@ def _is_settled(recording: Recording, sent: SentPacket) -> bool:
 
 
 def _masked(recording: Recording, sent: SentPacket) -> SentPacket:
-    """The packet with the secrets overwritten, and a comment that says so."""
+    """The packet with its secrets overwritten, and a comment about it."""
     end = sent.start + len(sent.payload)
     ranges = [(a, b) for a, b in recording.masked[sent.direction] if a < end and b > sent.start]
     if not ranges:

@@ -1,8 +1,9 @@
-"""The version of each request: what the broker advertises, what kdissect knows, what the user forces.
+"""The version of each request, by the versions that the broker advertises, that kdissect knows and that the
+user forces.
 
-A client asks for ApiVersions in the newest version that it knows. A broker that does not know this version
-answers in version 0 with error 35, and with its range of ApiVersions where it can (KIP-511). Then the client
-asks again in the newest version that both know. Brokers before 0.10 know no ApiVersions and close the
+A client sends ApiVersions in the newest version that it knows. A broker that does not know this version
+answers in version 0 with error 35, and with its range of ApiVersions if it can (KIP-511). Then the client
+sends it again in the newest version that both know. Brokers before 0.10 know no ApiVersions and close the
 connection: they advertise nothing, and versions must be forced.
 """
 
@@ -34,7 +35,7 @@ def request_struct(api_key: int, version: int) -> Struct:
 
 
 def api_versions_body(version: int) -> Values:
-    """The body of an ApiVersions request (from version 3 on, it says who asks)."""
+    """The body of an ApiVersions request. From version 3 on, it names the client software."""
     if version < 3:
         return {}
     return {"clientSoftwareName": "kdissect", "clientSoftwareVersion": __version__}
@@ -45,12 +46,12 @@ class Advertised:
 
     def __init__(self, ranges: Mapping[int, range]) -> None:
         self.ranges = dict(ranges)
-        """API key: versions, as advertised; both in the broker's order."""
+        """The versions by API key, as advertised; both in the broker's order."""
 
     def pick(
         self, api_key: int, lowest: int = 0, highest: int | None = None, *, forced: int | None = None
     ) -> int:
-        """The newest version that both sides know, within bounds; a forced one is taken as it is.
+        """The newest version that both sides know, within bounds; a forced one is returned unchanged.
 
         :raises AskingError: there is no such version.
         """
@@ -74,7 +75,7 @@ class Advertised:
 
 
 NOTHING = Advertised({})
-"""Of a broker that was not asked."""
+"""The versions of a broker that was not asked."""
 
 
 def advertised(body: Values) -> Advertised:
