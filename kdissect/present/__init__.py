@@ -1,1 +1,1 @@
-"""Exchanges, connections, records and faults → something to look at: lines, trees, tables, JSON."""
+"""Exchanges, connections, records and faults → output: lines, trees, tables, JSON."""

@@ -1,4 +1,4 @@
-"""What an exchange tells beside its fields, as lines: when its bytes came, and in which packets."""
+"""Lines about an exchange beside its fields: when its bytes came, and in which packets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kdissect.present.sanitise import sanitise
 from kdissect.present.tree import behind_text
 
 _MOST_PACKETS = 200
-"""Packets of one message that are listed."""
+"""The most packets of one message that are listed."""
 
 
 def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
-    """When the request and the response were captured, and what lay between.
+    """When the request and the response were captured, and the times between.
 
     :param first_ns: time of the capture's first packet.
     """
@@ -49,7 +49,7 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
 
 
 def packet_lines(exchange: Exchange) -> Iterator[str]:
-    """The connection, and where the messages stand in it."""
+    """The connection, and the offsets of the messages in its streams."""
     yield f"connection: {exchange.connection}, {exchange.client} → {exchange.broker}"
     if exchange.seen is not None:
         yield f"capture point: {sanitise(', also at '.join((exchange.seen.point, *exchange.also_at)))}"
@@ -65,7 +65,7 @@ def _message_lines(message: Message, is_encrypted: bool) -> Iterator[str]:
     inside = ", inside TLS" if is_encrypted else ""
     yield f"{message.kind}: bytes {frame.offset:,} to {end:,} of the stream {frame.direction.value}{inside}"
     if not is_encrypted:
-        # Wireshark's relative numbers count the SYN; whether there was one, the frame does not know.
+        # Wireshark's relative numbers count the SYN. The frame does not know whether there was one.
         number = frame.offset + 1
         yield f"{message.kind} relative sequence: {number:,}, if the stream's first byte is number 1"
     if message.decoded().quirk:

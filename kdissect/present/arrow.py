@@ -25,7 +25,7 @@ from kdissect.present.arrow_parts import BatchColumns, ColumnsSink, JoinedBatche
 
 ROWS_A_BATCH = 8_192
 BYTES_A_BATCH = 32 << 20
-"""A batch is written when it has so many rows, or about so many bytes: memory stays bounded."""
+"""A batch is written when it has this many rows or about this many bytes, so that memory stays bounded."""
 
 _TYPES: dict[str, pa.DataType] = {
     "int16": pa.int16(),
@@ -59,7 +59,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 
 class RowBatches:
-    """Gathers rows until they make a batch."""
+    """Gathers rows into batches."""
 
     def __init__(self, table: Table, options: Options = PLAIN) -> None:
         self.schema = arrow_schema(table)
@@ -68,15 +68,15 @@ class RowBatches:
         self._ways = [
             (read, column.type) for read, column in zip(readers(table, options), table.columns, strict=True)
         ]
-        """Of each column what reads its value, and its type."""
+        """For each column, the function that reads its value, and its type."""
         self._bytes = 0
         self._held = array("q")
-        """Bytes up to each row."""
+        """The bytes up to each row."""
         self.taken: tuple[None, Sequence[int]] = (None, ())
-        """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
+        """As :class:`kdissect.present.arrow_parts.Gathers` defines it."""
 
     def add(self, source: Any) -> pa.RecordBatch | None:
-        """Add a row; gives the batch that is full now, if one is."""
+        """Add a row; return a batch if one is full now."""
         options = self._options
         for (read, kind), values in zip(self._ways, self._columns, strict=True):
             value = arrow_value(kind, read(source, options))
@@ -91,7 +91,7 @@ class RowBatches:
         return None
 
     def take(self) -> pa.RecordBatch | None:
-        """What waits, as a batch; None if there is nothing."""
+        """The waiting rows as a batch, if there are any."""
         if not self._columns[0]:
             return None
         arrays = [
@@ -104,9 +104,9 @@ class RowBatches:
 
 
 class ArrowWriter:
-    """An Arrow IPC stream.
+    """Writes an Arrow IPC stream.
 
-    :param most: how many rows, and how many bytes, make a batch, where other processes make the rows.
+    :param most: the rows and the bytes that fill a batch, if other processes make the rows.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class ArrowWriter:
         self._write(self._rows.add(source))
 
     def write_batch(self, batch: pa.RecordBatch | None) -> None:
-        """Add rows that are a batch already, behind those that wait."""
+        """Add rows that are already a batch, after the waiting ones."""
         if batch is not None:
             self._write(self._rows.take())
             self._write(batch)
 
     def join(self, columns: BatchColumns) -> None:
-        """Add rows that another process made. All that come later are of others, too."""
+        """Add rows that another process made. From then on all rows come from other processes."""
         self.join_batch(self._rows.take(), *self._rows.taken)
         for batch in self._joined.read(columns):
             self._write(batch)
@@ -137,7 +137,7 @@ class ArrowWriter:
     def join_batch(
         self, batch: pa.RecordBatch | None, counts: Sequence[int] | None, held: Sequence[int]
     ) -> None:
-        """Add rows that this process made before; they may share a batch with those of others."""
+        """Add rows that this process made before. They may share a batch with rows of other processes."""
         for full in () if batch is None else self._joined.add(batch, counts, held):
             self._write(full)
 
@@ -149,29 +149,30 @@ class ArrowWriter:
     def _write(self, batch: pa.RecordBatch | None) -> None:
         if batch is not None:
             self._sink.write_batch(batch)
-            # Batches differ in size: what the allocator keeps of them would add up to 15 MB over 2 GB.
+            # Batches differ in size: the memory that the allocator keeps for them would grow by 15 MB over 2
+            # GB of input.
             pa.default_memory_pool().release_unused()
 
 
 class ParquetWriter(ArrowWriter):
-    """A Parquet file."""
+    """Writes a Parquet file."""
 
     def _open(self, file: BinaryIO) -> Any:
         return parquet_writer(_Sink(file), self._rows.schema)
 
 
 def parquet_writer(file: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """What writes Parquet as all of kdissect does: compressed with zstd. Smallest and largest values stand in
-    it where they can serve a query: not of bytes, which may be long.
+    """The writer of all Parquet files of kdissect: compressed with zstd. It stores minimum and maximum values
+    of columns for which queries use them, but not of bytes, which may be long.
 
-    :param file: as pyarrow takes it; whoever opened it closes it.
+    :param file: as pyarrow takes it; the caller closes it.
     """
     ordered = [field.name for field in schema if field.type != pa.binary()]
     return pq.ParquetWriter(file, schema, compression="zstd", write_statistics=ordered)
 
 
 class RowColumns:
-    """Rows, which another process writes."""
+    """Makes rows that another process writes."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
         self._rows = RowBatches(table, options)
@@ -181,12 +182,12 @@ class RowColumns:
         self._sink.write_batch(self._rows.add(source))
 
     def close(self) -> None:
-        """Hand on what waits; more may come."""
+        """Hand on the waiting rows; more may come later."""
         self._sink.write_batch(self._rows.take())
 
 
 class _Sink:
-    """What pyarrow asks of a file, over one that cannot seek (a pipe) and that it must not close."""
+    """The file that pyarrow needs, over a file that cannot seek (a pipe) and that pyarrow must not close."""
 
     closed = False
 
@@ -219,7 +220,7 @@ class _Sink:
 
 
 def arrow_value(kind: str, value: Any) -> Any:
-    """A column's value as Arrow has it."""
+    """A column's value in the form of Arrow."""
     if value is None or isinstance(value, RawText):
         return value
     if kind == "json":

@@ -1,10 +1,11 @@
-"""Rows of a Parquet file or an Arrow stream that several processes make, and one writes.
+"""Rows of a Parquet file or an Arrow stream: several processes make them, and one writes them.
 
     rows ─► RowBatches | RecordBatches ─► BatchColumns ─► Joined ─► ArrowWriter
 
-One process ends a batch of the file after some rows, or some bytes. Others do not know where that is. So
-they send the sizes of their rows beside the columns. :class:`JoinedBatches` ends batches where one process
-would have ended them. So the file is the same, byte for byte.
+A single process ends a batch of the file after some number of rows or bytes. The processes that make rows do
+not know where that is. So they send the sizes of their rows beside the columns. :class:`JoinedBatches` ends
+batches where one process would have ended them. So the file is the same, byte for byte, with one process or
+several.
 """
 
 from __future__ import annotations
@@ -18,56 +19,57 @@ import pyarrow as pa
 
 
 class BatchColumns(NamedTuple):
-    """Some rows, made by a process that does not write them."""
+    """Rows that were made by another process than the one that writes them."""
 
     data: bytes
     """A record batch, as a message of Arrow's IPC format without its schema."""
     counts: Sequence[int] | None
-    """How many rows are added at a time; None: one."""
+    """How many rows are added at a time; None for one."""
     held: Sequence[int]
-    """The bytes of all rows up to each of these times, as a batch counts them."""
+    """The bytes of all rows up to each addition, as a batch counts them."""
 
 
 class Gathers(Protocol):
-    """What makes record batches of rows."""
+    """Makes record batches of rows."""
 
     @property
     def schema(self) -> pa.Schema: ...
 
     @property
     def taken(self) -> tuple[Sequence[int] | None, Sequence[int]]:
-        """``counts`` and ``held``, as :class:`BatchColumns` has them, of the last batch given out."""
+        """``counts`` and ``held`` of :class:`BatchColumns`, for the last batch that was returned."""
 
 
 class RowOutlet(Protocol):
-    """Where rows go while they are made for somebody else."""
+    """Receives rows that are made for another process."""
 
     def write(self, data: Any) -> None: ...
 
 
 class ColumnsSink:
-    """Takes record batches as a writer does; whoever writes the file gets them as :class:`BatchColumns`."""
+    """Takes record batches as a writer does, and sends them as :class:`BatchColumns` to the process that
+    writes the file."""
 
     def __init__(self, rows: Gathers, file: Any) -> None:
-        """:param file: takes :class:`BatchColumns`, too."""
+        """:param file: accepts :class:`BatchColumns`, too."""
         self._rows = rows
         self._file: RowOutlet = file
 
     def write_batch(self, batch: pa.RecordBatch | None) -> None:
-        """Hand a batch on, if there is one."""
+        """Send a batch, if there is one."""
         if batch is not None:
             self._file.write(BatchColumns(batch.serialize().to_pybytes(), *self._rows.taken))
             pa.default_memory_pool().release_unused()
 
     def close(self) -> None:
-        """There is no end to write: who writes the file does."""
+        """Do nothing: the process that writes the file writes its end."""
 
 
 class JoinedBatches:
-    """BatchColumns → the batches that one process would have made.
+    """BatchColumns → the batches that a single process would have made.
 
-    :param most_rows: a batch ends when it has so many rows …
-    :param most_bytes: … or so many bytes.
+    :param most_rows: a batch ends when it has this many rows …
+    :param most_bytes: … or this many bytes.
     """
 
     def __init__(self, schema: pa.Schema, most_rows: int, most_bytes: int) -> None:
@@ -76,19 +78,19 @@ class JoinedBatches:
         self._most_bytes = most_bytes
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        """Of what waits."""
+        """The rows and the bytes that wait."""
 
     def read(self, columns: BatchColumns) -> Iterator[pa.RecordBatch]:
-        """The next rows, of another process; gives the batches that are full now."""
+        """Add the next rows of another process; give the batches that are full now."""
         batch = pa.ipc.read_record_batch(pa.py_buffer(columns.data), self._schema)
         return self.add(batch, columns.counts, columns.held)
 
     def add(
         self, batch: pa.RecordBatch, counts: Sequence[int] | None, held: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """The same of rows of this process."""
+        """Add the next rows of this process; give the batches that are full now."""
         rows = range(1, len(held) + 1) if counts is None else list(accumulate(counts))
-        done = at = 0  # rows, and times
+        done = at = 0  # rows, and additions
         while at < len(held):
             before = held[at - 1] if at else 0
             by_rows = bisect_left(rows, done + self._most_rows - self._rows, at)
@@ -105,7 +107,7 @@ class JoinedBatches:
             self._put(batch, done, rows[-1], held[-1] - (held[at - 1] if at else 0))
 
     def take(self) -> pa.RecordBatch | None:
-        """What waits, as a batch; None if there is nothing."""
+        """The waiting rows as a batch, if there are any."""
         if not self._waiting:
             return None
         waiting, self._waiting = self._waiting, []

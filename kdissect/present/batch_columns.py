@@ -1,4 +1,5 @@
-"""What tables and messages tell of a batch. Tables are known without what decodes records."""
+"""The columns of a batch in tables and messages. Tables can be listed without importing the decoders of
+records."""
 
 from __future__ import annotations
 
@@ -24,4 +25,4 @@ BATCH_COLUMNS = (
     ("crc_valid", "bool", "whether the checksum is right; null if the batch is cut"),
     ("partial", "bool", "whether the bytes end inside the batch"),
 )
-"""Name, type and meaning: what a :class:`Batch` tells, whatever it stands in."""
+"""Name, type and meaning of the columns of a :class:`Batch`, in all tables and messages."""

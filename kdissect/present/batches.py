@@ -1,4 +1,4 @@
-"""Record sets → batches and records as they print inside messages, in the wire's own units."""
+"""Record sets → batches and records inside printed messages, in the units of the wire."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdissect.record.sets import read_record_set
 
 
 def batch_values(batch: Batch) -> dict[str, Any]:
-    """The columns of a batch, as Kafka's own iterators give them (-1 for what is not there)."""
+    """The columns of a batch, as Kafka's own iterators give them (-1 for missing values)."""
     return {name: getattr(batch, name) for name, _, _ in BATCH_COLUMNS}
 
 
@@ -31,8 +31,8 @@ def batch_objects(
 ) -> list[dict[str, Any]]:
     """The batches of a record set, each with its records, for JSON.
 
-    :param is_metadata: whether they are of ``__cluster_metadata``, whose records may hold secrets.
-    :param topic: for keys and values that are decoded.
+    :param is_metadata: whether they belong to ``__cluster_metadata``, whose records may contain secrets.
+    :param topic: the topic, for decoding keys and values.
     """
     out = []
     for batch in read_record_set(data, options.limits).batches:
@@ -53,13 +53,13 @@ def batch_objects(
 def record_objects(
     batch: Batch, options: Options, is_metadata: bool, topic: str = ""
 ) -> list[dict[str, Any]]:
-    """The records of a batch for JSON, as they stand in it."""
+    """The records of a batch for JSON, in their order."""
     return [record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
 
 
 def may_hide(data: bytes, options: Options) -> bool:
-    """Whether there may be something in a record set of a user's topic that must not be shown. If the set is
-    damaged, its bytes tell.
+    """Whether a record set of a user's topic may contain something that must not be shown. If the set is
+    damaged, its bytes decide.
     """
     if options.show_secrets:
         return False
@@ -72,7 +72,7 @@ def may_hide(data: bytes, options: Options) -> bool:
 def record_object(
     record: Record, batch: Batch, options: Options, is_metadata: bool, topic: str = ""
 ) -> dict[str, Any]:
-    """A record of a batch for JSON, as it stands in it."""
+    """A record of a batch for JSON."""
     key, value = record.key, record.value
     seen = shown(record, options, is_metadata)
     out: dict[str, Any] = {
@@ -95,9 +95,9 @@ def record_object(
 
 
 def shown(record: Record, options: Options, is_metadata: bool | None) -> Record:
-    """A record as it may be shown: with its secrets replaced.
+    """A record with its secrets replaced.
 
-    :param is_metadata: None where its topic is not known.
+    :param is_metadata: whether it belongs to ``__cluster_metadata``; None if its topic is not known.
     """
     if options.show_secrets:
         return record
@@ -107,5 +107,5 @@ def shown(record: Record, options: Options, is_metadata: bool | None) -> Record:
 
 
 def control_of(record: Record, batch: Batch, options: Options) -> dict[str, Any] | None:
-    """What a control record says: ``{"type": "COMMIT", …}``; None for others."""
+    """The contents of a control record: ``{"type": "COMMIT", …}``; None for other records."""
     return control_column(record.key, record.value, options.limits) if batch.is_control else None

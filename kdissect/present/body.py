@@ -1,11 +1,11 @@
-"""A request or response → the object that stands in the columns ``request`` and ``response``.
+"""A request or response → the object in the columns ``request`` and ``response``.
 
     {"header": {…}, "body": {…}}                        in the form of Kafka's own JSON converters
     {"header": {…}, "body": null, "opaque": reason}     where API or version is unknown
     {"header": {…}, "body": {…}, "quirk": what it is}   where it differs as its writer is known to
 
-Bytes that no field accounts for are the body's ``_remainder``. Secrets are ``"<redacted>"``. On request,
-decoded record batches and what is embedded in bytes stand beside them.
+Bytes that no field accounts for are the body's ``_remainder``. Secrets are ``"<redacted>"``. If the user
+wants it, decoded record batches and decoded embedded bytes are added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
 
 
 def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict[str, Any] | None:
-    """The ``request`` or ``response`` of an exchange; None where it is missing."""
+    """The ``request`` or ``response`` of an exchange; None if it is missing."""
     message: Message | None = getattr(exchange, side)
     if message is None:
         return None
@@ -36,8 +36,8 @@ def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict
 
 
 def context_of(exchange: Exchange, message: Message, options: Options) -> Context:
-    """What must be known of its exchange to show a message. For a response that is the request, if the
-    request tells what is embedded in the response, or which of its values are secrets.
+    """The facts of its exchange that are needed to show a message. For a response that is the request, if the
+    request determines what is embedded in the response, or which of its values are secrets.
     """
     request = exchange.request
     if request is None or message is request or message.api_key is None:
@@ -48,7 +48,7 @@ def context_of(exchange: Exchange, message: Message, options: Options) -> Contex
 
 
 def is_whole(message: Message) -> bool:
-    """Whether all of a message is known: nothing can be told of what is missing."""
+    """Whether all bytes of a message are known. Missing bytes cannot be judged."""
     body = message.decoded()
     return not (message.is_cut or body.faults or body.remainder or body.struct is None)
 
@@ -58,8 +58,8 @@ def message_object(
 ) -> dict[str, Any]:
     """A message in its JSON form.
 
-    :param context: what is embedded in a response may only be told with its request.
-    :param names: of topic ids.
+    :param context: the request, which may determine what is embedded in a response.
+    :param names: the names of topic ids.
     """
     if isinstance(message, Token):
         return {"header": {}, "body": _token_body(message, options)}
@@ -84,7 +84,7 @@ def values_object(
     context: Context = NO_CONTEXT,
     names: Names = NO_NAMES,
 ) -> dict[str, Any]:
-    """Decoded values of any message class, and the bytes that were left, in their JSON form."""
+    """Decoded values of any message class, and the remaining bytes, in their JSON form."""
     out = to_json(struct, values, _hook(struct.name, options, context, names))
     hide = may_hold_secrets(struct.name) and not options.show_secrets
     if hide:
@@ -112,7 +112,7 @@ def _render(options: Options) -> Render:
 
 
 def _hide_unknown(value: Any) -> None:
-    """Unknown tagged fields of a message with secrets may be secrets too."""
+    """Hide unknown tagged fields of a message with secrets, because they may be secrets too."""
     if isinstance(value, list):
         for item in value:
             _hide_unknown(item)
@@ -132,7 +132,7 @@ def _token_body(token: Token, options: Options) -> dict[str, Any]:
 
 
 def _hook(message: str, options: Options, context: Context, names: Names) -> Hook | None:
-    """What writes the fields that are not plainly Kafka's form; None where there are none."""
+    """The function that writes the fields whose form is not Kafka's; None if there are no such fields."""
     redacts = not options.show_secrets and may_hold_secrets(message)
     if not (redacts or options.records or options.embedded):
         return None

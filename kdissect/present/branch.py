@@ -1,9 +1,9 @@
-"""The nodes of a message, one at a time. Each has the bytes its range counts in, what is inside it, and
+"""The nodes of a message, one at a time. Each has the bytes that its range refers to, its children, and
 whether its value must be hidden.
 
-``annotate`` draws a message whole; record sets are drawn when they are opened, because they have to be
-unpacked for it. Every tree that is shown, as text or on the screen, is made of these branches. So one rule
-says what is a secret (:mod:`kdissect.present.redact`).
+``annotate`` draws a whole message. Record sets are drawn only when they are opened, because they must be
+unpacked for it. Every tree that is shown, as text or on the screen, is made of these branches. So a single
+rule decides what is a secret (:mod:`kdissect.present.redact`).
 """
 
 from __future__ import annotations
@@ -42,44 +42,44 @@ from kdissect.record.annotate import annotate_record_set
 from kdissect.record.sets import read_record_set
 
 RESTS = (REMAINDER, "(data)", "(not drawn)", "(remainder)", "(cut)")
-"""Names of nodes that stand for bytes of which it is not known what they are."""
+"""Names of nodes for bytes of unknown meaning."""
 
 TEXTS = ("[]string", "[]bytes")
 """Types of arrays whose elements are values."""
 
 
 class NodePlace(NamedTuple):
-    """Where a node stands."""
+    """The position of a node in its message."""
 
     message: str = ""
-    """The message class around it."""
+    """The message class that contains it."""
     ancestors: tuple[dict[str, Any], ...] = ()
-    """The values of the structs around it, the message's first."""
+    """The values of the structs that contain it, the message's first."""
     hidden: bool = False
-    """Whether everything here is hidden."""
+    """Whether everything at this place is hidden."""
     asked: Asked | None = None
-    """The request that the message answers, where all of it is known."""
+    """The request that the message answers, if all of it is known."""
     is_metadata: bool | None = False
-    """Whether it is in a record of ``__cluster_metadata``; None where nothing tells the topic."""
+    """Whether it is in a record of ``__cluster_metadata``; None if the topic is unknown."""
     names: Names = NO_NAMES
-    """Of topic ids."""
+    """The names of topic ids."""
 
 
 class Branch:
-    """A node, the bytes it was read from, and where it stands."""
+    """A node, the bytes that it was read from, and its place."""
 
     __slots__ = ("_options", "_place", "data", "node")
 
     def __init__(self, node: Node, data: bytes, place: NodePlace, options: Options) -> None:
         self.node = node
         self.data = data
-        """What the node's range counts in."""
+        """The bytes that the node's range refers to."""
         self._place = place
         self._options = options
 
     @property
     def is_record_set(self) -> bool:
-        """Whether it is a record set that can be read alone."""
+        """Whether it is a record set that can be read by itself."""
         node, ancestors = self.node, self._place.ancestors
         is_set = "records" in node.type and isinstance(node.value, bytes)
         return is_set and not (ancestors and is_slice(node.name, ancestors[-1]))
@@ -91,28 +91,28 @@ class Branch:
 
     @property
     def holds_metadata(self) -> bool | None:
-        """Whether it is a record set of ``__cluster_metadata``, or stands in one; None where nothing
-        tells the topic."""
+        """Whether it is a record set of ``__cluster_metadata``, or inside one; None if the topic is
+        unknown."""
         if self._place.is_metadata is None:
             return None
         return self._place.is_metadata or (self.is_record_set and is_metadata_topic(self._place.ancestors))
 
     @property
     def partition(self) -> tuple[str | None, int | None]:
-        """The topic, else its id, and the partition that the structs around it are about."""
+        """The topic (else its id) and the partition of the structs that contain it."""
         topic, topic_id, partition = partition_of(self._place.ancestors)
         return topic or topic_id, partition
 
     @property
     def topic_name(self) -> str | None:
-        """The name of the topic whose id it is, where it is one that has a name."""
+        """The name of the topic, if the node is the id of a topic with a known name."""
         node = self.node
         if node.type != "uuid" or not isinstance(node.value, str):
             return None
         return self._place.names.get(node.value)
 
     def open(self) -> None:
-        """Draw what is in a record set that has not been opened; nothing for any other node."""
+        """Draw the contents of a record set that is not open yet. Other nodes stay as they are."""
         if self.is_closed:
             node = self.node
             assert isinstance(node.value, bytes)
@@ -141,8 +141,8 @@ class Branch:
 
     @property
     def may_hide(self) -> bool:
-        """Whether there may be something in a record set that must not be shown. Its records may say so; if
-        it is damaged, nothing can be told.
+        """Whether a record set may contain something that must not be shown. Its records decide; if it is
+        damaged, it may.
         """
         if not self.is_record_set or self._options.show_secrets:
             return False
@@ -154,20 +154,20 @@ class Branch:
         return bool(found.faults) or any(may_hold_secrets_in(batch.columns()) for batch in found.batches)
 
     def inside(self, first: int = 0, last: int | None = None) -> list[Branch]:
-        """What is in it; of many children only those from ``first`` to before ``last``."""
+        """Its children; of many children only those from ``first`` to before ``last``."""
         node = self.node
         data = self.data if node.buffer is None else node.buffer
         if self._options.payloads is not None and node.type in RECORD_TYPES:
             self._draw_payloads(data, self._options.payloads)
         place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
-        # The elements of an array have numbers for names.
+        # The names of array elements are numbers.
         hides = node.type in TEXTS and not self._options.show_secrets and self._is_secret(node.type)
         secretive = ""
-        if not node.type.startswith("[]"):  # which may have a million children
+        if not node.type.startswith("[]"):  # an array may have a million children
             secretive = next((child.type for child in node.children if may_hold_secrets(child.type)), "")
         out = []
         for child in node.children[first:last]:
-            # What is left after an embedded struct stands beside it, and may be of its secrets.
+            # Bytes that remain after an embedded struct are its sibling, and may belong to its secrets.
             is_rest = secretive and child.name == REMAINDER
             at = place._replace(message=secretive) if is_rest else place
             if hides and isinstance(child.value, str | bytes):
@@ -176,11 +176,11 @@ class Branch:
         return out
 
     def _draw_payloads(self, data: bytes, decoder: PayloadDecoder) -> None:
-        """Draw what is in the key and the value of a record, unless they are drawn already or hidden."""
+        """Draw the decoded key and value of a record, unless they are already drawn or hidden."""
         place = _inside(self.node, self._place)._replace(is_metadata=self.holds_metadata)
         topic = topic_of(self._place.ancestors, place.names)
         if self.holds_metadata is not False or family_of_topic(topic) is not None:
-            return  # Kafka's own records are not guessed at
+            return  # the format of Kafka's own records is not guessed
         headers = headers_of(self.node)
         for child in self.node.children:
             side, value = child.name, child.value
@@ -193,11 +193,11 @@ class Branch:
 
 
 RECORD_TYPES = ("Record", "Message")
-"""Types of the nodes of records; a message of magic 0 or 1 is one."""
+"""Types of the nodes of records. A message of magic 0 or 1 is a record, too."""
 
 
 def headers_of(record: Node) -> list[tuple[str, bytes | None]]:
-    """The headers that the nodes of a record have."""
+    """The headers in the nodes of a record."""
     found = []
     for headers in record.children:
         for header in headers.children if headers.name == "headers" else ():
@@ -211,10 +211,10 @@ def headers_of(record: Node) -> list[tuple[str, bytes | None]]:
 def message_branches(
     message: Message, options: Options, context: Context = NO_CONTEXT, names: Names = NO_NAMES
 ) -> list[Branch]:
-    """The header, the body, and what no field accounts for.
+    """The header, the body, and the bytes outside of all fields.
 
-    :param context: what is embedded in a response may only be told with its request.
-    :param names: of topic ids.
+    :param context: the request, which may determine what is embedded in a response.
+    :param names: the names of topic ids.
     """
     payload = message.frame.payload
     body = message.decoded()
@@ -234,7 +234,7 @@ def message_branches(
 
 
 def may_hide(message: Message, options: Options) -> bool:
-    """Whether there can be anything in a message whose value must not be shown."""
+    """Whether a message can contain a value that must not be shown."""
     struct = message.decoded().struct
     if struct is None or is_hidden_rest(message, options):
         return not options.show_secrets
@@ -243,7 +243,7 @@ def may_hide(message: Message, options: Options) -> bool:
 
 @cache
 def holds_bytes(struct: Struct) -> bool:
-    """Whether there are fields of bytes or records in it, at any depth."""
+    """Whether a struct contains fields of bytes or records, at any depth."""
     return any(
         field.type.endswith(("bytes", "records")) or (field.struct is not None and holds_bytes(field.struct))
         for field in struct.fields
@@ -251,8 +251,8 @@ def holds_bytes(struct: Struct) -> bool:
 
 
 def is_hidden_rest(message: Message, options: Options) -> bool:
-    """Whether bytes of it that no field accounts for may be secrets. If a response's request is not known,
-    nothing can be told, so they may.
+    """Whether its bytes outside of all fields may be secrets. If a response's request is not known, they may
+    be.
     """
     if options.show_secrets:
         return False
@@ -262,18 +262,19 @@ def is_hidden_rest(message: Message, options: Options) -> bool:
 
 
 def _inside(node: Node, place: NodePlace) -> NodePlace:
-    """Where the children of a node stand: an array and bytes are no struct, a class begins anew."""
+    """The place of a node's children. Arrays and bytes are no structs, and a message class begins a new
+    place."""
     if node.type.startswith("[]") or isinstance(node.value, bytes):
         return place
     values = {child.name: child.value for child in node.children}
     if (not place.message and node.type.endswith(("Request", "Response"))) or is_class(node.type):
-        asked = None if place.message else place.asked  # what is embedded answers something else
+        asked = None if place.message else place.asked  # an embedded message answers no known request
         return place._replace(message=node.type, ancestors=(values,), asked=asked)
     return place._replace(ancestors=(*place.ancestors, values))
 
 
 def _is_secret_of_record(node: Node, ancestors: tuple[dict[str, Any], ...]) -> bool:
-    """Whether it is the value of a record, or of a header of one, that is or holds a secret."""
+    """Whether it is the value of a record, or of a record header, that is or contains a secret."""
     if node.name != "value" or not isinstance(node.value, bytes) or not ancestors:
         return False
     key = ancestors[-1].get("key")

@@ -1,7 +1,7 @@
 """Exchanges in brief → lines of NDJSON, from their numbers and bytes.
 
-All columns of the table are written in its order, one after the other. What stands between two values is made
-once. What all lines of a connection have, or of an API in a version, is made once for each of them.
+All columns of the table are written in its order, one after the other. The text between two values is made
+once. The text that all lines of a connection share, or of an API in a version, is made once for each of them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _ORDER = (
     *("error_class", "topics", "groups", "transactional_ids", "capture_point", "also_at", "between_ns"),
     *("faults", "request", "response"),
 )
-"""The columns as :meth:`BriefText.write` writes them."""
+"""The columns, in the order in which :meth:`BriefText.write` writes them."""
 assert tuple(column.name for column in EXCHANGES.columns) == _ORDER
 
 
 def _before(name: str) -> bytes:
-    """What stands before the value of a column."""
+    """The text before the value of a column."""
     return f"{',' if _ORDER.index(name) else '{'}{dumps(name)}:".encode("ascii")
 
 
 def _between(name: str, following: str) -> bytes:
-    """What stands between the values of two columns. Those between them tell of nothing: where there is
-    something to tell, an exchange is not told in brief, or has no answer."""
+    """The text between the values of two columns. The columns in between have no value here: if they had one,
+    the exchange would have no brief form or no answer."""
     start, end = _ORDER.index(name) + 1, _ORDER.index(following)
     silent = [
         _before(each) + (b"[]" if each in ("also_at", "faults") else b"null") for each in _ORDER[start:end]
@@ -86,32 +86,32 @@ _NO_RESPONSE = _RESPONSE + b"null"
 
 _NOT_KNOWN = NOT_KNOWN
 _MOST_KEPT = 4_096
-"""Texts of connections, or of errors."""
+"""The most texts of connections, or of errors, that are kept."""
 
 
 class BriefText:
     """Writes lines.
 
-    :param out: what they are written to.
-    :param messages: what writes their messages there.
+    :param out: the text that they are added to.
+    :param messages: writes their messages to it.
     """
 
     def __init__(self, out: JsonText, messages: MessageText) -> None:
         self._out = out
         self._messages = messages
         self._form: PairLayout | None = None
-        """API and version of the latest."""
+        """API and version of the last exchange."""
         self._told = b""
-        """What its line tells of them."""
+        """The text of its line for API and version."""
         self._forms: dict[PairLayout, bytes] = {}
-        """The same of all."""
+        """The texts for API and version, by API and version."""
         self._connections: dict[int, tuple[tuple[Endpoint, Endpoint], bytes]] = {}
-        """The ends of connections, and what their lines tell of them."""
+        """The ends of connections, and the texts of their lines."""
         self._errors: dict[tuple[int, tuple[int, ...], tuple[int, ...]], bytes] = {}
-        """What lines tell of errors: by the first, all of them, and those of them that are routine."""
+        """The texts for errors, by the first error, all errors, and the routine ones among them."""
 
     def write(self, brief: Brief) -> bool:
-        """Add a line. False where it has to be made of the whole exchange: then nothing is added."""
+        """Add a line. Return False, and add nothing, if the line needs the whole exchange."""
         out = self._out
         begun = out.size()
         has_answer = brief.answer is not None
@@ -156,7 +156,7 @@ class BriefText:
         return True
 
     def _start(self, brief: Brief) -> None:
-        """Write who asks whom for what."""
+        """Write the columns up to the API: who sends which request to whom."""
         out = self._out
         out.put(_NUMBER)
         out.number(brief.number)
@@ -173,7 +173,7 @@ class BriefText:
         write_value(out, brief.principal)
 
     def _connection(self, brief: Brief) -> bytes:
-        """What all lines of a connection tell of it."""
+        """The text that all lines of a connection share."""
         client, broker = brief.ends
         row = {
             "connection": brief.connection,
@@ -187,7 +187,7 @@ class BriefText:
         return told
 
     def _api(self, form: PairLayout) -> bytes:
-        """What all lines of an API in a version tell of it."""
+        """The text that all lines of an API in a version share."""
         told = self._forms.get(form)
         if told is None:
             row = {"api_key": form.key, "api": form.name, "api_version": form.version}
@@ -196,7 +196,7 @@ class BriefText:
         return told
 
     def _times(self, brief: Brief, has_answer: bool) -> None:
-        """Write the times that are worked out."""
+        """Write the computed times."""
         out = self._out
         out.put(_BEHIND if has_answer else _BEHIND_ALONE)
         _write_known(out, brief.behind_ns)
@@ -220,7 +220,7 @@ class BriefText:
         _write_known(out, brief.think_ns)
 
     def _served(self, brief: Brief) -> None:
-        """Write the time that the broker took, the wait that was asked for, and the broker's work."""
+        """Write the time that the broker took, the wait that the client asked for, and the broker's work."""
         out = self._out
         is_known = brief.behind_ns >= 0 and brief.throttle_ns >= 0
         served = served_in_brief(brief) if is_known else 0
@@ -242,7 +242,7 @@ class BriefText:
             out.put(b"null")
 
     def _names(self, brief: Brief) -> None:
-        """Write the errors, and what the messages name."""
+        """Write the errors, and the names in the messages."""
         out, seen = self._out, brief.answer_seen
         if seen is None or not seen.error:
             out.put(_NO_ERROR)
@@ -255,9 +255,9 @@ class BriefText:
         write_texts(out, brief.named(TRANSACTIONAL_ID))
 
     def _error(self, seen: Survey, routine: tuple[int, ...]) -> bytes:
-        """What a line tells of the errors of an answer, up to its topics.
+        """The text for the errors of an answer, up to its topics.
 
-        :param routine: the codes of those that are routine there.
+        :param routine: the codes that are routine in this answer.
         """
         codes = () if seen.errors is None else tuple(seen.errors)
         key = seen.error, codes, routine

@@ -94,7 +94,7 @@ EXCHANGE_BATCHES = Table(
         *(dict_column(*column) for column in BATCH_COLUMNS),
     ),
 )
-"""Of the exchanges of captures."""
+"""The batches of exchanges in captures."""
 
 PACKETS = Table(
     "packets",

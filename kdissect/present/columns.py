@@ -1,15 +1,15 @@
 """What a column is, and the columns of an exchange: one list for NDJSON, CSV, Parquet, Arrow and
 ``kdissect fields``. The other tables are in :mod:`kdissect.present.catalogue`.
 
-A :class:`Column` has a name, a type and a meaning. It says how its value comes from a row's source: an
-exchange, a connection, a fault, or a dict that another module made. Types are these words:
+A :class:`Column` has a name, a type and a meaning. It reads its value from a row's source: an exchange, a
+connection, a fault, or a dict from another module. Types are these words:
 
-``int16 int32 int64 float64 bool text bytes``   plain values; null where a value is absent.
+``int16 int32 int64 float64 bool text bytes``   plain values; null if a value is absent.
 ``texts``      list of text.
 ``int64s``     list of int64.
 ``faults``     list of {layer, kind, message, packet, offset}.
 ``headers``    list of {key, value}: text and bytes.
-``json``       an object; JSON text where the format has no objects.
+``json``       an object; JSON text if the format has no objects.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kdissect.present.sanitise import valid_text
 if TYPE_CHECKING:
     from kdissect.analysis import waits
     from kdissect.present import body
-else:  # what lines and statistics do not need
+else:  # lines and statistics do not need it
     waits = Later("kdissect.analysis.waits")
     body = Later("kdissect.present.body")
 
 Source = Any
-"""What a row is made from: an Exchange, a Connection, a Fault or a dict."""
+"""The source of a row: an Exchange, a Connection, a Fault or a dict."""
 
 
 class Column(NamedTuple):
@@ -47,17 +47,17 @@ class Column(NamedTuple):
     value: Callable[[Source, Options], Any]
     aliases: tuple[str, ...] = ()
     optional: bool = False
-    """Left out of NDJSON where it is null."""
+    """Whether NDJSON leaves it out if it is null."""
     unit: str = PLAIN_UNIT
-    """What a number is, for people: a word of :mod:`kdissect.analysis.declared`."""
+    """The unit of its numbers, for people: a word of :mod:`kdissect.analysis.declared`."""
     rare: bool = False
-    """Left out of a table for people where all is 0."""
+    """Whether a table for people leaves it out if all values are 0."""
     kept: bool = False
-    """Left out last of all figures where the room is too small."""
+    """Whether it is the last of all figures to be left out if there is too little room."""
     key: str | None = None
-    """Its key in a row that is a dict; the value stands there as it is, but for text that is not valid."""
+    """Its key in a row that is a dict. The value is used unchanged, except for text that is not valid."""
     apart: bool = False
-    """Left out of a table for people where all rows have the same."""
+    """Whether a table for people leaves it out if all rows have the same value."""
 
 
 class Table(NamedTuple):
@@ -67,7 +67,7 @@ class Table(NamedTuple):
     columns: tuple[Column, ...]
 
     def select(self, names: Iterable[str]) -> Table:
-        """The same table with these columns only, in this order.
+        """A copy of the table with these columns only, in this order.
 
         :raises LookupError: there is no such column; the text names the nearest.
         """
@@ -75,7 +75,7 @@ class Table(NamedTuple):
         return Table(self.name, tuple(self._found(known, name) for name in names))
 
     def column(self, name: str) -> Column:
-        """A column by its name or an alias; case and underscores do not count.
+        """A column by its name or an alias, ignoring case and underscores.
 
         :raises LookupError: no column has that name; the text names the nearest.
         """
@@ -103,7 +103,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-# -- how values come from their source --------------------------------------------------------------
+# -- values of columns ------------------------------------------------------------------------------
 
 
 def _attribute(name: str, source: Source, _: Options) -> Any:
@@ -137,7 +137,7 @@ def _faults(exchange: Exchange, _: Options) -> list[dict[str, Any]]:
 
 
 def fault_object(fault: Fault) -> dict[str, Any]:
-    """A fault inside a row, which says itself which exchange it belongs to."""
+    """A fault inside a row that names the exchange itself."""
     return {
         "layer": fault.layer,
         "kind": fault.kind,
@@ -154,7 +154,7 @@ def attribute_column(name: str, kind: str, meaning: str, *aliases: str) -> Colum
 
 
 def dict_column(name: str, kind: str, meaning: str, optional: bool = False) -> Column:
-    """A column of rows that are dicts, in which a value that is absent is null."""
+    """A column of rows that are dicts. A missing value is null."""
     return Column(name, kind, meaning, partial(_item, name), (), optional, unit_of(name))
 
 

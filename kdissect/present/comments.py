@@ -1,14 +1,14 @@
-"""What kdissect says of packets, as comments that travel in a pcapng file.
+"""Comments of kdissect on packets, which are part of a pcapng file.
 
-People read them in Wireshark. The plug-in that ``kdissect wireshark install`` lays there reads them too, and
-shows fields that can be filtered. A comment is one line of one of these forms:
+People read them in Wireshark. The plug-in that ``kdissect wireshark install`` installs reads them too, and
+shows fields for filters. A comment is one line of one of these forms:
 
     kdissect warning rebalance-long: group orders: Generation 6 kept 2 members waiting.
     kdissect exchange: number=409 connection=3 api=Fetch api_version=13 client_id="my app" latency_ns=502000
     kdissect request: number=409 connection=3 api=Fetch …
 
-A value that is not one plain word stands in quotes, with a backslash before quotes and backslashes. Nothing
-in it is invisible or ends the line.
+A value that is not one plain word is in quotes, with a backslash before quotes and backslashes. It contains
+no invisible characters and no line ends.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
     from kdissect.insight.judge import Judged
 
 OURS = "kdissect "
-"""How comments of kdissect begin."""
+"""The beginning of kdissect's comments."""
 
 _LEFT_OUT = (
     *("request", "response", "request_packet", "response_packet"),
     *("request_start_ns", "request_time_ns", "response_start_ns", "response_time_ns"),
 )
-"""Bodies are Wireshark's to show, and so are times. Where the other packet is, is told when it is known."""
+"""Columns without a place in comments: Wireshark shows bodies and times itself. The number of the other
+packet is added when it is known."""
 
 TOLD = Table("comments", tuple(each for each in EXCHANGES.columns if each.name not in _LEFT_OUT))
-"""The columns of an exchange that its comment has."""
+"""The columns of an exchange in its comment."""
 
 PACKETS = ("request_packet", "response_packet")
-"""What is told beside: the packets that completed the messages, by their numbers in the file."""
+"""The columns that are added later: the packets that completed the messages, by their numbers in the file."""
 
 _OF_REQUEST = TOLD.select(
     (
@@ -52,11 +53,12 @@ _OF_REQUEST = TOLD.select(
 
 _WORD = re.compile(r"[\w.:@/+\[\]-]+", re.ASCII)
 _LONGEST = 1_000
-"""Characters of one value."""
+"""The most characters of one value."""
 
 
 def finding_comments(finding: Finding) -> Iterator[tuple[int | None, str]]:
-    """What is said of the exchanges that show a finding, each with its number; None: of its packets."""
+    """The comments on the exchanges that show a finding, each with the number of its exchange; None for a
+    comment on the finding's packets."""
     begin = f"{OURS}{finding.severity} {finding.id}: {finding.where}: "
     steps = {each.exchange: each.text for each in reversed(finding.steps) if each.exchange is not None}
     for number in dict.fromkeys((*finding.exchanges, *steps)):
@@ -65,23 +67,23 @@ def finding_comments(finding: Finding) -> Iterator[tuple[int | None, str]]:
 
 
 def exchange_comment(exchange: Exchange, options: Options = PLAIN) -> str:
-    """What is said of the packet that completed an exchange."""
+    """The comment on the packet that completed an exchange."""
     return f"{OURS}exchange: {' '.join(_parts(TOLD, exchange, options))}"
 
 
 def request_comment(exchange: Exchange, options: Options = PLAIN) -> str:
-    """What is said of the packet that completed the request of an exchange."""
+    """The comment on the packet that completed the request of an exchange."""
     return f"{OURS}request: {' '.join(_parts(_OF_REQUEST, exchange, options))}"
 
 
 def with_packets(comment: str, packets: Iterable[int | None]) -> str:
-    """A comment of an exchange, with the numbers of the packets that completed its request and response."""
+    """The comment on an exchange, with the numbers of the packets that completed its request and response."""
     told = zip(PACKETS, packets, strict=True)
     return " ".join((comment, *(f"{name}={number}" for name, number in told if number is not None)))
 
 
 def section_comment(judged: Judged, exchanges: int) -> str:
-    """What is said of the whole capture: the findings, worst first."""
+    """The comment on the whole capture: the findings, worst first."""
     counts = {name: sum(each.severity == name for each in judged.findings) for name in SEVERITIES}
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     lines = [f"kdissect {__version__}: {plural(exchanges, 'exchange')}, {told or 'no findings'}"]
@@ -93,7 +95,7 @@ def section_comment(judged: Judged, exchanges: int) -> str:
 
 
 def is_of_section(comment: str) -> bool:
-    """Whether a comment is one that :func:`section_comment` made."""
+    """Whether :func:`section_comment` made a comment."""
     return re.match(r"kdissect [\d.]+\S*: [\d,]+ exchange", comment) is not None
 
 

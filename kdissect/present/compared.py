@@ -1,7 +1,7 @@
-"""Two exchanges field by field: what differs, and around it what is the same in both.
+"""Two exchanges, field by field: the differences, with some equal lines around them.
 
-Fields are told apart by their paths, indexes of arrays included. So a field is only compared with the same
-field of the other exchange, and a comparison takes no longer than to write both trees.
+Fields are matched by their paths, including indexes of arrays. So a field is only compared with the same
+field of the other exchange, and a comparison takes no longer than writing both trees.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kdissect.present.options import PLAIN, Options
 from kdissect.present.tree import INDENT, exchange_tree
 
 SAME, FIRST, SECOND, LEFT_OUT = " ", "-", "+", "…"
-"""A line of both, of the first alone, of the second alone; and lines that are left out."""
+"""The marks of lines: in both, in the first only, in the second only; and lines that are left out."""
 MOST_LINES = 2_000
-"""Lines of an exchange that are compared."""
+"""The most lines of an exchange that are compared."""
 AROUND = 3
-"""Lines of both that are shown before and after what differs."""
+"""The number of equal lines shown before and after a difference."""
 _RANGE = re.compile(r"\s*\[\d+:\d+\]$")
-"""Where a field stands in its message: behind a longer value all others would differ."""
+"""The range of a field in its message. It is ignored: after a longer value all later ranges would differ."""
 _NAME = re.compile(r"[^:]*?(?=:|  |$)")
 """The name of a field, before its value or its type."""
 
@@ -38,7 +38,7 @@ class ComparedLine(NamedTuple):
 
 
 def compared(one: Exchange, other: Exchange, options: Options = PLAIN) -> Iterator[ComparedLine]:
-    """The trees of two exchanges, the lines of the first before those of the second where they differ."""
+    """The trees of two exchanges; at differences, lines of the first come before lines of the second."""
     first, second = (_lines(each, options) for each in (one, other))
     runs = [(sign, list(lines)) for sign, lines in groupby(_merged(first, second), lambda each: each.sign)]
     for at, (sign, lines) in enumerate(runs):
@@ -94,7 +94,7 @@ def _merged(first: dict[Path, str], second: dict[Path, str]) -> Iterator[Compare
 
 
 def _same(lines: list[str], is_first: bool, is_last: bool) -> Iterator[ComparedLine]:
-    """Lines of both: those beside what differs, and how many are left out."""
+    """Equal lines: those next to a difference, and the number of those left out."""
     before, after = (0 if is_first else AROUND), (0 if is_last else AROUND)
     left_out = len(lines) - before - after
     if left_out <= 1:

@@ -1,6 +1,7 @@
-"""What is known of a connection beside its exchanges → lines for people: what proxies said, what TLS showed.
+"""Facts about a connection outside of its exchanges → lines for people: from proxies, and from TLS.
 
-In the tree, and on the screen of connections; the columns ``proxies`` and ``tls`` have the same as JSON.
+They are in the tree and on the screen of connections. The columns ``proxies`` and ``tls`` have the same as
+JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _AND = (("vpc_endpoint", "through the VPC endpoint"), ("login", "login by"), ("c
 
 
 def connection_lines(connection: Connection) -> Iterator[TlsLine]:
-    """The lines of a connection; none where no proxy said anything and TLS is not spoken."""
+    """The lines of a connection; none without facts from proxies or TLS."""
     for each in connection.proxies or ():
         yield _proxy_line(each)
     if connection.tls is not None:
@@ -27,7 +28,7 @@ def connection_lines(connection: Connection) -> Iterator[TlsLine]:
 
 
 def connection_tree(connection: Connection) -> Iterator[str]:
-    """The same for the tree, of a connection that is over, with a line for the connection before."""
+    """The lines for the tree, for a connection that has ended, after a line for the connection itself."""
     lines = list(connection_lines(connection))
     if not lines:
         return

@@ -1,6 +1,6 @@
 """Keys and values of records, decoded: into rows, and into lines of NDJSON many at a time.
 
-Nothing here runs where decoding is not asked for, and what decodes is not even imported.
+Without decoding nothing here runs, and the decoders are not even imported.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ else:
     recognise, schemas = Later("kdissect.payload.recognise"), Later("kdissect.payload.schemas")
 
 COLUMNS = ("keyDecoded", "valueDecoded", "keyFormat", "valueFormat")
-"""The columns that are filled here, in their order, the last of the table."""
+"""The columns that are filled here: the last of the table, in their order."""
 
 
 def topic_of(ancestors: tuple[dict[str, Any], ...], names: Names) -> str:
-    """The name of the topic that these structs, outermost first, are about; empty where nothing tells it.
+    """The name of the topic of these structs, outermost first; empty if it is unknown.
 
-    :param names: of topic ids.
+    :param names: the names of topic ids.
     """
     topic, topic_id, _ = partition_of(ancestors)
     return topic or (names.get(topic_id) if topic_id is not None else None) or ""
 
 
 def add_decoded(row: dict[str, Any], topic: str, payloads: decoder.PayloadDecoder) -> None:
-    """Add :data:`COLUMNS` to a row of records, from what it shows: a secret that is hidden there is not
+    """Add :data:`COLUMNS` to a row of records, by its shown values: a secret that is hidden there is not
     decoded either."""
     key, value, headers = row["key"], row["value"], row["headers"]
     if topic == schemas.TOPIC and payloads.learns:
@@ -50,24 +50,24 @@ def add_decoded(row: dict[str, Any], topic: str, payloads: decoder.PayloadDecode
 
 
 class MeantValue(NamedTuple):
-    """A key or value that is shown as what it means rather than as its bytes."""
+    """A key or value that is shown by its meaning instead of its bytes."""
 
     name: str
     """``OffsetCommit v3``, ``shop.Order``, ``cbor``."""
     about: str
-    """What else is told of it; empty where nothing is."""
+    """Further information on it; empty if there is none."""
     value: Any
-    """As JSON has it."""
+    """The value for JSON."""
 
 
 _AS_THEY_ARE = ("text", "json", "xml", "uuid")
-"""Formats whose bytes are what people read, unless something stands around them."""
+"""Formats whose bytes are readable as they are, unless there are other bytes around them."""
 
 
 def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
-    """What a key or value of a row means, where that is decoded and is not what its bytes show anyway.
+    """The meaning of a key or value of a row, if it is decoded and differs from what its bytes show.
 
-    It may be of a topic of Kafka's own, or decoded by a schema, a rule or its form.
+    It may come from a topic of Kafka's own, or be decoded by a schema, a rule or its form.
     """
     value, told = row.get(f"{side}Decoded"), row.get(f"{side}Format")
     if value is None:
@@ -91,23 +91,24 @@ def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
 
 
 class Texts:
-    """:data:`COLUMNS` of records as the end of a line of JSON.
+    """
+    :data:`COLUMNS` of records, as the end of a line of JSON.
 
-    What is told of the format is the same for nearly all records of a topic, so its text is kept.
+    The text for the format is the same for nearly all records of a topic, so it is kept.
     """
 
     def __init__(self, payloads: decoder.PayloadDecoder) -> None:
         self._decoder = payloads
         self._told: dict[tuple[Any, ...], bytes] = {}
         self._ready: dict[tuple[str, str, bytes], tuple[avro_values.AvroType, bytes]] = {}
-        """By topic, side and framing: what writes values without making them, and what is told of them."""
+        """By topic, side and framing: the type that writes values directly, and the text for their format."""
         self._unsaid: dict[tuple[str, str, int], bool] = {}
-        """By topic, side and how many schemas are known: :meth:`_may_be_text`."""
+        """By topic, side and number of known schemas: the result of :meth:`_may_be_text`."""
 
     def write(
         self, out: JsonText, topic: str, key: bytes | None, value: bytes | None, headers: framing.Headers
     ) -> None:
-        """Write what follows the other columns: a comma before each, and the brace at the end."""
+        """Write the columns after the others: a comma before each, and the brace at the end."""
         if topic == schemas.TOPIC and self._decoder.learns:
             self._decoder.schemas.learn(key, value)
             self._ready.clear()
@@ -123,9 +124,9 @@ class Texts:
     def _write(
         self, out: JsonText, topic: str, side: str, data: bytes, headers: framing.Headers, is_told: bool
     ) -> bytes:
-        """Write a decoded key or value; gives what is told of its format.
+        """Write a decoded key or value; return the text for its format.
 
-        :param is_told: whether headers may say what it is.
+        :param is_told: whether headers may name the format.
         """
         before = _BEFORE[side]
         ready = None if is_told else self._ready.get((topic, side, data[:_FRAMING]))
@@ -143,7 +144,7 @@ class Texts:
                 if cursor.position == cursor.end:
                     return ready[1]
             except DecodeError:
-                pass  # the decoder says what is wrong
+                pass  # the decoder reports what is wrong
             out.cut(start)
         elif not is_told and _is_word(data) and self._may_be_text(topic, side):
             out.put(before)
@@ -159,7 +160,7 @@ class Texts:
         return told
 
     def _may_be_text(self, topic: str, side: str) -> bool:
-        """Whether nobody said what they are: no rule, and no schema of the subject."""
+        """Whether the format was not given: there is no rule, and no schema of the subject."""
         schemas = self._decoder.schemas
         key = topic, side, len(schemas)
         found = self._unsaid.get(key)
@@ -173,7 +174,7 @@ class Texts:
     def _get_ready(
         self, topic: str, side: str, data: bytes, found: decoder.DecodedPayload, told: bytes
     ) -> None:
-        """Remember what writes values that begin so."""
+        """Remember the type that writes values with the same beginning."""
         framing = found.framing
         if framing is None or found.problem is not None or found.envelope is not None:
             return
@@ -198,8 +199,8 @@ class Texts:
 
 
 def _is_word(data: bytes) -> bool:
-    """Whether bytes are text and nothing else, as most keys are. :mod:`kdissect.payload.recognise`
-    finds the same, but takes longer."""
+    """Whether bytes are text and nothing else, as most keys are. :mod:`kdissect.payload.recognise` gives the
+    same result, but takes longer."""
     return (
         data[:1].isalnum()
         and data.isascii()
@@ -210,12 +211,12 @@ def _is_word(data: bytes) -> bool:
 
 @cache
 def _text() -> bytes:
-    """What is told of plain text."""
+    """The text for the format of plain text."""
     return dumps(decoder.DecodedPayload("text").told()).encode("ascii")
 
 
 _UUID_TEXT = 36
 _MOST_KEPT = 4_096
 _FRAMING = 5
-"""Bytes of Confluent's."""
+"""The bytes of Confluent's framing."""
 _BEFORE = {"key": b',"keyDecoded":', "value": b',"valueDecoded":'}

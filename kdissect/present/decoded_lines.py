@@ -1,6 +1,6 @@
 """The table ``records`` in NDJSON with decoded keys and values, many rows at a time.
 
-The lines are those that rows would give (:mod:`kdissect.present.records`), many times faster.
+The lines are the same as from rows (:mod:`kdissect.present.records`), and many times faster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _END = len(b"}\n")
 
 
 class DecodedLinesWriter:
-    """As :class:`~kdissect.present.record_batches.LinesWriter`, for a table that ends with
+    """A :class:`~kdissect.present.record_batches.LinesWriter` for a table that ends with
     :data:`~kdissect.present.decoded.COLUMNS`."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
@@ -39,7 +39,7 @@ class DecodedLinesWriter:
         self._texts = Texts(options.payloads)
 
     def write(self, exchange: Exchange) -> Iterator[int]:
-        """Write the records of an exchange, some at a time; gives how many."""
+        """Write the records of an exchange, some at a time; give the number of each."""
         count = 0
         for batch in record_batches(exchange, self._options):
             for _ in self._rows(batch) if isinstance(batch, list) else self._lines(batch):
@@ -53,7 +53,7 @@ class DecodedLinesWriter:
             yield count
 
     def close(self) -> None:
-        """NDJSON has no end."""
+        """Do nothing: NDJSON has no end."""
 
     def _rows(self, rows: list[dict[str, object]]) -> Iterator[None]:
         for row in rows:
@@ -65,7 +65,7 @@ class DecodedLinesWriter:
         data, numbers = columns.data, columns.numbers()
         topic = batch.common["topic"] or ""
         is_metadata = is_metadata_topic(topic, batch.common["topic_id"])
-        # Kafka's own records are not guessed at: --embedded decodes them.
+        # The format of Kafka's own records is not guessed: --embedded decodes them.
         is_own = family_of_topic(METADATA_TOPIC if is_metadata else topic) is not None
         is_own = is_own or "control" in batch.common
         between = text_between(text, self._groups, batch.common)

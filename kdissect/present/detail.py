@@ -1,9 +1,9 @@
-"""An exchange → what the tree and the bytes pane show of it.
+"""An exchange → the contents of the tree and of the bytes pane.
 
-A :class:`TreeSpot` is a line of the tree: a text, and the bytes it was read from. Spots are made when the one
-around them is opened. If there are many, only the first :data:`PAGE` are made, and one line for the rest.
-That line gives way to the next spots when it is chosen (:meth:`Spot.unfold`). A worker makes them, because
-opening a record set unpacks it. Nothing here knows of the terminal.
+A :class:`TreeSpot` is a line of the tree: a text, and the bytes it was read from. Spots are made when their
+parent is opened. If there are many, only the first :data:`PAGE` are made, and one line for the rest. When
+that line is chosen, the next spots replace it (:meth:`Spot.unfold`). A worker makes them, because opening a
+record set unpacks it. This module does not use the terminal.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from kdissect.protocol.errors import errors
 from kdissect.system.heap import uncollected
 
 PAGE = 500
-"""Lines that are shown at a time below one line."""
+"""The number of lines that are shown at a time below one line."""
 
 _SHORT = 60
-"""Characters of key and value in the line of a record, each; its own lines have more."""
+"""The most characters of key and value, each, in the line of a record; its own lines have more."""
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -43,20 +43,21 @@ class TreeSpot(NamedTuple):
     """Sanitised."""
     type: str = ""
     data: bytes = b""
-    """The bytes that its range counts in."""
+    """The bytes that its range refers to."""
     start: int = 0
     end: int = 0
     branch: Branch | None = None
     below: Sequence[Branch] = ()
-    """What a line that is no node itself has below it."""
+    """The branches below a line that is no node itself."""
     message: Message | None = None
     is_fault: bool = False
     rest: tuple[Branch, int, int] | None = None
-    """Of a line that stands for others, which are not shown: the children of a branch that those are."""
+    """For a line that stands for others: the branch with these children, the first of them and the one after
+    the last."""
 
     @property
     def can_open(self) -> bool:
-        """Whether there is anything below."""
+        """Whether there are lines below it."""
         if self.branch is None:
             return bool(self.below)
         return self.branch.is_closed or bool(self.branch.node.children) or self.branch.node.fault is not None
@@ -76,7 +77,8 @@ class TreeSpot(NamedTuple):
         return [*faults, *_stretch(self.branch, 0, len(node.children))]
 
     def unfold(self, wanted: Node | None = None) -> list[TreeSpot]:
-        """The spots that replace a line that stands for others, and lines for what is still not shown.
+        """The spots that replace a line that stands for others, with lines for those that are still not
+        shown.
 
         They are the next of the others, or those around ``wanted``.
 
@@ -93,7 +95,7 @@ class TreeSpot(NamedTuple):
         return [*before, *_stretch(branch, start, last)]
 
     def holds(self, node: Node) -> bool:
-        """Whether it is the line of a node, or stands for it."""
+        """Whether it is the line of a node, or stands for that line."""
         if self.rest is not None:
             branch, first, last = self.rest
             at = _index_of(branch.node.children, node)
@@ -104,7 +106,8 @@ class TreeSpot(NamedTuple):
 
 
 def _index_of(children: Sequence[Node], wanted: Node) -> int | None:
-    """Where a node stands among those of one, which are in the order of their bytes; None if it does not."""
+    """The index of a node among children, which are in the order of their bytes; None if it is not among
+    them."""
     at = bisect_left(children, wanted.start, key=_start_of)
     while at < len(children) and children[at].start == wanted.start:
         if children[at] is wanted:
@@ -114,8 +117,8 @@ def _index_of(children: Sequence[Node], wanted: Node) -> int | None:
 
 
 def _stretch(branch: Branch, first: int, last: int) -> list[TreeSpot]:
-    """Lines for the children from ``first`` to before ``last``, as far as they are shown at a time."""
-    # One line more is no reason for a line that says so.
+    """Lines for the children from ``first`` to before ``last``, up to the limit of lines at a time."""
+    # One line more is shown instead of a line that says so.
     end = last if last - first <= PAGE + 1 else first + PAGE
     lines = [_spot(each) for each in branch.inside(first, end)]
     return [*lines, _gap(branch, end, last)] if end < last else lines
@@ -145,7 +148,7 @@ def _spot(branch: Branch) -> TreeSpot:
 
 
 def _record_text(branch: Branch) -> str:
-    """Key and value of a record in short."""
+    """Key and value of a record, shortened."""
     values = {each.node.name: each for each in branch.inside() if each.node.name in ("key", "value")}
     shown = [
         REDACTED if each.is_hidden else value_text(each.node) if not each.node.children else CUT
@@ -159,19 +162,20 @@ class Detail:
     """One exchange as the panes show it."""
 
     def __init__(self, exchange: Exchange, options: Options, names: Names | None = None) -> None:
-        """:param names: of topic ids; those that the exchange knows, if none are given."""
+        """:param names: the names of topic ids; by default those that the exchange knows."""
         self.exchange = exchange
         self._topic_names = exchange.topic_names if names is None else names
         self._hidden: dict[int, tuple[bytes, Ranges]] = {}
-        """By the identity of the bytes, which are kept so that it stays theirs."""
+        """Hidden ranges by the identity of the bytes. The bytes are kept, so that no others get their
+        identity."""
         self._names: dict[int, str] = {}
-        """What bytes are, by their identity."""
+        """The names of bytes, by their identity."""
         with uncollected():
             self.spots = list(self._spots(options))
-            """The topmost lines."""
+            """The top lines."""
 
     def records(self) -> list[TreeSpot]:
-        """A line for each batch, below which its records are; the record sets are opened for it."""
+        """A line for each batch, with its records below. It opens the record sets."""
         out = []
         for path in (path for spot in self.spots for path in _record_sets(spot.below)):
             topic, partition = path[-1].partition
@@ -205,30 +209,30 @@ class Detail:
             yield TreeSpot(text, "", payload, 0, len(payload), below=below, message=message)
 
     def open(self, spot: TreeSpot) -> list[TreeSpot]:
-        """The lines below one."""
+        """The lines below a spot."""
         lines = spot.open()
         if spot.branch is not None:
             self._know(spot.branch)
         return lines
 
     def _know(self, branch: Branch) -> None:
-        """Find out about the bytes that were unpacked from a branch's own."""
+        """Note the bytes that were unpacked from a branch's own."""
         buffer = branch.node.buffer
         if buffer is not None and id(buffer) not in self._hidden:
             self._hidden[id(buffer)] = buffer, list(hidden_ranges(branch.inside()))
             self._names[id(buffer)] = f"{branch.node.name} unpacked, {plural(len(buffer), 'byte')}"
 
     def hidden(self, data: bytes) -> Ranges:
-        """The ranges of these bytes that must not be shown: all of them, if the bytes are not known here."""
+        """The ranges of these bytes that must not be shown. If the bytes are unknown, that is all of them."""
         known = self._hidden.get(id(data))
         return known[1] if known is not None else [(0, len(data))]
 
     def name_of(self, data: bytes) -> str:
-        """What these bytes are: a message, or records that were unpacked."""
+        """The name of these bytes: a message, or records that were unpacked."""
         return self._names.get(id(data), "")
 
     def buffers(self) -> list[bytes]:
-        """Bytes that can be shown: the messages', and what was unpacked so far."""
+        """The bytes that can be shown: those of the messages, and those unpacked so far."""
         return [data for data, _ in list(self._hidden.values())]  # a worker may add some meanwhile
 
     def is_partly_hidden(self, spot: TreeSpot) -> bool:
@@ -250,8 +254,8 @@ class Detail:
         return [branch.node for branch in path]
 
     def path_to_line(self, matches: Callable[[str], bool]) -> list[Node]:
-        """The nodes around the first line whose name and value match, the outermost first; record sets are
-        opened for it. A line that only helps to draw, such as ``(length)``, does not count."""
+        """The nodes around the first line whose name and value match, the outermost first. It opens record
+        sets. Lines that exist only for display, such as ``(length)``, do not count."""
         for spot in self.spots:
             for branch in spot.below:
                 found = _line(branch, matches)
@@ -260,11 +264,11 @@ class Detail:
         return []
 
     def path_to_names(self, names: Sequence[str]) -> list[Node]:
-        """The nodes around the field with these names, the outermost first. If an array has no such
-        element, it is the last one. The innermost are missing if there are no such fields, or if their record
+        """The nodes around the field with these names, the outermost first. If an array has no such element,
+        its last one is used. The innermost nodes are missing if there are no such fields, or if their record
         set was not opened.
 
-        :param names: the kind of the message, then those of the fields around it, and its own.
+        :param names: the kind of the message, then the names of the fields around it, then its own name.
         """
         there = [spot for spot in self.spots if spot.message is not None and spot.message.kind in names[:1]]
         nodes, out = [branch.node for spot in there for branch in spot.below], []
@@ -277,8 +281,8 @@ class Detail:
         return out
 
     def path_to_error(self) -> list[Node]:
-        """The nodes around the first of the gravest error codes of the response, the outermost first. If
-        every code is 0: the nodes around the first fault."""
+        """The nodes around the first error code of the worst severity in the response, the outermost first.
+        If every code is 0, the nodes around the first fault."""
         below = [branch for spot in self.spots for branch in spot.below]
         grave = self.exchange.error_class
         answer = [
@@ -293,8 +297,8 @@ class Detail:
         return self._nodes(path or _way_to(below, lambda branch: branch.node.fault is not None))
 
     def meaning_of(self, spot: TreeSpot) -> str | None:
-        """What an error code or a fault means, in one line; None for other lines, and for a code that Kafka
-        does not have."""
+        """The meaning of an error code or a fault, in one line; None for other lines, and for a code that
+        Kafka does not have."""
         if spot.is_fault:
             return spot.text
         if spot.branch is not None and spot.branch.node.fault is not None:
@@ -306,8 +310,8 @@ class Detail:
         return f"{error.name}, {self.exchange.class_of(error.code)}: {error.meaning}"
 
     def path_to_record(self, address: Address) -> list[Node]:
-        """The nodes around a record, the outermost first. The innermost are missing if its batch has too many
-        records to draw them all."""
+        """The nodes around a record, the outermost first. The innermost nodes are missing if its batch has
+        too many records to draw."""
         sets = (found for spot in self.spots for found in _record_sets(spot.below))
         for number, path in enumerate(sets):
             if number == address.record_set:
@@ -316,12 +320,12 @@ class Detail:
 
 
 def index_of_name(name: str) -> int | None:
-    """The index of an array's element by its name, as ``[3]``; None for another field's name."""
+    """The index in the name of an array's element, such as ``[3]``; None for other names."""
     return int(name[1:-1]) if name[:1] == "[" and name[1:-1].isdecimal() else None
 
 
 def _named(nodes: Sequence[Node], name: str) -> Node | None:
-    """The node with a name; of an array that has no such element the last one."""
+    """The node with a name. If an array has no such element, its last one."""
     at = index_of_name(name)
     if at is None:
         return next((node for node in nodes if node.name == name), None)
@@ -331,14 +335,15 @@ def _named(nodes: Sequence[Node], name: str) -> Node | None:
 
 
 def error_of(node: Node) -> int | None:
-    """The error code that a field has; None where it is 0, or the field holds none."""
+    """The error code of a field; None if it is 0, or if the field is no error code."""
     if not node.name.lower().endswith("errorcode") or not isinstance(node.value, int):
         return None
     return node.value or None
 
 
 def _way_to(branches: Iterable[Branch], is_it: Callable[[Branch], bool]) -> list[Branch]:
-    """The way to the first of some branches, or of those below them; record sets are not opened for it."""
+    """The path to the first matching branch among some branches and those below them. It opens no record
+    sets."""
     for branch in branches:
         if is_it(branch):
             return [branch]
@@ -350,16 +355,17 @@ def _way_to(branches: Iterable[Branch], is_it: Callable[[Branch], bool]) -> list
 
 
 _CONTENTS = {False: "records", True: "value"}
-"""What holds the records of a batch, by whether it is a message of magic 0 or 1."""
+"""The name of the node that contains the records of a batch, by whether the batch is a message of magic 0 or
+1."""
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether it is a record that rows tell of."""
+    """Whether it is a record that rows include."""
     return node.type in RECORD_TYPES and (node.fault is None or node.fault.kind != "bad-record")
 
 
 def _way_in(record_set: Branch, address: Address) -> list[Branch]:
-    """The way from a record set to one of its records."""
+    """The path from a record set to one of its records."""
     record_set.open()
     batches = [each for each in record_set.inside() if each.node.type in ("RecordBatch", "Message")]
     if address.batch >= len(batches):
@@ -373,14 +379,15 @@ def _way_in(record_set: Branch, address: Address) -> list[Branch]:
 
 
 def contents(batch: Branch) -> Branch | None:
-    """What holds the records of a batch; None of a message of magic 0 or 1 that is a record itself."""
+    """The branch that contains the records of a batch; None for a message of magic 0 or 1 that is itself a
+    record."""
     is_message = batch.node.type == "Message"
     found = next((each for each in batch.inside() if each.node.name == _CONTENTS[is_message]), None)
     return None if found is None or (is_message and found.node.buffer is None) else found
 
 
 def _record_sets(branches: Iterable[Branch]) -> Iterator[list[Branch]]:
-    """The ways to the record sets, in the order of the wire."""
+    """The paths to the record sets, in the order of the wire."""
     for branch in branches:
         if branch.is_record_set:
             yield [branch]
@@ -390,7 +397,8 @@ def _record_sets(branches: Iterable[Branch]) -> Iterator[list[Branch]]:
 
 
 def _descend(branch: Branch, data: bytes, offset: int) -> list[Branch]:
-    """The way from a branch to the byte at an offset of ``data``; empty if it is not in it."""
+    """The path from a branch to the byte at an offset of ``data``; empty if the branch does not contain
+    it."""
     node = branch.node
     if branch.data is data:
         if not node.start <= offset < node.end:
@@ -410,7 +418,7 @@ def _descend(branch: Branch, data: bytes, offset: int) -> list[Branch]:
 
 
 def _line(branch: Branch, matches: Callable[[str], bool]) -> list[Branch]:
-    """The way from a branch to the first line in it that matches; empty where none does."""
+    """The path from a branch to the first line in it that matches; empty if none does."""
     if branch.node.name.startswith("("):
         return []
     branch.open()
@@ -428,8 +436,8 @@ def _start_of(node: Node) -> int:
 
 
 def hidden_ranges(branches: Iterable[Branch]) -> Iterator[tuple[int, int]]:
-    """Where the values stand that must not be shown, in order. What is packed counts as a whole if any of
-    it is such a value. Record sets that can hold secrets are opened for it."""
+    """The ranges of values that must not be shown, in order. If a packed part contains such a value, all of
+    that part counts. It opens record sets that can contain secrets."""
     for branch in branches:
         if branch.may_hide:
             branch.open()

@@ -52,7 +52,7 @@ _SHOWN = Table(
 
 
 def diff_lines(found: Sequence[Difference], room: int | None) -> Iterator[str]:
-    """A table for people; nothing where nothing changed."""
+    """A table for people; empty if nothing changed."""
     if found:
         yield from table_lines(_SHOWN, [_row(each) for each in found], PLAIN, Clock(), room=room)
 
@@ -86,7 +86,7 @@ def measured(each: Difference, value: float | None) -> str:
 
 
 def summary(all_of_them: Sequence[Difference]) -> str:
-    """How much was compared, and what came of it, in a line."""
+    """The number of comparisons, and their result, in a line."""
     counts = Counter(each.verdict if each.significant else SAME for each in all_of_them if each.is_compared)
     compared = f"compared {plural(counts.total(), 'value')}"
     same = counts.pop(SAME, 0)

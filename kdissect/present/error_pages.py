@@ -1,4 +1,4 @@
-"""What is known of one of Kafka's errors, as text and as a row."""
+"""A page about one of Kafka's errors, as text and as a row."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class ErrorPage(NamedTuple):
     code: int
     name: str
     error_class: str | None
-    """None for code 0, which is no error."""
+    """The class of the error; None for code 0, which is no error."""
     meaning: str
     routine: str | None
-    """Within what bound it is an ordinary step; None where it never is."""
+    """How long it is an ordinary step; None if it never is."""
     causes: tuple[str, ...]
     do: str | None
 
@@ -32,7 +32,7 @@ _CLASSES = {
 
 
 def error_page(error: KafkaError) -> ErrorPage:
-    """What is known of it."""
+    """The page of an error."""
     known = causes()[error.name]
     return ErrorPage(
         error.code,
@@ -46,7 +46,7 @@ def error_page(error: KafkaError) -> ErrorPage:
 
 
 def explained(exchange: Exchange) -> Iterator[str]:
-    """The pages of the errors of an exchange, each once, to stand below it."""
+    """The pages of the errors of an exchange, each once, for printing below it."""
     known = errors()
     for code in dict.fromkeys(code for code, _ in exchange.error_codes()):
         if code in known:
@@ -55,7 +55,7 @@ def explained(exchange: Exchange) -> Iterator[str]:
 
 
 def error_lines(page: ErrorPage, room: int = WIDTH) -> Iterator[str]:
-    """The page.
+    """The lines of the page.
 
     :param room: cells of a line.
     """

@@ -1,4 +1,4 @@
-"""One exchange for people: its parts as bars, what stood beside it, what led to it and followed."""
+"""One exchange for people: its parts as bars, the events around it, and those before and after."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTS = (
     ("served_ns", "the broker worked, or waited as asked"),
     ("response_transfer_ns", "the answer came, first to last byte"),
 )
-"""Columns of an exchange that are parts of its time, in their order."""
+"""Columns of an exchange that are parts of its time, in the order of time."""
 
 
 def exchange_lines(
@@ -39,7 +39,7 @@ def exchange_lines(
     first_ns: int | None,
     options: Options,
 ) -> Iterator[str]:
-    """Everything that is known of why an exchange took so long, or failed."""
+    """Everything that is known about why an exchange took long or failed."""
     start = exchange.begun_ns if first_ns is None else first_ns
     who = sanitise(exchange.client_id or exchange.client)
     yield (
@@ -79,7 +79,7 @@ def _time(exchange: Exchange, options: Options) -> Iterator[str]:
 
 
 def _parts(exchange: Exchange, options: Options) -> Iterator[tuple[str, int]]:
-    """Those that are known and took time."""
+    """The known parts that took time."""
     known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in _PARTS}
     if known.get("broker_ns") is not None:
         known.pop("served_ns", None)

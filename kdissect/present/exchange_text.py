@@ -1,7 +1,7 @@
 """Exchanges → lines of NDJSON, straight from the bytes of their messages.
 
-They are the lines that :func:`~kdissect.present.tables.row_line` gives, which makes those where anything is
-wrong, or what is embedded is wanted. An exchange in brief becomes a line as it is, without an Exchange.
+They are the same lines that :func:`~kdissect.present.tables.row_line` gives. That function makes the lines
+with faults or with embedded bytes. An exchange in brief becomes a line directly, without an Exchange.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API, API_VERSION, CORRELATION_ID, C
 PRINCIPAL, PACKET, START_NS, TIME_NS, LATENCY, BEHIND, BEHIND_ID, NETWORK, THROTTLE = range(9, 18)
 SERVED, WAIT, WORK, TRANSFER, THINK, SIZE, MISSING, INFERRED, ERROR, ERROR_CLASS = range(18, 28)
 TOPICS, GROUPS, TRANSACTIONAL_IDS, POINT, POINTS, BETWEEN, FAULTS, MESSAGE, OTHER = range(28, 37)
-"""How the value of a column is come by."""
+"""The ways to get the value of a column."""
 
 _WAYS = {
     "number": NUMBER,
@@ -73,22 +73,22 @@ _WAYS = {
     "request": MESSAGE,
     "response": MESSAGE,
 }
-"""Of columns by name."""
+"""The ways, by the names of columns."""
 
 _BYTES_A_PIECE = 1 << 16
 _MOST_ENDPOINTS = 4_096
-"""Whose texts are kept."""
+"""The most endpoints whose texts are kept."""
 
 
 class ColumnStep:
-    """A column."""
+    """A column, and how to write it."""
 
     __slots__ = ("before", "column", "is_of_response", "way")
 
     def __init__(self, at: int, column: Column) -> None:
         self.column = column
         self.before = f"{',' if at else '{'}{dumps(column.name)}:".encode("ascii")
-        """What stands before its value."""
+        """The text before its value."""
         self.is_of_response = column.name.startswith("response")
         self.way = _WAYS.get(column.name, OTHER)
 
@@ -103,9 +103,9 @@ class ExchangeLines:
         self._messages = MessageText(self._text, self._options)
         self._briefs = BriefText(self._text, self._messages)
         self._endpoints: dict[Endpoint, bytes] = {}
-        """Their texts."""
+        """The texts of endpoints."""
         self._known: WaitAndWork | None = None
-        """Wait and work of the exchange that is being written, once one is asked for."""
+        """Wait and work of the exchange that is being written, once a column needs them."""
         self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, source: Exchange | Brief) -> None:
@@ -113,7 +113,7 @@ class ExchangeLines:
         self.write_all((source,))
 
     def write_all(self, sources: Iterable[Exchange | Brief]) -> None:
-        """Add rows. They are written many at a time."""
+        """Add rows, many at a time."""
         out, whole = self._text, 0
         try:
             for source in sources:
@@ -125,7 +125,7 @@ class ExchangeLines:
         finally:
             out.cut(whole)
             if whole:
-                self._file.write(out.take())  # also what came before a row that could not be made
+                self._file.write(out.take())  # including the rows before one that failed
 
     def _add(self, source: Exchange | Brief) -> None:
         """Add a row to the text."""
@@ -140,7 +140,7 @@ class ExchangeLines:
         """NDJSON has no end."""
 
     def _line(self, exchange: Exchange) -> bool:
-        """Add a row. False where it has to be made of its values: then nothing is added."""
+        """Add a row. Return False, and add nothing, if the row must be made from its values."""
         out = self._text
         begun = out.size()
         self._known = None
@@ -159,7 +159,7 @@ class ExchangeLines:
     def _value(self, exchange: Exchange, step: ColumnStep) -> None:
         """Write the value of a column.
 
-        :raises DecodeError: the row has to be made of its values.
+        :raises DecodeError: the row must be made from its values.
         """
         out, way = self._text, step.way
         message = exchange.response if step.is_of_response else exchange.request
@@ -226,7 +226,7 @@ class ExchangeLines:
         elif way == BETWEEN:
             write_value(out, exchange.between_ns)
         elif way == FAULTS:
-            out.put(b"[]")  # where there are any, none of this is kept
+            out.put(b"[]")  # if there are some, nothing of this is kept
         elif way == OTHER:
             value = step.column.value(exchange, self._options)
             out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))
@@ -242,7 +242,7 @@ class ExchangeLines:
             out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
 
     def _endpoint(self, endpoint: Endpoint) -> bytes:
-        """The text of an address with its port, which is kept."""
+        """The text of an address with its port. It is kept."""
         text = self._endpoints.get(endpoint)
         if text is None:
             if len(self._endpoints) >= _MOST_ENDPOINTS:

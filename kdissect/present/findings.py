@@ -1,4 +1,4 @@
-"""The table of findings, and of what could not be judged."""
+"""The table of findings, and of rules that could not judge."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EXACT = 2.0**53
 
 def plain_number(value: float | None) -> float | None:
     """A measured value as it is printed: a whole number has no point, whether it was counted or computed. A
-    number beyond 53 bits stays as it is, because Arrow takes no such whole number for a float."""
+    number beyond 53 bits stays unchanged, because Arrow does not accept such a whole number as a float."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
 
 

@@ -22,14 +22,14 @@ from kdissect.present.form import SECOND, duration, plural, size
 from kdissect.present.paragraphs import LABEL, WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise, width
 
-if TYPE_CHECKING:  # who shows findings needs no rules, which take a tenth of a second to import
+if TYPE_CHECKING:  # code that shows findings needs no rules, which take a tenth of a second to import
     from kdissect.insight.context import JudgingContext
     from kdissect.insight.finding import EvidenceStep, Finding
     from kdissect.insight.judge import Judged, NotJudged
     from kdissect.insight.rule import Rule
 
 _WORD = 8
-"""Cells of the longest severity."""
+"""The length of the longest severity."""
 
 
 def finding_lines(
@@ -37,8 +37,8 @@ def finding_lines(
 ) -> Iterator[str]:
     """Findings, each effect below its cause.
 
-    :param first_ns: what times of steps count from.
-    :param arguments: what was read, and how, for the command that shows a finding.
+    :param first_ns: the time from which times of steps count.
+    :param arguments: the input and its options, for the command that shows a finding.
     """
     depths: dict[str, int] = {}
     command = shlex.join(("kdissect", *arguments))
@@ -56,7 +56,7 @@ def _finding(
     inner = indent + "  "
     yield from paragraph(finding.message, inner)
     if is_effect:
-        return  # what is to be done stands with the cause
+        return  # the fix is with the cause
     yield from _steps(finding.steps, inner, first_ns)
     for label, text in (("why", finding.cause), ("do", finding.fix)):
         for at, part in enumerate(text.split("\n") if text else ()):
@@ -67,7 +67,7 @@ def _finding(
 
 
 def heading(finding: Finding, indent: str = "") -> Iterator[str]:
-    """The first line of a finding; more where its subject is long."""
+    """The first line of a finding; several if its subject is long."""
     word = finding.severity.upper()
     before = f"{indent}{word:<{_WORD}} {finding.id}   "
     measure = measured(finding)
@@ -82,13 +82,13 @@ def heading(finding: Finding, indent: str = "") -> Iterator[str]:
 
 
 _OF_ONE_PART = re.compile(r"(?<!,) ")
-"""A space inside of one part of a subject."""
+"""A space inside one part of a subject."""
 
 
 def measured(finding: Finding) -> str:
-    """What was measured, short."""
+    """The measure, short."""
     value, unit = finding.measure, finding.unit
-    if value is None or not unit or (not value and unit in _SECONDS):  # what happened once took no time
+    if value is None or not unit or (not value and unit in _SECONDS):  # a single event took no time
         return ""
     if unit in _SECONDS:
         return duration(round(value * _SECONDS[unit]))
@@ -99,7 +99,7 @@ def measured(finding: Finding) -> str:
 
 
 _ONE = re.compile(r"^[a-z-]{3,}s\b")
-"""A unit that begins with a word for several."""
+"""A unit that begins with a plural."""
 
 
 def _one_of(found: re.Match[str]) -> str:
@@ -133,8 +133,8 @@ def _steps(steps: Sequence[EvidenceStep], indent: str, first_ns: int | None) -> 
 def closing_lines(judged: Judged, shown: Sequence[Finding], left_out: int) -> Iterator[str]:
     """How to see the rest, what was captured, and what was judged.
 
-    :param shown: the findings that stand above.
-    :param left_out: how many more there are.
+    :param shown: the findings that were printed.
+    :param left_out: how many further findings there are.
     """
     keys = {each.key for each in shown}
     if any(each.because in keys for each in shown):
@@ -160,7 +160,7 @@ def closing_lines(judged: Judged, shown: Sequence[Finding], left_out: int) -> It
 def captured_text(context: JudgingContext) -> str:
     """What was captured, in one line."""
     parts = [duration(context.span_ns) + _paused(context), _selected(context)]
-    if context.kafka or not context.exchanges:  # connections are counted when they are over
+    if context.kafka or not context.exchanges:  # connections are counted when they have ended
         parts.append(plural(context.kafka, "connection with Kafka", "connections with Kafka"))
     if context.gap_bytes:
         parts.append(f"{size(context.gap_bytes)} missing")
@@ -170,7 +170,7 @@ def captured_text(context: JudgingContext) -> str:
 
 
 def _paused(context: JudgingContext) -> str:
-    """How much of the time was between captures, or asleep: so much less was captured."""
+    """How much of the time was between captures, or asleep, so that nothing was captured."""
     pauses = context.pauses
     if not pauses:
         return ""
@@ -183,13 +183,13 @@ def _paused(context: JudgingContext) -> str:
 
 
 def _selected(context: JudgingContext) -> str:
-    """How many exchanges were judged, and of how many."""
+    """How many exchanges were judged, and how many there are."""
     whole = plural(context.exchanges, "exchange")
     return f"{context.exchanges - context.not_selected:,} of {whole}" if context.not_selected else whole
 
 
 def judged_text(judged: Judged) -> str:
-    """What was judged, and what not and why, in one line."""
+    """What was judged, and what was not and why, in one line."""
     text = f"judged {plural(judged.rules, 'rule')}"
     if judged.context.not_selected:
         text += f" for {_selected(judged.context)}"
@@ -201,7 +201,7 @@ def judged_text(judged: Judged) -> str:
 
 
 _MOST_NAMED = 3
-"""Rules that are named with a reason; of more only how many."""
+"""The most rules that are named for one reason. If there are more, their number is given."""
 
 
 def _reasons(silent: Sequence[NotJudged]) -> str:
@@ -215,7 +215,7 @@ def _reasons(silent: Sequence[NotJudged]) -> str:
 
 
 def not_judged_lines(silent: Sequence[NotJudged]) -> Iterator[str]:
-    """A line a rule that could say nothing."""
+    """A line for each rule that could not judge."""
     room = max((len(each.rule) for each in silent), default=0)
     for each in silent:
         yield f"{each.rule:<{room}}  {sanitise(each.why, None)}"
@@ -225,7 +225,7 @@ def not_judged_lines(silent: Sequence[NotJudged]) -> Iterator[str]:
 
 
 def page_lines(rule: Rule) -> Iterator[str]:
-    """What is known of a rule."""
+    """The text of a rule's page."""
     page = rule.page
     yield f"{rule.id}   {rule.severity}, {rule.confidence}, category {rule.category}"
     yield ""

@@ -1,13 +1,13 @@
 """The bytes of a connection as Wireshark follows a stream (``tshark -z follow,tcp,raw``), in hex.
 
 Each connection is a block. It names both ends. Then comes a line for each piece, in the order in which pieces
-go on to be decoded. Lines of the second node begin with a tab.
+are decoded. Lines of the second node begin with a tab.
 
-Where bytes were not captured, Wireshark has a text in their place, in hex too. So it is here.
+For bytes that were not captured, Wireshark and kdissect write a text in hex.
 
-Without ``--show-secrets``, ``**`` stands for a byte that may be a secret. It does so unless the byte is known
-to be none. Secret are values in messages, and bytes that are no message of Kafka. What TLS encrypts is shown
-if the handshake tells that it is encrypted.
+Without ``--show-secrets``, ``**`` stands for every byte that is not known to be harmless. Values in messages
+may be secrets, and so may bytes that are no Kafka message. TLS bytes are shown if the handshake shows that
+they are encrypted.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from kdissect.session.conversation import Connection
 
 RULE = "=" * 67
 MASK = "**"
-"""What stands for a byte that may be a secret."""
+"""The text for a byte that may be a secret."""
 _PREFIX_BYTES = 4
-"""Of a message: its size."""
+"""The bytes of a message's size."""
 
 _CIPHER = re.compile(r"AES|CHACHA20|CAMELLIA|ARIA|SEED|SM4|AEGIS|3DES|RC4")
-"""In the names of cipher suites: those that encrypt. Others only sign, or are not known."""
+"""Parts of the names of cipher suites that encrypt. Other suites only sign, or are unknown."""
 
 Range = tuple[int, int]
-"""Offsets of the first byte, and of the one behind the last."""
+"""Offset of the first byte, and of the one after the last."""
 
 
 class Ranges:
-    """Stretches of a stream. They may be added in any order; those that join become one."""
+    """Ranges of a stream. They may be added in any order. Adjacent ranges become one."""
 
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
         self._starts: list[int] = []
@@ -48,7 +48,7 @@ class Ranges:
             self.add(start, end)
 
     def add(self, start: int, end: int) -> None:
-        """Add a stretch."""
+        """Add a range."""
         if start >= end:
             return
         first = bisect_right(self._starts, start)
@@ -62,7 +62,7 @@ class Ranges:
         self._ends[first:last] = [end]
 
     def within(self, start: int, end: int) -> Iterator[Range]:
-        """The parts of them between two offsets, in order."""
+        """The parts of the ranges between two offsets, in order."""
         at = max(0, bisect_right(self._starts, start) - 1)
         while at < len(self._starts) and self._starts[at] < end:
             found = max(start, self._starts[at]), min(end, self._ends[at])
@@ -80,12 +80,12 @@ class MayBeShown:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._ranges: dict[tuple[int, Endpoint], Ranges] = {}
-        """By connection and sender."""
+        """The ranges that may be shown, by connection and sender."""
         self._encrypted: set[int] = set()
-        """Connections of which all bytes are encrypted, or no secret."""
+        """Connections whose bytes are all encrypted or harmless."""
 
     def learn(self, event: Exchange | Connection) -> None:
-        """Take in what is known of an exchange, or of a connection when it is over."""
+        """Take in an exchange, or a connection that has ended."""
         if self._options.show_secrets:
             return
         if isinstance(event, Connection):
@@ -93,7 +93,7 @@ class MayBeShown:
                 self._encrypted.add(event.connection)
             return
         if event.is_encrypted:
-            return  # its offsets count what was encrypted
+            return  # its offsets refer to the decrypted bytes
         client, broker = event.client_endpoint, event.broker_endpoint
         if event.proxied is not None:
             client, broker = event.proxied.client, event.proxied.peer
@@ -104,22 +104,22 @@ class MayBeShown:
                 ranges.add(start, end)
 
     def of(self, connection: int, sender: Endpoint) -> Ranges:
-        """What may be shown of the bytes of one end of a connection."""
+        """The bytes of one end of a connection that may be shown."""
         if self._options.show_secrets or connection in self._encrypted:
             return EVERYTHING
         return self._ranges.get((connection, sender)) or Ranges()
 
 
 def is_encrypted(connection: Connection) -> bool:
-    """Whether what a connection carries is encrypted, as its TLS handshake shows. The handshake itself holds
-    no secret; what a client says to a proxy before it may."""
+    """Whether the bytes of a connection are encrypted, by its TLS handshake. The handshake contains no
+    secret, but a client's message to a proxy may."""
     if connection.tls is None or connection.proxies:
         return False
     return _CIPHER.search(connection.tls.get("suite") or "") is not None
 
 
 def plain_ranges(exchange: Exchange, message: Message, options: Options) -> Iterator[Range]:
-    """Which bytes of the sender's stream are a message's and no secret."""
+    """The ranges of the sender's stream that belong to a message and are no secret."""
     frame = message.frame
     start = frame.offset + _PREFIX_BYTES
     yield frame.offset, start
@@ -133,7 +133,7 @@ def plain_ranges(exchange: Exchange, message: Message, options: Options) -> Iter
 
 
 def _plain(branch: Branch) -> Iterator[Range]:
-    """Which bytes of a node may be shown, in the buffer that its range counts in."""
+    """The bytes of a node that may be shown, in the buffer that its range refers to."""
     node = branch.node
     whole = (node.start, node.end)
     if branch.is_record_set and not branch.may_hide:
@@ -148,7 +148,7 @@ def _plain(branch: Branch) -> Iterator[Range]:
     if node.buffer is None:
         yield from inside
     elif sum(end - start for start, end in inside) == len(node.buffer):
-        yield whole  # what was unpacked of it holds no secret
+        yield whole  # its unpacked contents have no secret
 
 
 class Ends(NamedTuple):
@@ -169,7 +169,7 @@ def piece_line(node: int, piece: Chunk | Gap, shown: Ranges) -> str:
     """The line of a piece.
 
     :param node: 0 for the first, 1 for the other.
-    :param shown: what may be shown of the bytes of that one.
+    :param shown: the bytes of that node that may be shown.
     """
     indent = "\t" if node else ""
     if isinstance(piece, Gap):
@@ -183,5 +183,5 @@ def piece_line(node: int, piece: Chunk | Gap, shown: Ranges) -> str:
 
 
 def missing_text(length: int) -> str:
-    """What Wireshark writes in place of bytes that were not captured, a zero byte at the end."""
+    """Wireshark's text in place of bytes that were not captured, with a zero byte at the end."""
     return f"[{length} bytes missing in capture file]\0"

@@ -19,12 +19,12 @@ TIMES = {
     "e": "since the epoch",
     "u": "date and UTC",
 }
-"""The letters of ``-t``, as tshark's, and what times they give; spans are in seconds."""
+"""The letters of ``-t``, as in tshark, and the times that they give; spans are in seconds."""
 
 
 _LONG = 1_000 * SECOND
 _SECOND = SECOND
-"""The same, compiled a number of C, which nobody else can import."""
+"""The same as a C number when compiled. Other modules cannot import it."""
 
 
 def duration(ns: int) -> str:
@@ -43,8 +43,8 @@ def duration(ns: int) -> str:
 
 
 def _short(ns: int) -> str:
-    """The same of less than :data:`_LONG`, in whole numbers; those that lie between two are left to the
-    floats, which lie on one side of it."""
+    """A duration below :data:`_LONG`, computed in whole numbers. A value halfway between two texts is left to
+    floats, which decide on one of them."""
     if ns < 1_000:
         return f"{ns} ns"
     if ns < 999_500:
@@ -69,7 +69,7 @@ def _short(ns: int) -> str:
 
 
 def write_duration(out: JsonText, ns: int) -> int:
-    """Add what :func:`duration` gives; gives how many cells it takes."""
+    """Add the text of :func:`duration`; return its number of cells."""
     start = out.size()
     if not 0 <= ns < _LONG:
         took = duration(ns)
@@ -124,13 +124,13 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def bars(counts: Sequence[int]) -> str:
-    """A bar for each count, as high as it is next to the largest; ``·`` for 0."""
+    """A bar for each count, scaled to the largest; ``·`` for 0."""
     most = max(counts, default=0)
     return "".join(_BARS[(len(_BARS) - 1) * count // most] if count else "·" for count in counts)
 
 
 def write_size(out: JsonText, count: int) -> None:
-    """Add what :func:`size` gives."""
+    """Add the text of :func:`size`."""
     if count < 1_024:
         out.number(count)
         out.put(b" B")
@@ -145,17 +145,17 @@ def write_size(out: JsonText, count: int) -> None:
 
 
 _MEBI = 1_048_525
-"""From so many bytes on, a size is told in MiB."""
+"""The number of bytes from which on a size is given in MiB."""
 
 
 def seconds(ns: int) -> str:
-    """Seconds with nine digits after the point, exactly."""
+    """Seconds with nine digits after the point, exact."""
     sign, left = ("-", -ns) if ns < 0 else ("", ns)
     return f"{sign}{left // SECOND}.{left % SECOND:09d}"
 
 
 def _micros(ns: int) -> str:
-    """Seconds with six digits after the point; what is below is cut off."""
+    """Seconds with six digits after the point; further digits are cut off."""
     if not 0 <= ns < _FAR:
         return seconds(ns)[:-3]
     left = ns // 1_000
@@ -166,12 +166,12 @@ _FAR = 1 << 62
 
 
 class Clock:
-    """Prints times in one of the forms of :data:`TIMES`; remembers the first and the last it saw."""
+    """Prints times in one of the forms of :data:`TIMES`. It remembers the first and the last one."""
 
     def __init__(self, letter: str = "r", first_ns: int | None = None) -> None:
         self.letter = letter
         self.first_ns = first_ns
-        """What ``r`` counts from: the first packet, else the first time that is printed."""
+        """The start of the form ``r``: the first packet, else the first time that is printed."""
         self._last_ns: int | None = None
 
     def write(self, out: JsonText, ns: int) -> None:

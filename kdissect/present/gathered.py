@@ -1,5 +1,5 @@
-"""Records of many exchanges, one after the other, as numbers and bytes. Columns of Arrow are made of these,
-with no object for a record or a batch.
+"""Records of many exchanges, one after the other, as numbers and bytes. They become columns of Arrow, without
+an object for a record or a batch.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from kdissect.session.briefs import Brief
 SET, COUNT, MAGIC, CODEC, TIMESTAMP_TYPE, PRODUCER_ID, PRODUCER_EPOCH, LEADER_EPOCH = range(8)
 BATCH_OFFSET, HAS_OFFSET, CRC_VALID, IS_TRANSACTIONAL, CONTROL_TEXT = range(8, 13)
 SHIFT, IS_ASSIGNED, SEQUENCE_SHIFT, HAS_SEQUENCE = range(13, 17)
-"""Places of the numbers of a batch."""
+"""The indexes of the numbers of a batch."""
 
 NUMBERS = (
     *("set", "count", "magic", "codec", "timestamp_type", "producer_id", "producer_epoch", "leader_epoch"),
     *("batch_offset", "has_offset", "crc_valid", "is_transactional", "control"),
     *("shift", "is_assigned", "sequence_shift", "has_sequence"),
 )
-"""What they are: the place of its set among :attr:`Gathered.sets`; records; magic; codec; which of
-:data:`TIMESTAMP_TYPES`; producer, its epoch and the leader's, -1 for none; base offset, and whether it is
-known; whether the checksum is right, -1 where that is not known; whether it is transactional; the place of
-what a control record says among :attr:`Gathered.controls`, -1 for none; what to add to offsets for those that
-the broker gave, and for sequence numbers, each with whether there are any."""
+"""The numbers of a batch: the index of its set in :attr:`Gathered.sets`; the number of records; magic; codec;
+the index in :data:`TIMESTAMP_TYPES`; producer id, its epoch and the leader's epoch, -1 for none; base offset,
+and whether it is known; whether the checksum is right, -1 if unknown; whether it is transactional; the index
+of the control text in :attr:`Gathered.controls`, -1 for none. The last four are the amounts to add for the
+broker's offsets and for sequence numbers, each with whether there are any."""
 
 TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 _ROW = len(NUMBERS)
 _CODEC_BITS, _LOG_APPEND_TIME = CODEC_BITS, LOG_APPEND_TIME
 _MOST_KEPT = 4_096
-"""Records whose columns are kept for the next batch."""
+"""The most records whose columns are kept for the next batch."""
 
 
 class Gathered:
-    """Takes the records of exchanges until they are enough.
+    """Gathers the records of exchanges until there are enough.
 
-    :param full: called after a batch with which they are.
-    :param most_rows: so many records are enough …
-    :param most_bytes: … or about so many bytes.
+    :param full: called after the batch that makes them enough.
+    :param most_rows: the rows that are enough …
+    :param most_bytes: … or about the bytes that are.
     """
 
     def __init__(self, options: Options, full: Callable[[], None], most_rows: int, most_bytes: int) -> None:
@@ -65,35 +65,36 @@ class Gathered:
         self._reader = BatchReader(b"", options.limits)
         self._batch = Batch.__new__(Batch)
         self._columns = Columns(b"", 0, -1)
-        """One of each for all batches: what they told of the one before is kept."""
+        """One object for all batches. The columns of the previous batch are already copied."""
         self._numbers = Int64Rows()
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew; the bytes of the records are taken by themselves."""
+        """Empty it. The bytes of the records are taken separately."""
         self.records.clear()
         self.batches = 0
-        """Batches. A record that is not shown as it stands is one of its own."""
+        """The number of batches. A record that is not shown unchanged is a batch of its own."""
         self.sets: list[dict[str, Any]] = []
-        """What all records of a set have in common, of each set that the batches are of."""
+        """For each set, the values that all its records share."""
         self._set: dict[str, Any] | None = None
-        """The last of them."""
+        """The last of these sets."""
         self.controls: list[bytes] = []
-        """What control records say, as JSON."""
+        """The contents of control records, as JSON."""
         self.value_sizes: dict[int, int] = {}
-        """Of records, by their place, whose values are hidden: what stands for these has another size."""
+        """The sizes of hidden values, by the index of their records, because the replacement has another
+        size."""
         self.held = array("q")
         """The bytes up to each batch."""
 
     def numbers(self) -> dict[str, array[int]]:
-        """Those of all batches, by the names in :data:`NUMBERS`."""
+        """The numbers of all batches, by the names in :data:`NUMBERS`."""
         rows = self._numbers.part(0, self.batches * _ROW)
         return {name: rows[at::_ROW] for at, name in enumerate(NUMBERS)}
 
     def add(self, source: Exchange | Brief, more: dict[str, Any] | None = None) -> int:
-        """Add the records of an exchange; gives how many.
+        """Add the records of an exchange; return how many there are.
 
-        :param more: what their rows have besides.
+        :param more: further values of their rows.
         """
         count = 0
         for told in told_sets(source):
@@ -121,7 +122,7 @@ class Gathered:
                 self._add_plain(context, batch, columns, assigned)
                 if columns.count > _MOST_KEPT:
                     self._columns = Columns(b"", 0, -1)
-            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            # The broker numbers the records of a set consecutively, whatever the producer's offsets were.
             if assigned is not None:
                 found = batch.header_count if batch.magic >= 2 else batch.count
                 assigned = None if found is None else assigned + found
@@ -130,9 +131,9 @@ class Gathered:
     def _add_plain(
         self, context: dict[str, Any], batch: Batch, columns: Columns, assigned: int | None
     ) -> None:
-        """Add records whose values can be shown as they stand."""
+        """Add records whose values can be shown unchanged."""
         control = -1
-        if batch.has(CONTROL):  # they have one record, as nearly every broker writes them
+        if batch.has(CONTROL):  # control batches have one record, as nearly every broker writes them
             control = len(self.controls)
             self.controls.append(self._controls.text(batch, columns.records()[0]))
         if assigned is None or batch.magic >= 2:
@@ -144,10 +145,10 @@ class Gathered:
     def _add_columns(
         self, context: dict[str, Any], batch: Batch, columns: Columns, assigned: int | None, control: int
     ) -> None:
-        """Add records as a batch; as several, where they alone are more than enough. A column of Arrow's has
-        room for 2 GiB.
+        """Add records as one batch, or as several if they alone are too many. A column of Arrow has room for
+        2 GiB.
 
-        :param assigned: the offset that the broker gave its base offset.
+        :param assigned: the broker's offset for the base offset.
         """
         start, end = 0, columns.count
         base, sequence = columns.base_offset, columns.base_sequence
@@ -165,7 +166,7 @@ class Gathered:
             start = end
 
     def _add_row(self, context: dict[str, Any], batch: Batch, row: dict[str, Any]) -> None:
-        """Add a record as :mod:`kdissect.present.records` gives it."""
+        """Add a record from its row of :mod:`kdissect.present.records`."""
         control = -1
         if row["control"] is not None:
             control = len(self.controls)
@@ -186,7 +187,7 @@ class Gathered:
         self._end_batch()
 
     def _begin_batch(self, context: dict[str, Any], batch: Batch, count: int, control: int) -> int:
-        """Add what the records of a batch have in common; gives where its numbers begin."""
+        """Add the values that the records of a batch share; return the index of its numbers."""
         if context is not self._set:
             self._set = context
             self.sets.append(context)
@@ -210,7 +211,7 @@ class Gathered:
         return at
 
     def _end_batch(self) -> None:
-        """The records of a batch are there."""
+        """End a batch, after its records."""
         held = self.records.held()
         self.batches += 1
         self.held.append(held)

@@ -1,5 +1,5 @@
 """Records of many batches, one after the other: their numbers, and the bytes of keys, values and headers.
-Columns of Arrow are made of these, with no object for a record.
+They become columns of Arrow, without an object for a record.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from kdissect.record.records import ROW, Columns, Headers
 from kdissect.record.rows import Int64Rows
 
 _HEADER_COST = 16
-"""Bytes of the two numbers that are kept of a header."""
+"""The bytes of the two numbers that are kept for a header."""
 
 
 class GatheredRecords:
-    """Takes records until somebody takes them all."""
+    """Gathers records until the caller takes them all."""
 
     def __init__(self) -> None:
         self.keys, self.values = JsonText(), JsonText()
         self.header_names, self.header_values = JsonText(), JsonText()
         """Their bytes, one after the other. Bytes in names that were not UTF-8 stand as ``\\xff``."""
         self.count = 0
-        """Records."""
+        """The number of records."""
         self.header_count = 0
-        """Headers of all of them."""
+        """The number of headers of all records."""
         self._numbers, self._sizes = Int64Rows(), Int64Rows()
 
     def numbers(self) -> array[int]:
-        """Seven numbers for each record. They are offset, timestamp, one without a meaning, the size of the
-        key, another without, the size of the value, and the count of headers. A size of -1 is null."""
+        """Seven numbers for each record. They are offset, timestamp, an unused one, the size of the key,
+        another unused one, the size of the value, and the number of headers. A size of -1 is null."""
         return self._numbers.part(0, self.count * ROW)
 
     def header_sizes(self) -> array[int]:
@@ -39,16 +39,16 @@ class GatheredRecords:
         return self._sizes.part(0, self.header_count * 2)
 
     def held(self) -> int:
-        """Bytes that wait."""
+        """The bytes that wait."""
         names, values = self.header_names.size(), self.header_values.size()
         return self.keys.size() + self.values.size() + names + values + _HEADER_COST * self.header_count
 
     def clear(self) -> None:
-        """Begin anew; the bytes of the texts are taken by themselves."""
+        """Empty it. The bytes of the texts are taken separately."""
         self.count = self.header_count = 0
 
     def add(self, columns: Columns, start: int, end: int) -> None:
-        """Add the records of a batch, from the one at ``start`` to that before ``end``."""
+        """Add the records of a batch from ``start`` to before ``end``."""
         data, step = columns.data, ROW
         cursor: Cursor | None = None
         to = self.count * step
@@ -75,7 +75,7 @@ class GatheredRecords:
     ) -> None:
         """Add a record.
 
-        :param timestamp: -1 where it has none.
+        :param timestamp: the timestamp; -1 for none.
         """
         to = self.count * ROW
         self._numbers.reserve(to + ROW)
@@ -91,7 +91,8 @@ class GatheredRecords:
         self.count += 1
 
     def _add_headers(self, cursor: Cursor) -> int:
-        """Add the headers that begin there, of a record that was found to be whole; gives how many."""
+        """Add the headers at the cursor, of a record that was found to be complete; return how many there
+        are."""
         data, count = cursor.data, cursor.read_varint()
         at = self.header_count * 2
         self._sizes.reserve(at + count * 2)

@@ -1,6 +1,6 @@
 """Rows of the statistic ``graph`` → text that other programs draw: DOT, GraphML, Mermaid, JSON.
 
-Names come from the wire. Each form escapes them in its own way, after what no text may hold was made visible.
+Names come from the wire. Each form escapes them in its own way, after invisible characters were made visible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class GraphNode(NamedTuple):
     kind: str
     name: str
     host: str
-    """Where a client is; empty for others."""
+    """The host of a client; empty for others."""
 
     @property
     def label(self) -> str:
@@ -31,7 +31,7 @@ class GraphNode(NamedTuple):
 
 
 def nodes_of(rows: list[Row]) -> dict[GraphNode, int]:
-    """The things that rows name, each with its number."""
+    """The nodes of the rows, each with its number."""
     found: dict[GraphNode, int] = {}
     for row in rows:
         for node in (source_of(row), target_of(row)):
@@ -40,13 +40,13 @@ def nodes_of(rows: list[Row]) -> dict[GraphNode, int]:
 
 
 def source_of(row: Row) -> GraphNode:
-    """What a row goes from."""
+    """The start of a row's edge."""
     kind = row["from_kind"]
     return GraphNode(kind, sanitise(row["from"]), sanitise(row["host"] or "") if kind == "client" else "")
 
 
 def target_of(row: Row) -> GraphNode:
-    """What it goes to."""
+    """The end of a row's edge."""
     return GraphNode(row["to_kind"], sanitise(row["to"]), "")
 
 
@@ -62,7 +62,7 @@ _SHAPES = {"client": "box", "topic": "cylinder", "group": "folder", "broker": "b
 
 
 def dot(rows: list[Row]) -> Iterator[str]:
-    """Graphviz."""
+    """The graph for Graphviz."""
     nodes = nodes_of(rows)
     yield "digraph kafka {"
     yield "  rankdir=LR;"
@@ -98,7 +98,7 @@ _EDGE_KEYS = {
 
 
 def graphml(rows: list[Row]) -> Iterator[str]:
-    """GraphML, with all columns."""
+    """The graph as GraphML, with all columns."""
     nodes = nodes_of(rows)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -131,7 +131,7 @@ def _xml(value: Any) -> str:
 
 
 def mermaid(rows: list[Row]) -> Iterator[str]:
-    """Mermaid, as Markdown pages draw it."""
+    """The graph for Mermaid, as Markdown pages draw it."""
     nodes = nodes_of(rows)
     ends = {"client": ("[", "]"), "topic": ("[(", ")]"), "group": ("([", "])"), "broker": ("[[", "]]")}
     yield "flowchart LR"
@@ -144,8 +144,8 @@ def mermaid(rows: list[Row]) -> Iterator[str]:
 
 
 def _mermaid(text: str) -> str:
-    """A quoted label. What is no letter, digit or plain sign goes as the number of its character: quotes end
-    a label, and tags, entities and Markdown are read in it."""
+    """A quoted label. Characters other than letters, digits and plain signs become their numbers, because a
+    quote would end the label, and Mermaid interprets tags, entities and Markdown in it."""
     return (
         '"'
         + "".join(each if each.isalnum() or each in " .,:-@/_" else f"#{ord(each)};" for each in text)
@@ -154,7 +154,7 @@ def _mermaid(text: str) -> str:
 
 
 def graph_json(rows: list[Row]) -> Iterator[str]:
-    """One object: nodes and edges, these with all columns."""
+    """The graph as one object: nodes and edges, with all columns of the edges."""
     nodes = nodes_of(rows)
     told = [
         {"id": number, "kind": node.kind, "name": node.name, "host": node.host or None}
@@ -177,4 +177,4 @@ FORMS: dict[str, Callable[[list[Row]], Iterator[str]]] = {
     "mermaid": mermaid,
     "json": graph_json,
 }
-"""By the name that ``-T`` gives them: rows → lines."""
+"""The functions by their names for ``-T``: rows → lines."""

@@ -1,4 +1,4 @@
-"""The tables of help pages that are made of what the code declares, as Markdown."""
+"""Tables of help pages that are made from declarations in the code, as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.analysis.fold import Statistic
 
 
 def statistics_table() -> str:
-    """Every statistic: its name, what it tells, and what may follow its name."""
+    """Every statistic: its name, its meaning, and its groupings."""
     rows = [
         f"| `{name}` | {statistic.about} | {_further(statistic)} |\n"
         for name, statistic in STATISTICS.items()
@@ -25,7 +25,7 @@ def _further(statistic: type[Statistic]) -> str:
 
 
 def metrics_table() -> str:
-    """Every metric that a column of a statistic declares: its name, its labels, what it counts."""
+    """Every metric that a column of a statistic declares: its name, its labels, its meaning."""
     told = {
         metric.name: metric
         for statistic in STATISTICS.values()
@@ -44,6 +44,7 @@ def _labels(metric: Metric) -> str:
 
 
 _ENDS = {COUNTER: "_total"}
-"""What Prometheus puts behind a name, by kind."""
+"""The endings that Prometheus adds to names, by kind."""
 HELP_TABLES: Mapping[str, Callable[[], str]] = {"statistics": statistics_table, "metrics": metrics_table}
-"""What makes the table of a line ``<!-- NAME -->`` in a page of :mod:`kdissect.help`."""
+"""The functions that make the tables, by the NAME in a line ``<!-- NAME -->`` of a page of
+:mod:`kdissect.help`."""

@@ -11,7 +11,7 @@ def hexdump(data: bytes, start: int = 0, indent: str = "", masked: bool = False)
     """``00000010  6f 72 64 65 72 73                                |orders|``.
 
     :param start: the offset printed for the first byte.
-    :param masked: show how many bytes there are, not which.
+    :param masked: whether to show only the number of bytes, and not their values.
     """
     for at in range(0, len(data), BYTES_A_LINE):
         piece = data[at : at + BYTES_A_LINE]

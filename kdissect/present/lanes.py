@@ -1,4 +1,4 @@
-"""What lasts as characters: time lines, lines of lag, and the parts of response times as a bar."""
+"""Durations as characters: time lines, lines of lag, and the parts of response times as a bar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CellSpan(NamedTuple):
     end_ns: int
 
     def at(self, ns: int, room: int) -> int:
-        """The cell of a moment, of so many; of one outside, the nearest."""
+        """The cell of a moment, of ``room`` cells. A moment outside gets the nearest cell."""
         cell = (ns - self.start_ns) * room // max(1, self.end_ns - self.start_ns)
         return max(0, min(room - 1, cell))
 
@@ -30,7 +30,8 @@ class TextLane:
     """One line, blank at first.
 
     :param room: cells.
-    :param ranks: how important characters are, where several fall into one cell; others are the least.
+    :param ranks: the importance of characters, for those that fall into one cell; unlisted characters have
+        the least.
     """
 
     def __init__(self, span: CellSpan, room: int, ranks: Mapping[str, int] = {}) -> None:
@@ -38,28 +39,28 @@ class TextLane:
         self._cells = [" "] * max(1, room)
 
     def copy(self) -> TextLane:
-        """Another line that looks the same, to draw more on it."""
+        """A copy, to draw more on it."""
         other = TextLane(self._span, len(self._cells), self._ranks)
         other._cells = self._cells[:]
         return other
 
     def fill(self, first_ns: int, last_ns: int, mark: str) -> None:
-        """Draw what lasted from one moment to another."""
+        """Draw a mark from one moment to another."""
         if self._span.has(first_ns, last_ns):
             for cell in range(self._at(first_ns), self._at(max(first_ns, last_ns)) + 1):
                 self._put(cell, mark)
 
     def mark(self, ns: int, mark: str) -> None:
-        """Draw what happened at a moment."""
+        """Draw a mark at a moment."""
         if self._span.has(ns, ns):
             self._put(self._at(ns), mark)
 
     def write(self, ns: int, text: str, after: int = 0) -> None:
-        """Write a text from a moment on; where it does not fit, as far on the left as it must.
+        """Write a text that begins at a moment. If it does not fit, it begins as far to the left as it must.
 
-        :param after: so many cells behind the moment.
+        :param after: the number of cells between the moment and the text.
         """
-        if self._span.has(ns, ns) and len(text) <= len(self._cells):  # a part of a number would be another
+        if self._span.has(ns, ns) and len(text) <= len(self._cells):  # a cut number is another number
             place = max(0, min(self._at(ns) + after, len(self._cells) - len(text)))
             self._cells[place : place + len(text)] = text
 
@@ -76,15 +77,15 @@ class TextLane:
 
 
 _STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600)
-"""Seconds between points of a line of lag."""
+"""The possible seconds between points of a line of lag."""
 USUAL_LAG_STEP = 10
-"""The same while a capture is read, whose end is not known."""
+"""The seconds between points while a capture is read, because its end is not known yet."""
 POINTS = 16
-"""Of a line, at most."""
+"""The most points of a line."""
 
 
 def lag_step(first_ns: int | None, last_ns: int | None) -> int:
-    """Seconds between the points of a line for all of a capture, by its first and last time."""
+    """The seconds between the points of a line for a whole capture, by its first and last time."""
     if first_ns is None or last_ns is None:
         return USUAL_LAG_STEP
     wanted = (last_ns - first_ns) / SECOND / POINTS
@@ -92,7 +93,7 @@ def lag_step(first_ns: int | None, last_ns: int | None) -> int:
 
 
 def thinned(values: Sequence[int], most: int = POINTS) -> list[int]:
-    """As many values as a line has points: of those that share one, the largest.
+    """The values, at most one for each point of a line. If several values share a point, the largest is kept.
 
     :param most: points of the line.
     """
@@ -102,18 +103,18 @@ def thinned(values: Sequence[int], most: int = POINTS) -> list[int]:
 
 
 CELLS = 24
-"""Of a bar."""
+"""The cells of a bar."""
 
 
 class TimePart(NamedTuple):
-    """A part of what an exchange takes."""
+    """A part of the time of an exchange."""
 
     column: str
-    """Of the statistic ``latency``, without ``_sum_ns``."""
+    """The column of the statistic ``latency``, without ``_sum_ns``."""
     sign: str
     words: str
     brief: str
-    """The words of a legend."""
+    """The words in a legend."""
 
 
 PARTS = (
@@ -126,19 +127,20 @@ PARTS = (
     TimePart("unknown", "▤", "worked or waited as asked", "worked or waited"),
     TimePart("response_transfer", "◂", "the answer came", "answer came"),
 )
-"""In the order of time. What lies between an answer and the next request is the client's and in no bar."""
+"""The parts in the order of time. The time between an answer and the next request is the client's, and in no
+bar."""
 INKS = {"▒": "table--warning", "▓": "table--error", "┄": "table--dim", "·": "table--dim"}
 
 
 def sums(row: Row) -> dict[str, int]:
-    """The parts of a row of ``latency``, added up, by their columns."""
+    """The sums of the parts of a row of ``latency``, by their columns."""
     out = {each.column: row[f"{each.column}_sum_ns"] or 0 for each in PARTS if each.column != "unknown"}
     out["unknown"] = max(0, (row["served_sum_ns"] or 0) - out["wait"] - out["broker"])
     return out
 
 
 def bar(row: Row | None, room: int = CELLS) -> str:
-    """The parts side by side, in so many cells."""
+    """The parts side by side, in ``room`` cells."""
     found = {} if row is None else sums(row)
     whole = sum(found.values())
     if not whole:
@@ -151,8 +153,8 @@ def bar(row: Row | None, room: int = CELLS) -> str:
 
 
 def in_words(row: Row | None) -> str:
-    """How much time each part took in all, and of it, the largest first. No-break spaces keep signs and their
-    words on one line."""
+    """The time of each part and its share of all time, the largest first. No-break spaces keep signs and
+    their words on one line."""
     found = {} if row is None else sums(row)
     whole = sum(found.values())
     if row is None or not whole:

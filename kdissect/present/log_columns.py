@@ -1,4 +1,4 @@
-"""The tables of ``kdissect log``, and what makes their rows from the events of a log directory."""
+"""The tables of ``kdissect log``, and the functions that make their rows from events of a log directory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def log_rows(table: str, event: Event, options: Options = PLAIN) -> Iterator[dic
         elif table == "batches":
             yield {"file": file, **batch_values(event.batch), "position": event.position}
         elif table == "faults":
-            event.records()  # what is wrong with them comes as events of its own
+            event.records()  # the faults of the files are events of their own
     elif isinstance(event, IndexEntry):
         if table == "index":
             yield {"file": file, "kind": event.kind, **event.values}

@@ -1,4 +1,4 @@
-"""Events of a log directory → lines: a file, and below it what is in it."""
+"""Events of a log directory → lines: a file, with its contents below."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _batch(event: SegmentBatch) -> str:
 
 
 def _millis(value: int) -> str:
-    """``2026-01-31T12:00:00.250Z``; the number itself where no calendar has it."""
+    """``2026-01-31T12:00:00.250Z``; the number itself if it is outside of the calendar."""
     try:
         parts = time.gmtime(value // 1_000)
     except (OverflowError, ValueError, OSError):

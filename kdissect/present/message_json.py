@@ -1,7 +1,7 @@
 """The requests and responses of exchanges as JSON text, for cells of tables.
 
-Where nothing is out of the ordinary, the text is made straight from their bytes. That is many times faster
-than to decode their values first.
+For ordinary messages the text is made directly from their bytes. That is many times faster than decoding
+their values first.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class MessageJson:
         self._messages = MessageText(self._text, options._replace(as_text=True))
 
     def text(self, side: str, exchange: Exchange, _: Options) -> RawText | None:
-        """The ``request`` or ``response`` of an exchange, as
-        :func:`~kdissect.present.body.side_object` has it; None where it is missing."""
+        """The ``request`` or ``response`` of an exchange, as text of
+        :func:`~kdissect.present.body.side_object`; None if it is missing."""
         message: Message | None = getattr(exchange, side)
         if message is None:
             return None

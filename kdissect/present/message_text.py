@@ -22,7 +22,7 @@ from kdissect.session.briefs import Brief
 class MessageText:
     """Writes messages.
 
-    :param out: what they are written to.
+    :param out: the text that they are added to.
     """
 
     def __init__(self, out: JsonText, options: Options) -> None:
@@ -32,12 +32,12 @@ class MessageText:
         self._judge = SecretJudge(options)
         self._walk = Walk(Cursor(b"", 0, None, options.limits), out)
         self._ways: dict[Struct, Ways] = {}
-        """Those that were needed, by the struct of the body."""
+        """The ways used so far, by the struct of the body."""
 
     def write(self, exchange: Exchange, message: Message, is_response: bool) -> None:
         """Write a request or response of an exchange.
 
-        :raises DecodeError: that has to be done in the other way.
+        :raises DecodeError: the message must be written from its values.
         """
         options, payload = self._options, message.frame.payload
         struct = message.body_struct()
@@ -57,7 +57,7 @@ class MessageText:
     def write_in_brief(self, brief: Brief, known: Layout, is_response: bool) -> None:
         """Write the request or response of an exchange in brief.
 
-        :raises DecodeError: the row has to be made of the whole exchange.
+        :raises DecodeError: the row must be made from the whole exchange.
         """
         struct = known.struct
         if struct is None or brief.limits is not self._options.limits:
@@ -87,9 +87,9 @@ class MessageText:
     ) -> None:
         """Write a message.
 
-        :param data: it stands there from ``start`` to ``end``, and its body from ``body`` on.
-        :param judge: what tells its secrets, where other values do.
-        :raises DecodeError: that has to be done in another way.
+        :param data: bytes that contain it from ``start`` to ``end``, with its body from ``body`` on.
+        :param judge: decides on secrets, if they depend on other values.
+        :raises DecodeError: the message must be written from its values.
         """
         out, walk = self._out, self._walk
         out.put(b'{"header":')
@@ -108,7 +108,7 @@ class MessageText:
 
 
 class Ways:
-    """The ways through the header and the body of a message."""
+    """The ways to write the header and the body of a message."""
 
     __slots__ = ("body", "header", "hidden")
 
@@ -121,7 +121,7 @@ class Ways:
 
 
 class SecretJudge:
-    """Tells secrets by other values of their message, which is decoded for it."""
+    """Decides on secrets by other values of their message, which it decodes for that."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -139,7 +139,7 @@ class SecretJudge:
     def hides(self) -> bool:
         """Whether the next value that may be a secret is one.
 
-        :raises DecodeError: the message does not have the form that it was taken for.
+        :raises DecodeError: the message does not have the expected form.
         """
         if self._verdicts is None:
             assert self._about is not None

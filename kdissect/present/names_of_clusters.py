@@ -1,6 +1,4 @@
-"""What groups, topics and transactional ids are called: by their names, and by their clusters where several
-have one of that name.
-"""
+"""The names of groups, topics and transactional ids, with their cluster if several clusters use the name."""
 
 from __future__ import annotations
 
@@ -9,13 +7,13 @@ from collections.abc import Iterable
 from kdissect.analysis.fold import Row
 
 Whose = tuple[str | None, str | None]
-"""A name, and a cluster if the name alone does not tell."""
+"""A name, and a cluster if the name alone is ambiguous."""
 
 
 class NamesOfClusters:
     """The names in a column of some rows.
 
-    :param rows: with that column and ``cluster_id``.
+    :param rows: rows with that column and ``cluster_id``.
     :param column: ``group``, ``topic`` or ``transactional_id``.
     """
 
@@ -28,17 +26,17 @@ class NamesOfClusters:
         """Names that several clusters have."""
 
     def whose(self, row: Row) -> Whose:
-        """What tells the name of a row from others: the name, and its cluster if that is needed."""
+        """The name of a row, and its cluster if the name alone is ambiguous."""
         return row[self._column], self.cluster_of(row)
 
     def cluster_of(self, row: Row) -> str | None:
-        """The cluster of a row, if another cluster has that name too."""
+        """The cluster of a row, if another cluster has the name too."""
         return row["cluster_id"] if row[self._column] in self.shared else None
 
     def text(self, row: Row, unknown: str = "") -> str:
         """The name in words.
 
-        :param unknown: stands for a name that is not known.
+        :param unknown: the text for an unknown name.
         """
         name, cluster = self.whose(row)
         name = unknown if name is None else name
@@ -46,7 +44,7 @@ class NamesOfClusters:
 
 
 def told_apart(rows: Iterable[Row], column: str) -> list[Row]:
-    """Rows that name a cluster only where another one has the same name in a column."""
+    """Rows that name a cluster only if another one has the same name in a column."""
     rows = list(rows)
     names = NamesOfClusters(rows, column)
     return [{**row, "cluster_id": names.cluster_of(row)} for row in rows]

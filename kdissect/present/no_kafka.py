@@ -1,4 +1,4 @@
-"""A capture without any exchange → what there was instead, on which ports, and what to do about it."""
+"""A capture without any exchange → the protocols in it, their ports, and what to do about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
 from kdissect.session.conversation import Connection
 
 MOST_TOLD = 4
-"""Kinds of connections that are told; of more, the most frequent."""
+"""The most kinds of connections in the text; the most frequent come first."""
 _NAMES = {
     "http": "HTTP",
     "unknown": "another protocol",
@@ -22,13 +22,13 @@ _EMPTY = "without a byte"
 
 
 class NoKafka:
-    """Counts connections by what they speak, and the port of the end that is taken for the broker."""
+    """Counts connections by their protocol, and by the port of the end that seems to be the broker."""
 
     def __init__(self) -> None:
         self._found: Counter[tuple[str, str]] = Counter()
-        """By what and port."""
+        """Connections by protocol and port."""
         self._dark: Counter[str] = Counter()
-        """Of TLS, why nothing is decoded."""
+        """For TLS, why nothing is decoded."""
 
     def add(self, connection: Connection) -> None:
         """Count a connection."""
@@ -40,18 +40,18 @@ class NoKafka:
         self._found[what, connection.broker.rpartition(":")[2]] += 1
 
     def merge(self, later: Self) -> None:
-        """Add what was counted of later connections."""
+        """Add the counts of later connections."""
         self._found.update(later._found)
         self._dark.update(later._dark)
 
     def text(self, packets: int) -> str:
-        """The same as :meth:`lines`, in one."""
+        """The text of :meth:`lines`, as one line."""
         return "; ".join(self.lines(packets))
 
     def lines(self, packets: int) -> list[str]:
-        """What there was, what can be done, and why TLS stays dark.
+        """The protocols, the advice, and why TLS is not decrypted.
 
-        :param packets: how many there were.
+        :param packets: how many packets there were.
         """
         total = sum(self._found.values())
         if not packets:
@@ -75,7 +75,8 @@ class NoKafka:
         return out
 
     def _likeliest(self) -> str | None:
-        """The port that is the likeliest to be a broker's; None where all is known to be something else."""
+        """The port that is most probably a broker's; None if all connections are known to be something
+        else."""
         for (what, port), _ in self._found.most_common():
             if what in (_NAMES["unknown"], _EMPTY):
                 return port

@@ -1,4 +1,4 @@
-"""What the user chose about how values are shown."""
+"""The user's choices of how values are shown."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ if TYPE_CHECKING:
     from kdissect.payload.decoder import PayloadDecoder
 
 BYTES_FORMS = ("text", "base64", "hex")
-"""How keys and values of records print."""
+"""The forms of keys and values of records."""
 
 
 class Options(NamedTuple):
-    """One set of choices for a whole output."""
+    """The choices for a whole output."""
 
     show_secrets: bool = False
     records: bool = False
-    """Decoded record batches beside their size."""
+    """Whether to show decoded record batches beside their size."""
     embedded: bool = False
-    """Decoded values beside bytes that kdissect understands."""
+    """Whether to show decoded values beside bytes that kdissect understands."""
     bytes_form: str = "text"
     limits: Limits = DEFAULTS
     shown_fields: frozenset[str] = frozenset()
-    """Fields and classes of imported definitions that are shown although their name says secret, as
-    ``[secrets] show`` of the configuration has them: ``MoonRequest.token``, ``MoonRequest``."""
+    """Fields and classes of imported definitions that are shown although their names suggest a secret, by
+    ``[secrets] show`` of the configuration: ``MoonRequest.token``, ``MoonRequest``."""
     explain_errors: bool = False
-    """Below a line or a tree of an exchange, what its errors mean and what causes them."""
+    """Whether to print the meaning and the causes of errors below the line or the tree of an exchange."""
     payloads: PayloadDecoder | None = None
-    """Decodes keys and values of records, where that is asked for."""
+    """Decodes keys and values of records, if the user wants it."""
     as_text: bool = False
-    """Records inside messages as :class:`~kdissect.protocol.json_form.RawText`: for a writer of JSON."""
+    """Whether records inside messages are :class:`~kdissect.protocol.json_form.RawText`, for a writer of
+    JSON."""
 
 
 PLAIN = Options()

@@ -14,9 +14,9 @@ LABEL = 6
 
 
 def paragraph(text: str, indent: str, label: str | None = None, room: int = WIDTH) -> Iterator[str]:
-    """Lines of a paragraph.
+    """The lines of a paragraph.
 
-    :param label: stands before the first.
+    :param label: the text before the first line.
     :param room: cells of a line.
     """
     first = indent if label is None else f"{indent}{label:<{LABEL}}"
@@ -25,7 +25,7 @@ def paragraph(text: str, indent: str, label: str | None = None, room: int = WIDT
 
 
 def fold_text(text: str, room: int) -> list[str]:
-    """A text in lines of so many cells; words stay whole."""
+    """A text in lines of at most ``room`` cells; words stay whole."""
     held = _UNIT.sub("\\1\u00a0\\2", text)  # a number and its unit stay together
     lines = textwrap.wrap(held, max(room, 20), break_long_words=False, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines] or [""]

@@ -1,6 +1,6 @@
-"""A record's key or value → text for people: as JSON, text or hex, chosen by what the bytes are.
+"""A record's key or value → text for people: JSON, text or hex, by the kind of the bytes.
 
-Values that a schema or another format decodes are in :mod:`kdissect.present.decoded`.
+:mod:`kdissect.present.decoded` shows values that a schema or another format decodes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from kdissect.present.hexdump import hexdump
 from kdissect.present.sanitise import CUT, LONGEST, sanitise
 
 FORMS = ("auto", "json", "text", "hex")
-"""How a value can be shown; ``auto`` is the first of the others that the bytes are."""
+"""The forms of a value; ``auto`` is the first of the others that fits the bytes."""
 
 SHOWN_BYTES = 0x40000
-"""More bytes of one value are not laid out for the screen."""
+"""The most bytes of one value that are shown on the screen."""
 
 _HEX_BYTES = 32
-"""Bytes of a value that is no text, in one line."""
+"""The most bytes in one line, for a value that is no text."""
 _DEEPEST_INDENT = 40
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def one_line(data: bytes, size: int | None = None, form: str = "auto") -> str:
-    """Bytes in one line: text in quotes where they are plainly that, else hex.
+    """Bytes in one line: text in quotes if they are plain text, else hex.
 
-    :param size: how many there are, where ``data`` are the first of them only.
+    :param size: the number of bytes, if ``data`` has only the first of them.
     """
     size = len(data) if size is None else size
     if not size:
@@ -45,7 +45,7 @@ def one_line(data: bytes, size: int | None = None, form: str = "auto") -> str:
 
 
 def form_of(data: bytes) -> str:
-    """What the bytes are: ``json`` (an object or array), ``text`` or ``hex``."""
+    """The form that fits the bytes: ``json`` (an object or array), ``text`` or ``hex``."""
     text = plain_text(data)
     if text is None:
         return "hex"
@@ -57,7 +57,7 @@ def is_json(text: str) -> bool:
     if text.lstrip()[:1] not in ("{", "["):
         return False
     try:
-        # Numbers are not needed, and making them of a million digits takes long.
+        # The values of numbers are not needed, and converting a million digits takes long.
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_json)
     except (ValueError, RecursionError):
         return False
@@ -98,7 +98,7 @@ def lines_of(data: bytes, form: str = "auto") -> tuple[str, list[str]]:
 
 
 def _indented(text: str) -> Iterator[str]:
-    """JSON text with a line for each value."""
+    """JSON text with one line for each value."""
     line: list[str] = []
     depth = 0
     tokens = [match[0] for match in _TOKEN.finditer(text)]

@@ -1,7 +1,7 @@
-"""Which records can be shown as they stand: those in which nothing may be a secret.
+"""Which records can be shown unchanged: those without possible secrets.
 
-The answer is taken from the columns of a batch, without an object for a record. Where one of them may hold a
-secret, all of its batch are looked at one by one.
+The columns of a batch give the answer, without an object for a record. If a record may contain a secret, all
+records of its batch are examined one by one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def plain_columns(
     takes_control: bool = False,
     into: Columns | None = None,
 ) -> Columns | None:
-    """The records of a batch if their values can be shown as they stand. None if one of them cannot.
+    """The records of a batch, if the values of all of them can be shown unchanged; else None.
 
     :param shows_secrets: whether secrets are shown.
-    :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
-    :param takes_control: whether they may be control records, of which more is shown than their values.
+    :param is_metadata: whether they belong to ``__cluster_metadata``; None if their topic is unknown.
+    :param takes_control: whether to accept control records, which have more to show than their values.
     :param into: as for :meth:`kdissect.record.batch.Batch.columns`.
     """
     if not takes_control and batch.has(CONTROL):
@@ -37,7 +37,7 @@ def plain_columns(
 
 
 def are_plain(columns: Columns, is_metadata: bool | None) -> bool:
-    """Whether none of the records may have a secret.
+    """Whether none of the records can contain a secret.
 
     :param is_metadata: as for :func:`plain_columns`.
     """
@@ -61,7 +61,7 @@ def may_hold_secrets(columns: Columns) -> bool:
             if _has_secret_header(cursor):
                 return True
         start, size = rows[at + 2], rows[at + 3]
-        # All keys of Connect's begin with c, s or t.
+        # All keys of Connect begin with c, s or t.
         if size > 4 and rows[at + 5] > 0 and raw[start] in (_C, _S, _T):
             value = data[rows[at + 4] : rows[at + 4] + rows[at + 5]]
             if is_connect_config(data[start : start + size], value):
@@ -72,9 +72,9 @@ def may_hold_secrets(columns: Columns) -> bool:
 def may_hold_types(columns: Columns, types: bytes) -> bool:
     """Whether any of the values may be a record of ``__cluster_metadata`` of these types.
 
-    The first two bytes tell: frame version and type. Where one of them is a longer varint, it may be.
+    The first two bytes decide: frame version and type. If one of them is a longer varint, it may be.
 
-    :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
+    :param types: for each type below 128, whether it is one of them: 128 bytes, 0 or 1.
     """
     rows, step = columns.rows.numbers, ROW
     raw, marks = columns.data, types
@@ -91,8 +91,8 @@ def may_hold_types(columns: Columns, types: bytes) -> bool:
 
 
 def _has_secret_header(cursor: Cursor) -> bool:
-    """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
-    # As in writing them, a varint of one byte is read in place.
+    """Whether any of the headers at the cursor, of a record that was found to be complete, is secret."""
+    # As in writing them, a varint of one byte is read directly.
     data, end = cursor.data, cursor.end
     raw = data
     count = cursor.read_varint()
@@ -132,14 +132,14 @@ def _has_secret_header(cursor: Cursor) -> bool:
 
 _MOST_NAMES = 4_096
 _NAMES: dict[bytes, bool] = {}
-"""Names of headers that were seen, and whether they say that the value is a secret."""
+"""Names of headers that were seen, and whether they suggest a secret."""
 _MOST_HARMLESS = 8
 _HARMLESS: list[bytes] = []
-"""The first of them that do not: most captures have few, and these are compared where they stand."""
+"""The first harmless names. Most captures have few, and these are compared in place."""
 
 
 def _is_harmless(raw: bytes, start: int, size: int) -> bool:
-    """Whether the name there is one of :data:`_HARMLESS`."""
+    """Whether the name at this place is one of :data:`_HARMLESS`."""
     for known in _HARMLESS:
         if len(known) == size:
             at, word = 0, known

@@ -1,5 +1,5 @@
-"""The fields of a question to ``kdissect bytes``. Each has the wanted type, or there is a ValueError that
-begins with the path of the field.
+"""The fields of a line for ``kdissect bytes``. Each field has the right type, or there is a ValueError that
+begins with its path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SHOW_SECRETS = "a secret is redacted here: decode with --show-secrets"
 
 
 def text_field(asked: Object, name: str, meaning: str = "text") -> str:
-    """A text that must be there."""
+    """A text that must be present."""
     text = optional_text(asked, name)
     if text is None:
         raise ValueError(f"{name}: {meaning} is needed")
@@ -22,7 +22,7 @@ def text_field(asked: Object, name: str, meaning: str = "text") -> str:
 
 
 def optional_text(asked: Object, name: str) -> str | None:
-    """A text; None where it is null or absent."""
+    """A text; None if it is null or absent."""
     value = asked.get(name)
     if not isinstance(value, str | None):
         raise ValueError(f"{name}: text is needed")
@@ -38,12 +38,12 @@ def hex_field(asked: Object, name: str) -> bytes:
 
 
 def optional_hex(asked: Object, name: str, path: str = "") -> bytes | None:
-    """The bytes of a field of hex digits, None where it is null or absent."""
+    """The bytes of a field of hex digits; None if it is null or absent."""
     return bytes_of(asked.get(name), f"{path}{name}")
 
 
 def bytes_of(digits: Any, path: str) -> bytes | None:
-    """The bytes of hex digits, None for null."""
+    """The bytes of hex digits; None for null."""
     if digits is None:
         return None
     try:
@@ -55,7 +55,7 @@ def bytes_of(digits: Any, path: str) -> bytes | None:
 
 
 def integer_field(asked: Object, name: str, path: str = "") -> int:
-    """A whole number that must be there."""
+    """A whole number that must be present."""
     number = optional_integer(asked, name, path)
     if number is None:
         raise ValueError(f"{path}{name}: a whole number is needed")
@@ -63,7 +63,7 @@ def integer_field(asked: Object, name: str, path: str = "") -> int:
 
 
 def optional_integer(asked: Object, name: str, path: str = "") -> int | None:
-    """A whole number that 64 bits hold, the most that Kafka has; None where it is null or absent."""
+    """A whole number of at most 64 bits, the most that Kafka has; None if it is null or absent."""
     value = asked.get(name)
     if not isinstance(value, int | None) or isinstance(value, bool):
         raise ValueError(f"{path}{name}: a whole number is needed")
@@ -73,7 +73,10 @@ def optional_integer(asked: Object, name: str, path: str = "") -> int | None:
 
 
 def refuse_redacted(value: Any, path: str = "") -> None:
-    """:raises ValueError: a secret was left out somewhere in these values, so they cannot be encoded."""
+    """Refuse values with an omitted secret.
+
+    :raises ValueError: a secret was left out in these values, so they cannot be encoded.
+    """
     if value == REDACTED:
         raise ValueError(f"{path}: {SHOW_SECRETS}")
     if isinstance(value, dict):
@@ -85,7 +88,7 @@ def refuse_redacted(value: Any, path: str = "") -> None:
 
 
 def flag_field(asked: Object, name: str, path: str = "") -> bool:
-    """True or false; false where it is null or absent."""
+    """True or false; false if it is null or absent."""
     value = asked.get(name)
     if not isinstance(value, bool | None):
         raise ValueError(f"{path}{name}: true or false is needed")
@@ -93,7 +96,7 @@ def flag_field(asked: Object, name: str, path: str = "") -> bool:
 
 
 def list_field(asked: Object, name: str, path: str = "") -> list[Any]:
-    """A list that must be there."""
+    """A list that must be present."""
     value = asked.get(name)
     if not isinstance(value, list):
         raise ValueError(f"{path}{name}: a list is needed")
@@ -101,7 +104,7 @@ def list_field(asked: Object, name: str, path: str = "") -> list[Any]:
 
 
 def objects_field(asked: Object, name: str) -> list[Object]:
-    """A list of objects that must be there."""
+    """A list of objects that must be present."""
     values = list_field(asked, name)
     for at, value in enumerate(values):
         if not isinstance(value, dict):

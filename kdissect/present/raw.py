@@ -1,8 +1,7 @@
-"""Bytes without a capture ↔ JSON: what a line of ``kdissect bytes`` asks, as an object, and the answer.
+"""Bytes without a capture ↔ JSON: the object of a line of ``kdissect bytes``, and the object of its answer.
 
-Every function takes the object of one line (see the command's help for its fields) and gives the object
-of the answer, without the ``id``. A ValueError says what is wrong with the question; nothing in the
-bytes raises.
+Every function takes the object of one line (see the command's help for its fields) and gives the object of
+the answer, without the ``id``. A ValueError says what is wrong with the line; no bytes raise an error.
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ def decode_message(asked: Object, options: Options = PLAIN) -> Object:
 
 
 def inner_faults(message: Message, options: Options) -> Iterator[Fault]:
-    """What is wrong with the bytes inside a message, if the user asked what they hold."""
+    """The faults of the bytes inside a message, if the user wants these decoded."""
     body = message.decoded()
     if options.embedded and body.struct is not None:
         yield from embedded_faults(body.struct.name, body.values, Context(limits=options.limits))
 
 
 def bare_message(asked: Object, data: bytes, limits: Limits = DEFAULTS) -> Request | Response:
-    """A message of which there is only the body."""
+    """A message of which only the body is given."""
     key, version, frame = api_field(asked), integer_field(asked, "version"), bare_frame(data)
     if asked["kind"] == "request":
         return Request(frame, key, version, 0, None, header_version=None, body_start=0, limits=limits)
@@ -79,12 +78,12 @@ def bare_message(asked: Object, data: bytes, limits: Limits = DEFAULTS) -> Reque
 
 
 def is_whole_request(asked: Object) -> bool:
-    """Whether the question leaves it to the bytes to say what they are: a request, its header first."""
+    """Whether the line gives no API, so that the bytes are a whole request with its header."""
     return asked.get("kind") == "request" and "api" not in asked and "api_key" not in asked
 
 
 def whole_request(data: bytes, limits: Limits = DEFAULTS) -> Request:
-    """A request with its header; its size may stand before it.
+    """A request with its header; its size may come before it.
 
     :raises ValueError: the bytes are not a request.
     """
@@ -112,7 +111,7 @@ def _decode_data(asked: Object, data: bytes, options: Options) -> Object:
 
 
 def data_structs(asked: Object) -> tuple[Struct, tuple[Struct, ...]]:
-    """The struct of any other message class, and all that its bytes may have.
+    """The struct of any other message class, and all structs that its bytes may have.
 
     :raises ValueError: there is no such class or version.
     """
@@ -151,8 +150,8 @@ def decode_records(asked: Object, options: Options = PLAIN) -> Object:
 
 
 def _records(batch: Batch, options: Options) -> list[Object]:
-    """The records of a batch. LogAppendTime hides the timestamps that stand in them (magic 2), without
-    which the same bytes could not be made again: there they are ``stored_timestamp``."""
+    """The records of a batch. In magic 2, LogAppendTime hides the timestamps of records, which are needed to
+    make the same bytes again. So they are given as ``stored_timestamp``."""
     records = [_record(record, options) for record in batch.records()]
     if batch.magic == 2 and batch.timestamp_type == "LogAppendTime":
         for record, timestamp in zip(records, batch.stored_timestamps(), strict=True):
@@ -162,7 +161,7 @@ def _records(batch: Batch, options: Options) -> list[Object]:
 
 def _record(record: Record, options: Options) -> Object:
     seen = shown(record, options, None)
-    # Bytes that were changed are not those of the record any more, in which a place would tell them.
+    # Changed bytes are not those of the record any more, so no place is given.
     hidden = seen.value is not record.value
     return {
         "offset": record.offset,
@@ -180,8 +179,8 @@ def _record(record: Record, options: Options) -> Object:
 def encode_records(asked: Object, _: Options = PLAIN) -> Object:
     """``batches`` and ``records``, as :func:`decode_records` gives them → ``hex``.
 
-    The records go into the batches in order, as many into each as its ``count`` says; sizes, positions
-    and checksums are made anew. Without ``batches``, all go into one of magic 2.
+    The records go into the batches in order, as many into each as its ``count`` says. Sizes, positions and
+    checksums are computed again. Without ``batches``, all records go into one batch of magic 2.
     """
     records = [_to_record(each, f"records[{at}].") for at, each in enumerate(objects_field(asked, "records"))]
     batches = objects_field(asked, "batches") if "batches" in asked else [{"count": len(records)}]
@@ -203,7 +202,7 @@ _NUMBERS = (
     *("base_offset", "last_offset", "base_timestamp", "max_timestamp", "producer_id", "producer_epoch"),
     *("base_sequence", "partition_leader_epoch", "delete_horizon_ms"),
 )
-"""Columns of a batch that :func:`write_batch` takes under the same name."""
+"""The columns of a batch that :func:`write_batch` has under the same names."""
 
 
 def _write(batch: Object, records: list[Record], path: str) -> bytes:
@@ -275,7 +274,7 @@ def decode_internal_record(asked: Object, options: Options = PLAIN) -> Object:
 
 
 def encode_internal_record(asked: Object, _: Options = PLAIN) -> Object:
-    """What :func:`decode_internal_record` gives, with the ``family`` → ``key_hex`` and ``value_hex``."""
+    """The result of :func:`decode_internal_record`, with the ``family`` → ``key_hex`` and ``value_hex``."""
     if may_hold_secrets(asked.get("name") or ""):
         refuse_redacted(asked.get("body"), "body")
     key, value = encode_internal(
@@ -311,5 +310,5 @@ def _hex(data: bytes | None) -> str | None:
 
 
 def _faults(found: Iterable[Fault]) -> list[Object]:
-    """Faults of bytes that no packet carried."""
+    """Faults of bytes without a packet."""
     return [fault_object(each._replace(packet=None)) for each in found]

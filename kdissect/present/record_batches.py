@@ -1,7 +1,7 @@
-"""An exchange → the batches of records in it. What decodes payloads asks for them.
+"""An exchange → its batches of records, for the decoders of payloads.
 
-Lines of NDJSON have a shorter way in :mod:`kdissect.present.record_lines`, Arrow in
-:mod:`kdissect.present.gathered`.
+:mod:`kdissect.present.record_lines` has a shorter way for lines of NDJSON, and
+:mod:`kdissect.present.gathered` for Arrow.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from kdissect.session.briefs import Brief
 
 
 class PlainBatch:
-    """Records whose values can be shown as they stand, as columns."""
+    """Records whose values can be shown unchanged, as columns."""
 
     __slots__ = ("assigned", "columns", "common")
 
     def __init__(self, columns: Columns, common: dict[str, Any], assigned: int | None) -> None:
         self.columns = columns
         self.common = common
-        """What they have in common, as in the row of each."""
+        """The values that their rows share."""
         self.assigned = assigned
-        """The offset that the broker gave the batch's base offset."""
+        """The broker's offset for the batch's base offset."""
 
 
 def record_batches(source: Exchange | Brief, options: Options) -> Iterator[PlainBatch | list[dict[str, Any]]]:
@@ -53,26 +53,26 @@ def record_batches(source: Exchange | Brief, options: Options) -> Iterator[Plain
             else:
                 common = context.copy()
                 add_batch(common, batch)
-                if batch.is_control:  # they have one record, as nearly every broker writes them
+                if batch.is_control:  # control batches have one record, as nearly every broker writes them
                     common["control"] = control_of(columns.records()[0], batch, options)
                 if assigned is None or batch.magic >= 2:
                     yield PlainBatch(columns, common, assigned)
                 else:
                     for part, first in by_places(batch, columns, assigned):
                         yield PlainBatch(part, common, first)
-            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            # The broker numbers the records of a set consecutively, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
 
 
 def by_places(batch: Batch, columns: Columns, assigned: int) -> Iterator[tuple[Columns, int | None]]:
-    """The records of a message of magic 0 or 1, as one batch or as one each. With each batch comes the offset
-    that the broker gave its base offset.
+    """The records of a message of magic 0 or 1, as a single batch or as one batch each. Each batch comes with
+    the broker's offset for its base offset.
 
-    The broker counts records by their places. In a wrapper offsets may say something else: then each record
-    is a batch. Where a message is broken, nobody can count.
+    The broker numbers records by their positions. In a wrapper the offsets may differ from that: then each
+    record is a batch. If a message is broken, the positions are unknown.
 
-    :param assigned: the offset that the broker gave the first.
+    :param assigned: the broker's offset for the first record.
     """
     if columns.count != batch.count:
         yield columns, None
@@ -84,7 +84,7 @@ def by_places(batch: Batch, columns: Columns, assigned: int) -> Iterator[tuple[C
 
 
 def groups_of(table: Table) -> tuple[Group, ...]:
-    """The columns before each of :data:`VARIABLE`, and behind the last."""
+    """The columns before each of :data:`VARIABLE`, and those after the last."""
     groups: list[Group] = []
     steps: list[tuple[str, bytes, bool]] = []
     for at, column in enumerate(table.columns):

@@ -1,8 +1,8 @@
 """Records → Arrow, column by column, from their numbers and bytes as :mod:`kdissect.present.gathered` has
 them.
 
-The same table as that of :class:`~kdissect.present.arrow.RowBatches`. What the records of a batch or of a set
-have in common is kept once for each.
+The same table as that of :class:`~kdissect.present.arrow.RowBatches`. Values that the records of a batch or
+of a set share are kept once for each.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from kdissect.session.briefs import Brief
 
 ROWS_AT_ONCE = 24_576
 BYTES_AT_ONCE = 8 << 20
-"""A batch is written when it has so many rows, or about so many bytes: memory stays bounded. 32,768 rows take
-10 MB more over 2 GB, 16,384 a tenth more time."""
+"""A batch is written when it has this many rows or about this many bytes, so that memory stays bounded.
+32,768 rows take 10 MB more over 2 GB, 16,384 rows take a tenth more time."""
 
 
 _OF_BATCH = (
     *("timestamp_type", "magic", "codec", "producer_id", "producer_epoch", "transactional", "control"),
     *("partition_leader_epoch", "batch_offset", "crc_valid"),
 )
-"""The columns in which all records of a batch have the same; those of a set come before."""
+"""The columns with one value for all records of a batch. Those with one value for a set come before."""
 
 
 class _RecordsWriter:
-    """Exchanges → record batches of Arrow's, which a writer or a sink takes."""
+    """Exchanges → record batches of Arrow, for a writer or a sink."""
 
     def __init__(self, table: Table, options: Options) -> None:
         self._batches = RecordBatches(table, options, self._put)
         self._sink: ArrowWriter | ColumnsSink
 
     def write(self, source: Exchange | Brief) -> Iterator[int]:
-        """Write the records of an exchange; gives how many, if there are any."""
+        """Write the records of an exchange; give their number, if there are any."""
         count = self.add(source)
         return iter((count,) if count else ())
 
     def add(self, source: Exchange | Brief) -> int:
-        """The same; gives how many."""
+        """Write the records of an exchange; return their number."""
         return self._batches.add(source)
 
     def add_all(self, events: Sequence[object]) -> int:
@@ -60,10 +60,10 @@ class _RecordsWriter:
         return sum([self.add(each) for each in events if may_have_records(each)])
 
     def flush(self) -> None:
-        """Records wait until they make a batch."""
+        """Do nothing: records wait until they fill a batch."""
 
     def close(self) -> None:
-        """Write what waits and the format's end."""
+        """Write the waiting records and the format's end."""
         self._put(self._batches.take())
         self._sink.close()
 
@@ -72,7 +72,7 @@ class _RecordsWriter:
 
 
 class ColumnsWriter(_RecordsWriter):
-    """The table in Parquet or as a stream of Arrow's, without ``--embedded``."""
+    """Writes the table in Parquet or as a stream of Arrow, without ``--embedded``."""
 
     def __init__(self, form: str, table: Table, file: BinaryIO, options: Options) -> None:
         super().__init__(table, options)
@@ -86,7 +86,7 @@ class ColumnsWriter(_RecordsWriter):
 
 
 class RecordColumns(_RecordsWriter):
-    """The same rows, which another process writes."""
+    """Makes the same rows for another process, which writes them."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
         super().__init__(table, options)
@@ -94,9 +94,9 @@ class RecordColumns(_RecordsWriter):
 
 
 class RecordBatches:
-    """Gathers records until they make a batch of Arrow's.
+    """Gathers records into batches of Arrow.
 
-    :param put: takes each batch that is full.
+    :param put: receives each full batch.
     """
 
     def __init__(self, table: Table, options: Options, put: Callable[[pa.RecordBatch], None]) -> None:
@@ -105,12 +105,12 @@ class RecordBatches:
         self._put = put
         self._gathered = Gathered(options, self._full, ROWS_AT_ONCE, BYTES_AT_ONCE)
         self.taken: tuple[Sequence[int], Sequence[int]] = ((), ())
-        """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
+        """As :class:`kdissect.present.arrow_parts.Gathers` defines it."""
 
     def add(self, source: Exchange | Brief, more: dict[str, Any] | None = None) -> int:
-        """Add the records of an exchange; gives how many.
+        """Add the records of an exchange; return how many there are.
 
-        :param more: what their rows have besides, by column.
+        :param more: further values of their rows, by column.
         """
         return self._gathered.add(source, more)
 
@@ -120,7 +120,7 @@ class RecordBatches:
         self._put(batch)
 
     def take(self) -> pa.RecordBatch | None:
-        """What waits, as a batch; None if there is nothing."""
+        """The waiting records as a batch, if there are any."""
         gathered = self._gathered
         if not gathered.records.count:
             return None
@@ -139,9 +139,9 @@ class RecordBatches:
         return pa.record_batch([found[name] for name in self.schema.names], schema=self.schema)
 
     def _of_sets(self, sets: pa.Array, batch_of: pa.Array | None) -> dict[str, pa.Array]:
-        """The columns in which all records of a set have the same.
+        """The columns with one value for all records of a set.
 
-        :param sets: of each batch the place of its set.
+        :param sets: the index of its set for each batch.
         """
         contexts = self._gathered.sets
         set_of = _spread(sets, batch_of)
@@ -152,7 +152,7 @@ class RecordBatches:
         return found
 
     def _of_batches(self, numbers: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The columns in which all records of a batch have the same, one value for each batch.
+        """The columns with one value for all records of a batch, one for each batch.
 
         :param numbers: as :meth:`Gathered.numbers` gives them.
         """
@@ -180,7 +180,7 @@ class RecordBatches:
     def _of_records(self, shifts: pa.Array, sequence_shifts: pa.Array) -> dict[str, pa.Array]:
         """The columns that differ from record to record.
 
-        :param shifts: what to add to the offset of each for the one that the broker gave.
+        :param shifts: the amount to add to each offset to get the broker's offset.
         :param sequence_shifts: the same for sequence numbers.
         """
         records = self._gathered.records
@@ -207,7 +207,10 @@ class RecordBatches:
         return found
 
     def _headers(self, counts: pa.Array) -> pa.Array:
-        """:param counts: how many each record has."""
+        """The headers of the records.
+
+        :param counts: the number of headers of each record.
+        """
         if "headers" not in self.schema.names:
             return pa.nulls(len(counts))
         records, kind = self._gathered.records, self.schema.field("headers").type
@@ -218,8 +221,8 @@ class RecordBatches:
         return pa.ListArray.from_arrays(_starts(counts), headers, type=kind)
 
 
-# Arrays are made of buffers: pyarrow looks at objects of Python one by one, and imports pandas before the
-# first, where that is installed.
+# Arrays are made from buffers: pyarrow handles Python objects one by one, and imports pandas before the first
+# one, if that is installed.
 
 
 def _numbers(values: array[int]) -> pa.Array:
@@ -235,14 +238,14 @@ def _constant(value: int, count: int) -> pa.Array:
 
 
 def _where(are_there: pa.Array, values: pa.Array) -> pa.Array:
-    """The values, null where there are none."""
+    """The values, and null if there is none."""
     if are_there.true_count == len(values):
         return values
     return pc.if_else(are_there, values, pa.nulls(len(values), values.type))
 
 
 def _known(numbers: pa.Array) -> pa.Array:
-    """-1 is none."""
+    """The numbers, with null for -1."""
     return _where(pc.not_equal(numbers, _constant(-1, len(numbers))), numbers)
 
 
@@ -258,7 +261,7 @@ def _integers(values: Sequence[int | None]) -> pa.Array:
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Texts that occur often, each once in memory."""
+    """Frequent texts, each stored once."""
     places = {value: at for at, value in enumerate(dict.fromkeys(values))}
     encoded = [value.encode() for value in places]
     ends = pc.cumulative_sum(_numbers(array("q", [0, *map(len, encoded)]))).cast(pa.int32())
@@ -268,7 +271,7 @@ def _texts(values: Sequence[str]) -> pa.Array:
 
 
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """A column of what batches have in common: text, integers or booleans, and null."""
+    """A column of values that batches share: text, integers or booleans, and null."""
     if kind != pa.string():
         return _integers(values).cast(kind)
     missing = values.count(None)
@@ -282,7 +285,7 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _batch_of(counts: Sequence[int]) -> pa.Array:
-    """Of each record, its batch."""
+    """The batch of each record."""
     batch_of = array("i")
     for at, count in enumerate(counts):
         batch_of.extend(array("i", [at]) * count)
@@ -290,7 +293,7 @@ def _batch_of(counts: Sequence[int]) -> pa.Array:
 
 
 def _spread(found: pa.Array, batch_of: pa.Array | None) -> pa.Array:
-    """A value for each batch → one for each record."""
+    """One value for each batch → one for each record."""
     return found if batch_of is None else found.take(batch_of)
 
 
@@ -303,5 +306,5 @@ def _contents(sizes: pa.Array, joined: bytes, kind: pa.DataType) -> pa.Array:
 
 
 def _starts(sizes: pa.Array) -> pa.Array:
-    """Where things of these sizes begin, one after the other, and where the last ends."""
+    """The starts of items of these sizes, one after the other, and the end of the last."""
     return pa.concat_arrays([_indexes(array("i", [0])), pc.cumulative_sum(sizes).cast(pa.int32())])

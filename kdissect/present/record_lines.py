@@ -1,7 +1,7 @@
 """The table ``records`` in NDJSON, without ``--embedded``, straight from the bytes of record sets.
 
-They are the lines that the rows of :mod:`kdissect.present.records` would give. What the records of a set have
-in common is written once for each set, and what those of a batch have for each batch.
+They are the same lines that the rows of :mod:`kdissect.present.records` would give. Text that the records of
+a set or of a batch share is made once for each.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ROWS_A_PIECE = 1_024
 _BYTES_A_PIECE = 1 << 16
 _MOST_TRAITS = 1_024
 _MOST_KEPT = 4_096
-"""Records whose columns are kept for the next batch."""
+"""The most records whose columns are kept for the next batch."""
 
 _NO_OFFSETS: dict[PartitionKey, int | None] = {}
-"""Of exchanges in which the broker gives no offsets; nobody adds to it."""
+"""The offsets of exchanges in which the broker gives none; nothing is added to it."""
 
 _NO_OTHERS: list[tuple[int, bytes]] = []
-"""Of batches whose records can all be shown as they stand; nobody adds to it."""
+"""The special records of batches whose records can all be shown unchanged; nothing is added to it."""
 
 _OF_SET = ("exchange", "connection", "direction", "api", "api_version", "topic", "topic_id", "partition")
 _OF_BATCH = (
@@ -53,27 +53,27 @@ _OF_BATCH = (
     ("transactional", "control", "partition_leader_epoch", "batch_offset", "crc_valid"),
 )
 _ORDER = (_OF_SET, (), (), _OF_BATCH[0], (), (), (), (), *_OF_BATCH[1:])
-"""The columns before each of :data:`~kdissect.present.record_text.VARIABLE`, and behind the last."""
+"""The columns before each of :data:`~kdissect.present.record_text.VARIABLE`, and those after the last."""
 
 
 class BatchTraits:
-    """What follows from magic and attributes of a batch, as text."""
+    """The texts that depend on the magic and the attributes of a batch only."""
 
     __slots__ = ("codec", "flags", "no_producer", "timestamp")
 
     def __init__(self, batch: Batch, groups: tuple[Group, ...]) -> None:
         self.timestamp = _told(groups[3], (batch.timestamp_type,)) + groups[3][1]
-        """What stands between timestamp and key."""
+        """The text between timestamp and key."""
         self.codec = _told(groups[8], (batch.magic, batch.codec)) + groups[8][0][2][1]
-        """What stands before the producer's id."""
+        """The text before the producer's id."""
         self.flags = _told(groups[9], (batch.is_transactional,)) + groups[9][0][1][1]
-        """What stands before what a control record says."""
+        """The text before the contents of a control record."""
         self.no_producer = self.codec + b"null" + groups[8][0][3][1] + b"null" + groups[8][1]
-        """What stands behind the sequence number where no producer is told."""
+        """The text after the sequence number if there is no producer."""
 
 
 def _told(group: Group, values: tuple[str | int, ...]) -> bytes:
-    """The first columns of a group."""
+    """The text of the first columns of a group."""
     columns = group[0][: len(values)]
     return b"".join(
         before + dumps(value).encode("ascii") for (_, before, _), value in zip(columns, values, strict=True)
@@ -81,7 +81,7 @@ def _told(group: Group, values: tuple[str | int, ...]) -> bytes:
 
 
 class LinesWriter:
-    """Writes the lines."""
+    """Writes lines."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
         self._table = table
@@ -94,25 +94,25 @@ class LinesWriter:
         self._reader = BatchReader(b"", options.limits)
         self._batch = Batch.__new__(Batch)
         self._columns = Columns(b"", 0, -1)
-        """One of each for all batches: what they told of the one before is written."""
+        """One object for all batches. The columns of the previous batch are already written."""
         self._controls = ControlTexts(options)
         self._traits: dict[int, BatchTraits] = {}
-        """By magic and attributes."""
+        """The texts by magic and attributes."""
         self._latest: BatchTraits | None = None
-        """Those of the latest batch: the next one nearly always has them too."""
+        """The texts of the last batch. The next one nearly always has the same."""
         self._latest_key = 0
         self._heads: dict[tuple[Any, ...], bytes] = {}
-        """What the records of a set have in common behind the numbers of exchange and connection. By API with
-        version, direction, topic and partition."""
+        """The text that the records of a set share, after the numbers of exchange and connection. It is kept
+        by API with version, direction, topic and partition."""
         self._before = tuple([before for _, before, _ in self._groups[0][0][:2]])
         behind = [group[1] for group in self._groups]
         self._behind = (*behind[:8], self._groups[8][0][3][1], behind[8])
-        """What stands behind each group, but for the last: of the one of the producer, before its epoch and
-        behind it."""
+        """The text after each group except the last. The group of the producer has two: before its epoch and
+        after it."""
         self._last = tuple([before for _, before, _ in self._groups[9][0][2:]])
 
     def write(self, source: Exchange | Brief) -> Iterator[int]:
-        """Write the records of an exchange; gives how many, if there are any."""
+        """Write the records of an exchange; give their number, if there are any."""
         count = self.add(source)
         self.flush()
         return iter((count,) if count else ())
@@ -126,7 +126,7 @@ class LinesWriter:
         return count
 
     def add(self, source: Exchange | Brief) -> int:
-        """Write the records of an exchange. Some wait for :meth:`flush`; gives how many they are."""
+        """Write the records of an exchange; return their number. Some wait for :meth:`flush`."""
         if isinstance(source, Brief):
             brief = source
             return self._add_brief(brief)
@@ -137,7 +137,7 @@ class LinesWriter:
         return count
 
     def _add_brief(self, brief: Brief) -> int:
-        """The same of an exchange in brief."""
+        """Write the records of an exchange in brief; return their number."""
         sets, form = brief.record_sets(), brief.form
         offsets: dict[PartitionKey, int | None] | None = _NO_OFFSETS
         if sets and form.key == PRODUCE:
@@ -156,7 +156,7 @@ class LinesWriter:
         return count
 
     def _head_of(self, brief: Brief, told: BriefSet) -> bytes:
-        """What stands before the offset of each record of a set."""
+        """The text before the offset of each record of a set."""
         more = self._between
         key = (brief.form.api, told[0], told[3], told[4], told[5])
         rest = self._heads.get(key)
@@ -174,12 +174,12 @@ class LinesWriter:
         return more.take()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting lines."""
         if self._text.size():
             self._file.write(self._text.take())
 
     def close(self) -> None:
-        """NDJSON has no end."""
+        """Do nothing: NDJSON has no end."""
 
     def _write_set(
         self,
@@ -193,10 +193,10 @@ class LinesWriter:
     ) -> int:
         """Write the records of a set.
 
-        :param assigned: the offset that the broker gave its first record.
-        :param head: what stands before the offset of each.
-        :param context: what they have in common.
-        :param told: where that is None, the exchange in brief and the set that it told of.
+        :param assigned: the broker's offset for its first record.
+        :param head: the text before the offset of each record.
+        :param context: the values that the records share.
+        :param told: the exchange in brief and its set, if ``context`` is None.
         """
         options, batch, count = self._options, self._batch, 0
         is_known = topic is not None or topic_id is not None
@@ -223,7 +223,7 @@ class LinesWriter:
                 count += columns.count
                 if columns.count > _MOST_KEPT:
                     self._columns = Columns(b"", 0, -1)
-            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            # The broker numbers the records of a set consecutively, whatever the producer's offsets were.
             if assigned is not None:
                 found = batch.header_count if batch.magic >= 2 else batch.count
                 assigned = None if found is None else assigned + found
@@ -240,7 +240,7 @@ class LinesWriter:
         assigned: int | None,
         is_metadata: bool | None,
     ) -> list[tuple[int, bytes]]:
-        """The records of a batch that have a secret: the place and the line of each."""
+        """The records of a batch with a secret: the place and the line of each."""
         options, records, found = self._options, columns.records(), []
         for index in range(columns.count):
             if are_plain(columns.only(index), is_metadata):
@@ -260,9 +260,9 @@ class LinesWriter:
     ) -> None:
         """Write the records of a batch.
 
-        :param head: what stands before the offset of each.
-        :param assigned: the offset that the broker gave the first.
-        :param others: records that cannot be shown as they stand, in order: place and line of each.
+        :param head: the text before the offset of each record.
+        :param assigned: the broker's offset for the first record.
+        :param others: records that cannot be shown unchanged, in order: place and line of each.
         """
         text, more, last = self._text, self._between, self._last
         traits = self._traits_of(batch)
@@ -284,8 +284,8 @@ class LinesWriter:
         more.put(last[2])
         write_value(more, batch.crc_valid)
         more.put(b"}\n")
-        # In a wrapper of magic 0 or 1 offsets may say anything: the broker counts records by their places.
-        # Where a message is broken, nobody can count.
+        # In a wrapper of magic 0 or 1 the offsets may be anything: the broker numbers records by their
+        # positions. If a message is broken, the positions are unknown.
         by_place = batch.magic < 2
         if by_place and assigned is not None and columns.count != batch.count:
             assigned = None
@@ -339,7 +339,7 @@ class LinesWriter:
 
 
 def _write_known(out: JsonText, number: int) -> None:
-    """Write a number; Kafka says -1 for none."""
+    """Write a number; null for -1, which is Kafka's none."""
     if number == -1:
         out.put(b"null")
     else:

@@ -1,6 +1,6 @@
-"""Secrets in records of users' topics: what can be told by the records themselves.
+"""Secrets in records of users' topics that the records themselves show.
 
-* Headers that carry a login over from HTTP, ``Authorization`` and cookies, and all whose name says secret.
+* Headers with a login from HTTP, ``Authorization`` and cookies, and all headers whose names suggest a secret.
 * Kafka Connect's configurations, in a topic of any name. Records with the keys ``connector-NAME`` and
   ``task-NAME-N`` hold the properties of connectors as JSON. The record with the key ``session-key`` holds the
   key with which workers sign requests (``KafkaConfigBackingStore``, KIP-507).
@@ -19,10 +19,10 @@ HIDDEN = REDACTED.encode()
 
 SESSION_KEY = b"session-key"
 CONFIG_KEYS = (b"connector-", b"task-")
-"""How the keys of records with properties begin."""
+"""The beginnings of the keys of records with properties."""
 
 Span = tuple[int, int, bytes]
-"""Start, end, and what stands there instead."""
+"""Start, end, and the replacement."""
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*\\?(?:"|\Z)|[{}\[\]]|[^\s"{}\[\],:]+', re.DOTALL)
 _COLON = re.compile(rb"\s*:")
@@ -40,21 +40,21 @@ def is_secret_header(name: str) -> bool:
 
 
 def shown_headers(headers: Headers) -> Headers:
-    """The headers, with what must not be shown replaced; those that are given if there is nothing."""
+    """The headers, with secrets replaced. Without secrets, the given headers are returned."""
     if not any(value and is_secret_header(name) for name, value in headers):
         return headers
     return tuple((name, HIDDEN if value and is_secret_header(name) else value) for name, value in headers)
 
 
 def is_connect_config(key: bytes | None, value: bytes | None) -> bool:
-    """Whether a record looks like one of Connect's that may hold secrets."""
+    """Whether a record looks like one of Connect that may contain secrets."""
     if not key or not value or not (key == SESSION_KEY or key.startswith(CONFIG_KEYS)):
         return False
     return value.lstrip()[:1] == b"{"
 
 
 def shown_config(key: bytes, value: bytes) -> bytes:
-    """The value of such a record with the secrets in it replaced; the same bytes if it has no secrets."""
+    """The value of such a record with its secrets replaced. Without secrets, the same bytes are returned."""
     out, done = [], 0
     for start, end, instead in _secrets(value, key == SESSION_KEY):
         out += [value[done:start], instead]
@@ -63,7 +63,7 @@ def shown_config(key: bytes, value: bytes) -> bytes:
 
 
 def shown_record(record: Record) -> Record:
-    """A record with what must not be shown replaced; the same one if there is nothing."""
+    """A record with its secrets replaced. Without secrets, the same record is returned."""
     headers, key, value = shown_headers(record.headers), record.key, record.value
     if key and value and is_connect_config(key, value):
         value = shown_config(key, value)
@@ -73,12 +73,12 @@ def shown_record(record: Record) -> Record:
 
 
 def _secrets(value: bytes, is_session_key: bool) -> Iterator[Span]:
-    """The secrets in the text of JSON, in order, also where it is damaged or breaks off: members whose name
-    says so, and logins in the text of others."""
+    """The secrets in the text of JSON, in order, even if it is damaged or breaks off: members whose names
+    suggest a secret, and logins in other texts."""
     is_named = False
-    """Whether the next value belongs to such a name."""
+    """Whether the name of the next value suggests a secret."""
     depth = start = 0
-    """In an array or object that is hidden, and where it began."""
+    """The depth inside an array or object that is hidden, and where that begins."""
     for found in _TOKEN.finditer(value):
         token = found[0]
         if depth:

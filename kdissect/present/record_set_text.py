@@ -1,4 +1,4 @@
-"""Record sets inside messages → JSON, straight from their bytes: each batch, and its records."""
+"""Record sets inside messages → JSON, directly from their bytes: each batch, and its records."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from kdissect.record.sound import is_sound
 _MOST_CONTROLS = 4_096
 _MOST_TRAITS = 1_024
 _MOST_KEPT = 4_096
-"""Records whose columns are kept for the next batch."""
+"""The most records whose columns are kept for the next batch."""
 
 _ORDER = (
     *("position", "size", "magic", "base_offset", "last_offset", "codec", "timestamp_type", "base_timestamp"),
     *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch"),
     *("is_transactional", "is_control", "delete_horizon_ms", "count", "crc", "crc_valid", "partial"),
 )
-"""The columns of a batch as :meth:`RecordSets._header` writes them."""
+"""The columns of a batch, as :meth:`RecordSets._header` writes them."""
 _BEFORE = {name: f"{',' if at else '{'}{dumps(name)}:".encode("ascii") for at, name in enumerate(_ORDER)}
 assert tuple(name for name, _, _ in BATCH_COLUMNS) == _ORDER
 
 
 class Traits:
-    """What follows from magic and attributes of a batch, as text."""
+    """The texts that depend on the magic and the attributes of a batch only."""
 
     __slots__ = ("at_codec", "at_flags", "at_magic")
 
     def __init__(self, batch: Batch) -> None:
         self.at_magic = _told(batch, "magic", "base_offset")
-        """From the magic up to the base offset."""
+        """The text from the magic up to the base offset."""
         if batch.magic >= 2:
             self.at_codec = _told(batch, "codec", "base_timestamp")
             self.at_flags = _told(batch, "is_transactional", "delete_horizon_ms")
@@ -49,22 +49,22 @@ class Traits:
 
 
 def _told(batch: Batch, first: str, following: str) -> bytes:
-    """The columns from the first one on, up to the value of the following one."""
+    """The text of the columns from the first one up to the value of the following one."""
     names = _ORDER[_ORDER.index(first) : _ORDER.index(following)]
     told = [_BEFORE[name] + dumps(getattr(batch, name)).encode("ascii") for name in names]
     return b"".join(told) + _BEFORE[following]
 
 
 class ControlTexts:
-    """What control records say, as JSON: most are equal."""
+    """The contents of control records, as JSON. Most of them are equal."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._texts: dict[tuple[bytes | None, bytes | None], bytes] = {}
-        """By key and value."""
+        """The texts by key and value."""
 
     def text(self, batch: Batch, record: Record) -> bytes:
-        """What a record of a batch says."""
+        """The contents of a record of a batch."""
         told = record.key, record.value
         text = self._texts.get(told)
         if text is None:
@@ -75,38 +75,38 @@ class ControlTexts:
 
 
 class RecordSets:
-    """Writes record sets inside messages, with their records where those are wanted."""
+    """Writes record sets inside messages, with their records if the user wants these."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self.may_end_early = False
-        """Whether it is ordinary that they end inside a batch."""
+        """Whether it is ordinary that the sets end inside a batch."""
         self._with_records, self._shows_secrets = options.records, options.show_secrets
         self._form = options.bytes_form
         self._controls = ControlTexts(options)
         self._traits: dict[int, Traits] = {}
-        """By magic and attributes."""
+        """The texts by magic and attributes."""
         self._reader = BatchReader(b"", options.limits)
         self._batch = Batch.__new__(Batch)
         self._columns = Columns(b"", 0, -1)
-        """One of each for all batches: what they told of the one before is written."""
+        """One object for all batches. The columns of the previous batch are already written."""
 
     def write(
         self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
     ) -> None:
         """Write the batches of a record set.
 
-        :param data: bytes of which ``size`` from ``start`` on are the record set.
-        :param name: what stands before them.
-        :param is_metadata: whether they are of ``__cluster_metadata``.
-        :raises DecodeError: something is wrong with them.
+        :param data: bytes that contain the record set at ``start``, ``size`` bytes long.
+        :param name: the text before the batches.
+        :param is_metadata: whether they belong to ``__cluster_metadata``.
+        :raises DecodeError: they have a fault.
         """
         if not self._with_records:
             self._check(data, start, size)
             return
         options = self._options
         if options.payloads is not None:
-            raise unusual()  # what is decoded is made of objects
+            raise unusual()  # decoded values are made from objects
         reader, batch = self._reader, self._batch
         reader.begin(data[start : start + size])
         out.put(name)
@@ -119,9 +119,9 @@ class RecordSets:
         out.put(b"[]" if before == b"[" else b"]")
 
     def _check(self, data: bytes, start: int, size: int) -> None:
-        """See that nothing is wrong with a record set of which only the size is wanted.
+        """Check a record set of which only the size is printed.
 
-        :raises DecodeError: something is.
+        :raises DecodeError: it has a fault.
         """
         limits = self._options.limits
         if is_sound(data, start, start + size, limits):
@@ -134,7 +134,7 @@ class RecordSets:
                 raise unusual()
 
     def _see(self, faults: list[Fault]) -> None:
-        """See whether the faults of a set are ordinary.
+        """Check whether the faults of a set are ordinary.
 
         :raises DecodeError: they are not.
         """
@@ -160,7 +160,7 @@ class RecordSets:
             raise unusual()
 
     def _others(self, batch: Batch, columns: Columns, is_metadata: bool) -> list[tuple[int, bytes]]:
-        """The records that have a secret: the place and the JSON of each."""
+        """The records with a secret: the place and the JSON of each."""
         found = []
         for index, record in enumerate(columns.records()):
             if are_plain(columns.only(index), is_metadata):
@@ -180,7 +180,7 @@ class RecordSets:
         return traits
 
     def _header(self, out: JsonText, batch: Batch) -> None:
-        """Write all columns of a batch, and what stands before its records."""
+        """Write all columns of a batch, and the text before its records."""
         traits, is_wrapper = self._traits_of(batch), batch._is_wrapper()
         out.put(b'{"position":')
         out.number(batch.position)
@@ -207,7 +207,7 @@ class RecordSets:
         if is_wrapper:
             write_value(out, batch.count)
         else:
-            out.number(batch.header_count)  # of a plain message 1; with a wrong checksum nothing is kept
+            out.number(batch.header_count)  # as for a plain message 1; with a wrong checksum nothing is kept
         out.put(b',"crc":')
         out.number(batch.crc)
         if batch.crc_valid is True and not batch.partial:
@@ -218,7 +218,7 @@ class RecordSets:
         out.put(b',"partial":true,"records":' if batch.partial else b',"partial":false,"records":')
 
     def _producer(self, out: JsonText, batch: Batch) -> None:
-        """Write what magic 2 tells of the producer and the leader."""
+        """Write the fields of magic 2 for the producer and the leader."""
         out.put(b',"producer_id":')
         out.number(batch.producer_id)
         out.put(b',"producer_epoch":')
@@ -230,5 +230,5 @@ class RecordSets:
 
 
 def unusual() -> DecodeError:
-    """Why a text has to be made of values: something is out of the ordinary."""
+    """The error for anything unusual: the text must be made from values."""
     return DecodeError("something is out of the ordinary", 0)

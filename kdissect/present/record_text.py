@@ -1,8 +1,7 @@
 """Keys, values and headers of records → JSON, one at a time or all of a batch's columns at once.
 
 :func:`write_nested` and :func:`write_lines` write the same text as json would from an object for each record,
-many times faster. They are for records whose values can be shown as they stand: no control records, no
-secrets.
+many times faster. They are for records whose values can be shown unchanged: no control records, no secrets.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ VARIABLE = (
     *("offset", "assigned_offset", "timestamp", "key", "value", "headers"),
     *("key_size", "value_size", "sequence"),
 )
-"""The columns of the table ``records`` that differ from record to record in one batch, in its order."""
+"""The columns of the table ``records`` that differ from record to record in one batch, in the order of the
+table."""
 
 
 def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
-    """A key or value as the user wants to see it: ``text``, ``base64`` or ``hex``."""
+    """A key or value in the form that the user wants: ``text``, ``base64`` or ``hex``."""
     if data is None:
         return None
     if form == "hex":
@@ -44,7 +44,7 @@ def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
 
 
 def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -> None:
-    """A key or value; a ``size`` of -1 is null."""
+    """Write a key or value; a ``size`` of -1 is null."""
     if size < 0:
         out.put(b"null")
     elif form == "text":
@@ -56,11 +56,11 @@ def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -
 
 
 def _write_headers(out: JsonText, cursor: Cursor, position: int, form: str) -> None:
-    """The headers that begin there, of a record that was found to be whole.
+    """Write the headers at a position, of a record that was found to be complete.
 
-    :param cursor: for the data that it stands in.
+    :param cursor: a cursor over the data that contains it.
     """
-    # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones.
+    # A varint of one byte, by far the most frequent, is read directly; the cursor reads longer ones.
     data, end = cursor.data, cursor.end
     raw = data
     cursor.position = position
@@ -109,10 +109,10 @@ def write_nested(
     controls: list[bytes] | None = None,
     others: Sequence[tuple[int, bytes]] = (),
 ) -> None:
-    """The records as they stand in their batch inside a message: a JSON array.
+    """Write the records of a batch inside a message: a JSON array.
 
-    :param controls: of control records, what each one says, as JSON.
-    :param others: records that cannot be shown as they stand, in order: place and JSON of each.
+    :param controls: the contents of each control record, as JSON.
+    :param others: records that cannot be shown unchanged, in order: place and JSON of each.
     """
     first = 0
     out.put(b"[")
@@ -129,7 +129,7 @@ def write_nested(
 def _write_nested(
     out: JsonText, columns: Columns, first: int, last: int, form: str, controls: list[bytes] | None
 ) -> None:
-    """The records from the ``first`` to before the ``last``."""
+    """Write the records from ``first`` to before ``last``."""
     data, rows, step = columns.data, columns.rows.numbers, ROW
     cursor: Cursor | None = None
     is_plain = controls is None and columns.base_sequence < 0
@@ -177,12 +177,13 @@ def write_lines(
     form: str,
     by_place: bool = False,
 ) -> None:
-    """The lines of the table ``records`` from the ``first`` record to before the ``last``.
+    """Write the lines of the table ``records`` from the ``first`` record to before the ``last``.
 
-    :param between: what stands before, between and behind the values of :data:`VARIABLE`, the last with the
+    :param between: the texts before, between and after the values of :data:`VARIABLE`, the last with the
         line's end.
-    :param assigned: the offset that the broker gave the batch's base offset.
-    :param by_place: whether it gave that to the first record, and counted on, whatever their offsets say.
+    :param assigned: the broker's offset for the batch's base offset.
+    :param by_place: whether that is the offset of the first record, and the broker numbered the others by
+        their positions.
     """
     data, rows, step = columns.data, columns.rows.numbers, ROW
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
@@ -229,12 +230,12 @@ def write_lines(
 
 
 _SHORT = 256
-"""Longer texts are not kept."""
+"""The longest texts that are kept."""
 
 
 _MOST_TEXTS = 4_096
 _TEXTS: dict[str, bytes] = {}
-"""Texts as JSON: those that many rows have in common repeat."""
+"""Texts as JSON, because many rows repeat the same texts."""
 
 
 def _text_of(value: str) -> bytes:
@@ -265,7 +266,7 @@ def write_value(out: JsonText, value: str | int | None) -> None:
 
 
 def write_texts(out: JsonText, values: list[str]) -> None:
-    """Write a list of texts, as :func:`write_value` does."""
+    """Write a list of texts, each like :func:`write_value`."""
     before = b"["
     for value in values:
         out.put(before)
@@ -275,15 +276,15 @@ def write_texts(out: JsonText, values: list[str]) -> None:
 
 
 Group = tuple[tuple[tuple[str, bytes, bool], ...], bytes]
-"""Columns that stand one after the other, and what stands behind them. Of each column its name, what stands
-before its value, and whether it is left out where it is null."""
+"""Consecutive columns, and the text after them. Each column has its name, the text before its value, and
+whether it is left out if it is null."""
 
 
 def text_between(out: JsonText, groups: tuple[Group, ...], row: dict[str, Any]) -> tuple[bytes, ...]:
-    """What stands around the values of :data:`VARIABLE` in the lines of one batch.
+    """The texts around the values of :data:`VARIABLE` in the lines of one batch.
 
-    :param out: for the texts that are made.
-    :param row: what its records have in common.
+    :param out: for making the texts.
+    :param row: the values that the records share.
     """
     parts = []
     for columns, behind in groups:

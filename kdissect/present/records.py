@@ -1,10 +1,10 @@
 """An exchange → the rows of the tables ``records`` and ``batches``.
 
-A row feeds the objects, CSV, the screens and whatever has no writer of its own. Three writers make no row and
-read the columns of a batch instead, since a row costs too much there. Measured compiled, for each record:
+Rows are used for objects, CSV, the screens and all outputs without a writer of their own. Three writers read
+the columns of a batch instead, because rows would take too long there. Measured compiled, for each record:
 lines of JSON take 1.7 µs instead of 28 (:mod:`kdissect.present.record_text`). Arrow takes 1.8 instead of 13
-(:mod:`kdissect.present.record_columns`), records inside messages 1.6 instead of 7.5. A secret and other
-exceptions they write from a row too; the tests compare both.
+(:mod:`kdissect.present.record_columns`), records inside messages 1.6 instead of 7.5. They use rows for
+secrets and other exceptions; the tests compare both.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from kdissect.session.briefs import Brief, BriefSet
 
 
 class Address(NamedTuple):
-    """Where a record stands in its exchange, counted from 0. Broken records, of which there are no rows, do
-    not count."""
+    """The position of a record in its exchange, counted from 0. Broken records do not count, because they
+    have no rows."""
 
     record_set: int
     batch: int
-    """In the set."""
+    """The index in the set."""
     record: int
-    """In the batch."""
+    """The index in the batch."""
 
 
 def record_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
-    """Its records in the order of the wire; keys, values and header values are bytes."""
+    """The records of an exchange in the order of the wire; keys, values and header values are bytes."""
     return (row for _, row in addressed_rows(exchange, options))
 
 
 def addressed_rows(
     exchange: Exchange, options: Options = PLAIN, only: Address | None = None
 ) -> Iterator[tuple[Address, dict[str, Any]]]:
-    """The same with their addresses.
+    """The rows of an exchange, with their addresses.
 
     :param only: give this record alone; no other batch is unpacked for it.
     """
@@ -62,7 +62,7 @@ def addressed_rows(
                 rows = batch_record_rows(batch, batch.records(), about, context, assigned, options, only)
                 for index, row in rows:
                     yield Address(at, number, index), row
-            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            # The broker numbers the records of a set consecutively, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
 
@@ -76,12 +76,12 @@ def batch_record_rows(
     options: Options,
     only: Address | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The records of one batch, each with its place in it.
+    """The records of one batch, each with its index.
 
-    :param records: those of the batch.
-    :param about: the topic and its id, where they are known.
-    :param context: what :func:`place_context` gives.
-    :param assigned: the offset that the broker gave the first of them.
+    :param records: the records of the batch.
+    :param about: the topic and its id, if they are known.
+    :param context: the result of :func:`place_context`.
+    :param assigned: the broker's offset for the first record.
     """
     for index in range(len(records)):
         if only is not None and index != only.record:
@@ -106,14 +106,14 @@ def row_in_batch(
 
 
 def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -> int | None:
-    """The offset that the broker gave a produced record; None where that cannot be told.
+    """The broker's offset for a produced record; None if it is unknown.
 
-    It numbers records by their place (``LogValidator``). In magic 2 the offset deltas say the place. In a
-    wrapper of magic 0 or 1 producers may leave all offsets 0; there the place can be counted as long as no
-    message is broken.
+    The broker numbers records by their positions (``LogValidator``). In magic 2 the offset deltas give the
+    positions. In a wrapper of magic 0 or 1 producers may leave all offsets 0. There the index is the
+    position, unless a message is broken.
 
-    :param first: what it gave the first of the batch.
-    :param records: those of the batch that could be read; ``index`` is among them.
+    :param first: the broker's offset for the first record of the batch.
+    :param records: the records of the batch that could be read; ``index`` is among them.
     """
     if batch.magic >= 2:
         assert batch.base_offset is not None  # the header has it
@@ -122,7 +122,7 @@ def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -
 
 
 def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[str, Any]]:
-    """Its record batches in the order of the wire."""
+    """The record batches of an exchange, in the order of the wire."""
     for place in exchange.record_sets():
         context = place_context(exchange, place)
         for batch in read_record_set(place.data, options.limits).batches:
@@ -130,7 +130,7 @@ def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[st
 
 
 def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
-    """What all records of a record set have in common with their exchange."""
+    """The values that all records of a record set share with their exchange."""
     message, _, _, topic, topic_id, partition = place
     is_request, about = message is exchange.request, (topic, topic_id, partition)
     return _context(
@@ -146,7 +146,7 @@ def _context(
     version: int | None,
     about: tuple[str | None, str | None, int | None],
 ) -> dict[str, Any]:
-    """What all records of a set have in common.
+    """The values that all records of a set share.
 
     :param about: topic, topic id and partition.
     """
@@ -164,7 +164,7 @@ def _context(
 
 
 def may_have_records(event: object) -> TypeGuard[Exchange]:
-    """Whether an event is an exchange, in brief or not, whose messages have room for records."""
+    """Whether an event is an exchange, in brief or not, whose messages can contain records."""
     if isinstance(event, Brief):
         brief = event
         return brief.form.asked.has_records() or brief.form.answered.has_records()
@@ -176,12 +176,12 @@ def may_have_records(event: object) -> TypeGuard[Exchange]:
 
 
 ToldSet = tuple[bytes, str | None, str | None, int | None, dict[str, Any]]
-"""A record set: its bytes, topic by name, topic id, the offset that the broker gave its first record, and
-what :func:`place_context` gives."""
+"""A record set: its bytes, the name of the topic, the topic id, the broker's offset for its first record, and
+the result of :func:`place_context`."""
 
 
 def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
-    """The record sets of an exchange that have bytes, and what their records have in common."""
+    """The record sets of an exchange that are not empty, with the values that their records share."""
     if not isinstance(source, Brief):
         for place in source.record_sets():
             if not place.data:
@@ -205,13 +205,13 @@ def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
 
 
 def brief_context(brief: Brief, told: BriefSet) -> dict[str, Any]:
-    """What all records of a record set have in common with their exchange in brief."""
+    """The values that all records of a record set share with their exchange in brief."""
     form = brief.form
     return _context(brief.number, brief.connection, told[0], form.name, form.version, told[3:])
 
 
 def add_batch(row: dict[str, Any], batch: Batch) -> None:
-    """Add what all records of a batch have in common with it. What is absent is null."""
+    """Add the values that all records of a batch share. Missing values are null."""
     row["timestamp_type"] = batch.timestamp_type
     row["magic"] = batch.magic
     row["codec"] = batch.codec
@@ -226,7 +226,7 @@ def add_batch(row: dict[str, Any], batch: Batch) -> None:
 def record_row(
     record: Record, batch: Batch, options: Options, topic: str | None, topic_id: str | None = None
 ) -> dict[str, Any]:
-    """What a record and its batch tell; absent things are null."""
+    """The values of a record and its batch; missing values are null."""
     key, value = record.key, record.value
     is_metadata = is_metadata_topic(topic, topic_id)
     seen = shown(record, options, None if topic is topic_id is None else is_metadata)
@@ -254,12 +254,12 @@ def record_row(
 
 
 def _named(part: Embedded | None, options: Options) -> dict[str, Any] | None:
-    """A key or value of an internal topic, with what it is."""
+    """A key or value of an internal topic, with its name."""
     if part is None:
         return None
     return {"name": part.name or None, "version": part.version, "data": embedded_object(part, options)}
 
 
 def _known(number: int) -> int | None:
-    """Kafka says -1 for none."""
+    """A number; None for -1, which is Kafka's none."""
     return None if number == -1 else number

@@ -1,15 +1,15 @@
 """Which values are secrets: the rules that the definitions name beside the fields.
 
-What Kafka's own request log hides is hidden, and what it writes although it should not. Names of users,
-token ids and config names stay. A message that can hold a secret hides the bytes that no field accounts
-for too: a secret may be among them. What a broker says of a request with a secret is hidden where it repeats
-that, or where the request is not known.
+Everything that Kafka's own request log hides is hidden, and also secrets that it should hide but writes.
+Names of users, token ids and config names stay. In a message that can contain a secret, bytes outside of all
+fields are hidden too, because a secret may be among them. A broker's text about a request with a secret is
+hidden if it repeats that secret, or if the request is not known.
 
-If only imported definitions have a field, its name is all that is known. Fields whose names say secret are
-hidden until the configuration shows them (``[secrets] show``). :mod:`kdissect.present.record_secrets` tells
-the secrets in records of users' topics.
+If only imported definitions have a field, its name is all that is known. Fields whose names suggest a secret
+are hidden unless the configuration shows them (``[secrets] show``). :mod:`kdissect.present.record_secrets`
+finds the secrets in records of users' topics.
 
-Every output asks here: JSON through :mod:`kdissect.present.body`, trees and hex dumps through
+Every output uses these rules: JSON through :mod:`kdissect.present.body`, trees and hex dumps through
 :mod:`kdissect.present.tree`. ``--show-secrets`` turns it off.
 """
 
@@ -43,12 +43,12 @@ Asked = tuple[str, dict[str, Any]]
 
 
 class Spot(NamedTuple):
-    """A value, and what is known of where it stands."""
+    """A value and its place."""
 
     ancestors: Ancestors
     value: Any
     asked: Asked | None
-    """None where the request is not known, or not whole."""
+    """None if the request is unknown or incomplete."""
 
 
 Rule = Callable[[Spot], bool]
@@ -60,7 +60,8 @@ def _always(_: Spot) -> bool:
 
 
 def _config(spot: Spot) -> bool:
-    """A config to be set: Kafka hides passwords and what it does not know (``loggableValue``)."""
+    """Whether a config that is being set is a secret: Kafka hides passwords and unknown configs
+    (``loggableValue``)."""
     ancestors = spot.ancestors
     resource = next((each["resourceType"] for each in reversed(ancestors) if "resourceType" in each), None)
     return is_secret_config(resource, ancestors[-1].get("name"))
@@ -71,7 +72,7 @@ def _topic_config(spot: Spot) -> bool:
 
 
 def _repeats(spot: Spot) -> bool:
-    """What a broker says of a request: whether it repeats a secret of that."""
+    """Whether a broker's text about a request repeats a secret of it."""
     if spot.asked is None:
         return True
     text = str(spot.value)
@@ -79,8 +80,8 @@ def _repeats(spot: Spot) -> bool:
 
 
 def _sensitive(spot: Spot) -> bool:
-    """A config as a broker tells it, which marks those that are sensitive. A synonym goes with its config.
-    Where the message breaks off before the mark, it is taken for sensitive."""
+    """Whether a config in a broker's answer is marked as sensitive. A synonym counts like its config. If the
+    message breaks off before the mark, the config counts as sensitive."""
     ancestors = spot.ancestors
     config = ancestors[2] if len(ancestors) > 2 else ancestors[-1]
     return bool(config.get("isSensitive", True))
@@ -93,7 +94,7 @@ RULES: dict[str, Rule] = {
     "if sensitive": _sensitive,
     "if repeated": _repeats,
 }
-"""What follows ``secret`` in the definitions: the rule. A word that is not here means always."""
+"""The rules by the words after ``secret`` in the definitions. An unknown word means always."""
 _TOKEN: dict[str, Rule] = {"authBytes": _always}
 """The secrets of a SASL token without a header, which no definition describes."""
 
@@ -105,7 +106,7 @@ def is_metadata_topic(ancestors: Ancestors) -> bool:
 
 
 def is_secret_metadata(value: bytes) -> bool:
-    """Whether the value of a record of ``__cluster_metadata`` holds a secret. If that cannot be told, the
+    """Whether the value of a record of ``__cluster_metadata`` contains a secret. If that is unknown, the
     answer is yes.
     """
     found = read_metadata("metadata", value)
@@ -117,7 +118,7 @@ def is_secret_metadata(value: bytes) -> bool:
 
 
 def secret_metadata_types() -> bytes:
-    """Whether records of each type of ``__cluster_metadata`` below 128 may hold a secret.
+    """Whether records of each type of ``__cluster_metadata`` below 128 may contain a secret.
 
     A byte for each type, 1 or 0.
     """
@@ -131,9 +132,9 @@ def _secret_types(_: Library) -> bytes:
 
 
 def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
-    """Whether a record's value holds a secret.
+    """Whether a record's value contains a secret.
 
-    :param is_metadata: whether it is of ``__cluster_metadata``; None where its topic is not known. Then a
+    :param is_metadata: whether it belongs to ``__cluster_metadata``; None if its topic is unknown. Then a
         value counts only if all its bytes are a metadata record with a secret.
     """
     if is_metadata is False or not value:
@@ -146,23 +147,23 @@ def is_secret_record(value: bytes | None, is_metadata: bool | None) -> bool:
 
 
 def may_hold_secrets(message: str) -> bool:
-    """Whether messages of this class can hold secrets at all."""
+    """Whether messages of this class can contain secrets at all."""
     return bool(_rules(library(), message))
 
 
 def secret_fields() -> frozenset[str]:
-    """The names of the fields of any class that are or may be secrets."""
+    """The names of the fields of all classes that are or may be secrets."""
     return secret_field_names() | _TOKEN.keys()
 
 
 def answers_secrets(message: str) -> bool:
-    """Whether the request tells what of a response of this class is a secret."""
+    """Whether the secrets of a response of this class depend on its request."""
     return _repeats in _rules(library(), message).values()
 
 
 def asked_of(message: str, context: Context) -> Asked | None:
-    """The request that a response of this class answers, as its secrets are looked for; None where it is not
-    known as a whole."""
+    """The request that a response of this class answers, if its secrets depend on that; None if it is not
+    known completely."""
     if context.request is None or not context.is_whole:
         return None
     return message.removesuffix("Response") + "Request", context.request
@@ -176,13 +177,13 @@ def is_secret(
     shown: frozenset[str] = frozenset(),
     asked: Asked | None = None,
 ) -> bool:
-    """Whether the value of a field must not be shown. Null and nothing are no secrets.
+    """Whether the value of a field must not be shown. Null and empty values are no secrets.
 
     :param message: Kafka's name of the message class.
-    :param shown: the fields of imported definitions that are shown although their name says secret. They are
-        of a class or an API (``MoonRequest.token``, ``Moon.token``), all of one (``Moon``), or of any
-        (``token``).
-    :param asked: the request, where the message is its response.
+    :param shown: the fields of imported definitions that are shown although their names suggest a secret.
+        They are of a class or an API (``MoonRequest.token``, ``Moon.token``), all of one (``Moon``), or of
+        any (``token``).
+    :param asked: the request, if the message is its response.
     """
     if value is None or value in ("", b"", []):
         return False
@@ -193,7 +194,7 @@ def is_secret(
 
 
 def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden | None:
-    """The fields of a message class that are or may be secrets; None where it cannot hold any.
+    """The fields of a message class that are or may be secrets; None if it cannot contain any.
 
     :param shown: as for :func:`is_secret`.
     """
@@ -213,10 +214,10 @@ def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden |
 def verdicts(
     struct: Struct, values: dict[str, Any], maybe: frozenset[str], asked: Asked | None
 ) -> Iterator[bool]:
-    """Whether each value in a message that may be a secret is one. They come in the order of the wire,
-    without null and what is empty.
+    """For each value in a message that may be a secret, whether it is one. The values come in the order of
+    the wire, without null and empty ones.
 
-    :param maybe: the fields that may be, as :func:`hidden_fields` gives them.
+    :param maybe: the fields that may be secrets, as :func:`hidden_fields` gives them.
     :param asked: as for :func:`is_secret`.
     """
     for name, value, ancestors in pick(_places(struct, maybe), values):
@@ -226,7 +227,7 @@ def verdicts(
 
 @lru_cache(maxsize=256)
 def _places(struct: Struct, names: frozenset[str]) -> Selection:
-    """Where the fields of these names are in a struct."""
+    """The places of the fields with these names in a struct."""
     return selection(struct, lambda field: field.name in names and field.type in SECRET_TYPES)
 
 
@@ -236,15 +237,15 @@ def _is_shown(message: str, field: str, shown: frozenset[str]) -> bool:
 
 
 def _looks_secret(_: Spot) -> bool:
-    """A field of which nothing but its name is known."""
+    """The rule for a field of which only the name is known: it is a secret."""
     return True
 
 
 @lru_cache(maxsize=4096)
 def _rules(_: Library, message: str) -> dict[str, Rule]:
-    """The fields of a class that are or may be secrets, those of imported definitions too.
+    """The fields of a class that are or may be secrets, with those of imported definitions.
 
-    :param _: the definitions in use, with which they change.
+    :param _: the definitions in use, because the result depends on them.
     """
     if message == SASL_TOKEN:
         return _TOKEN
@@ -258,7 +259,7 @@ def _rules(_: Library, message: str) -> dict[str, Rule]:
 
 
 def secrets_of(message: str, values: dict[str, Any]) -> frozenset[str]:
-    """The secrets in the values of a request, as a text that repeats them would have them."""
+    """The secrets in the values of a request, in the form in which a text would repeat them."""
     return frozenset(text for text in _secrets_in(message, (values,)) if text)
 
 
@@ -280,6 +281,6 @@ def _forms(secret: str | bytes) -> Iterator[str]:
     text = secret.decode("utf-8", "surrogateescape")
     yield text
     parts = text.split("\0")
-    if len(parts) == 3:  # PLAIN: whose rights, who, and the password (RFC 4616)
+    if len(parts) == 3:  # PLAIN: authorization id, user name and password (RFC 4616)
         yield parts[2]
     yield from re.findall(r"auth=\w+ ([^\x01]+)", text)  # OAUTHBEARER (RFC 7628)

@@ -11,10 +11,10 @@ from functools import lru_cache
 from unicodedata import east_asian_width
 
 LONGEST = 256
-"""Characters shown of one value; Kafka's topic names have at most 249."""
+"""The most characters shown of one value; Kafka's topic names have at most 249."""
 
 CUT = "…"
-"""Stands where the rest was cut off."""
+"""The sign in place of the text that was cut off."""
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     chr(code) for code in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
@@ -70,8 +70,8 @@ def valid_text(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text for a CSV or TSV cell. Nothing in it ends the line or reaches through to a terminal. A
-    spreadsheet takes it for text, not for a formula (OWASP, CSV injection).
+    """A text for a CSV or TSV cell. Nothing in it ends the line or controls a terminal. A spreadsheet treats
+    it as text, not as a formula (OWASP, CSV injection).
     """
     text = sanitise(text, None)
     return "'" + text if text[:1] in _FORMULA else text
@@ -88,11 +88,11 @@ def width(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _measured(text: str) -> int:
-    """The same, character by character; the cells of a column repeat."""
+    """The width, character by character. It is kept, because the cells of a column repeat."""
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def pad(text: str, columns: int, right: bool = False) -> str:
-    """``text`` filled up with spaces to ``columns``; longer text stays as it is."""
+    """``text`` padded with spaces to ``columns``; longer text stays unchanged."""
     fill = " " * (columns - width(text))
     return fill + text if right else text + fill

@@ -1,4 +1,4 @@
-"""Schemas → lines and objects: what ``kdissect schema`` prints."""
+"""Schemas → lines and objects for ``kdissect schema``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kdissect.protocol.schema import Struct
 
 
 def versions_text(versions: range) -> str:
-    """``0-12``; ``3`` where there is only one."""
+    """``0-12``; ``3`` if there is only one."""
     return str(versions[0]) if len(versions) == 1 else f"{versions[0]}-{versions[-1]}"
 
 
@@ -65,7 +65,7 @@ CLASSES = Table(
 
 
 def api_lines() -> Iterator[str]:
-    """One line an API."""
+    """One line for each API."""
     yield f"{'key':>3}  {'name':<32}  {'versions':<8}  {'flexible':<8}  notes"
     for key in apis.api_keys():
         row = apis.api_summary(key)

@@ -1,7 +1,6 @@
-"""Names that say that what they name is a secret: of Connect's settings, of record headers, and of unknown
-fields.
+"""Names that suggest a secret: of Connect's settings, of record headers, and of unknown fields.
 
-A name is taken for secret too often rather than once too seldom.
+A harmless name counts as a secret rather than a secret as harmless.
 """
 
 from __future__ import annotations
@@ -19,25 +18,26 @@ _WORDS = (
     *("apikey", "accesskey", "privatekey", "sessionkey", "accountkey", "secretkey", "sharedkey", "sslkey"),
     *("encryptionkey", "masterkey", "signingkey", "keytab"),
 )
-"""What is in a name of a secret, once case and punctuation are gone."""
+"""Words in names of secrets, without case and punctuation."""
 _ANY = re.compile("|".join(_WORDS))
 _OTHER = re.compile(r"[\W_]+")
 
 
 @lru_cache(maxsize=4096)
 def says_secret(name: str) -> bool:
-    """Whether a name means a secret value: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
+    """Whether a name suggests a secret: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
     return _ANY.search(_OTHER.sub("", name).lower()) is not None
 
 
 def tells_of_secrets(data: bytes) -> bool:
-    """Whether such a name is anywhere in unknown bytes, with at most one sign between two of its letters."""
+    """Whether unknown bytes contain such a name, with at most one sign between two of its letters."""
     return _in_bytes()(data) is not None
 
 
 @cache
 def _in_bytes() -> Callable[[bytes], object]:
-    """The search for any of the names, by RE2: what unpacks to much must not take long to look through."""
+    """The search for any of the names, by RE2: bytes that unpack to a large size must not take long to
+    search."""
     import re2
 
     options = re2.Options()

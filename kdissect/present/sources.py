@@ -1,4 +1,4 @@
-"""An event of a capture → the sources of the rows that it adds to a table."""
+"""An event of a capture → the sources of its rows in a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdissect.session.conversation import Connection
 
 
 def sources_of(table: str, event: Event, options: Options) -> Iterator[Any]:
-    """The rows that an event adds to one of ``exchanges``, ``records``, ``batches``, ``connections``,
+    """The sources of an event's rows in ``exchanges``, ``records``, ``batches``, ``connections`` or
     ``faults``."""
     if table == "exchanges":
         if isinstance(event, Exchange):

@@ -1,5 +1,5 @@
-"""The tables of the statistics, made from what each declares in :mod:`kdissect.analysis`. How they print for
-people: :mod:`kdissect.present.statistics_text`."""
+"""The tables of the statistics, made from their declarations in :mod:`kdissect.analysis`.
+:mod:`kdissect.present.statistics_text` prints them for people."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def table_of(statistic: type[Statistic]) -> Table:
 
 
 STATISTICS: Mapping[str, Table] = Made(FOLDS, lambda name: table_of(FOLDS[name]))
-"""The tables of ``stats`` by the name that ``-z`` gives them."""
+"""The tables of ``stats``, by their names for ``-z``."""
 
 
 def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
-    """The statistic that ``-z`` asks for.
+    """The statistic for a value of ``-z``.
 
     :raises LookupError: no statistic has that name; the text names the nearest.
-    :raises ValueError: what follows the name is not understood; the text says what may.
+    :raises ValueError: the rest after the name is not understood; the text lists what is allowed.
     """
     try:
         return statistic(text, limits)[1]
@@ -67,5 +67,5 @@ def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
 
 
 def titled(name: str, table: Table) -> Table:
-    """A table whose rows say which it is: for where rows of several stand below each other."""
+    """A copy of a table whose rows have the table's name, for output with several tables."""
     return Table(name, (Column("table", "text", "the table", lambda _row, _options: name), *table.columns))

@@ -1,7 +1,7 @@
 """Rows of a statistic → a table for people.
 
-Times count from the first packet. Durations and sizes have units. Empty columns are left out, and counts of
-what is rare are left out where they are all 0.
+Times count from the first packet. Durations and sizes have units. Empty columns are left out, and so are
+columns of rare events if all counts are 0.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from kdissect.present.sanitise import CUT, pad, sanitise, valid_text, width
 
 NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
-"""Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
+"""The most cells of a column of texts if the room is limited, and the least cells that it keeps if it needs
+them."""
 _GAP = 2
 _PADDED_AT_ONCE = 512
-"""So many rows are brought to the widths of the columns at a time."""
+"""How many rows are padded to the widths of the columns at a time."""
 
 
 def left_out_text(name: str, left_out: int, limits: Limits) -> str:
-    """What a statistic did not count, in a line.
+    """The line about what a statistic did not count.
 
-    :param name: what was asked for.
+    :param name: the name that was requested.
     """
     return (
         f"{name}: more than {limits.rows:,} rows, the limit, or {limits.fact_bytes >> 20:,} MiB in all; "
@@ -46,11 +47,11 @@ def table_lines(
     whole: bool = False,
     room: int | None = None,
 ) -> Iterator[str]:
-    """A heading and a line a row, with as much room for each column as it needs.
+    """A heading and a line for each row, with as much room for each column as it needs.
 
-    :param whole: no column is left out.
-    :param room: cells of a line, where no line may be longer: texts are cut, the last columns are left out,
-        and a line below says which.
+    :param whole: whether to leave out no column.
+    :param room: cells of a line, if no line may be longer: texts are cut, the last columns are left out, and
+        a line below names them.
     """
     if not rows:
         yield "(no rows)"
@@ -58,7 +59,7 @@ def table_lines(
     headings = [column.name.removesuffix("_ns") for column in table.columns]
     shown: dict[int, _ColumnTexts] = {}
     widths: dict[int, int] = {}
-    for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
+    for at, column in enumerate(table.columns):  # by columns: the way to print a column is chosen once
         texts = _all_shown(_values(rows, column, options), column, clock)
         if whole or not _goes_without_saying(column, texts):
             shown[at] = texts
@@ -70,7 +71,7 @@ def table_lines(
         at: _PaddedColumn(shown[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()
     }
     yield gap.join(each.heading(headings[at]) for at, each in padded.items()).rstrip()
-    for start in range(0, len(rows), _PADDED_AT_ONCE):  # texts that are padded take several times more
+    for start in range(0, len(rows), _PADDED_AT_ONCE):  # padding each text takes several times longer
         part = slice(start, start + _PADDED_AT_ONCE)
         for line in map(gap.join, zip(*(each.texts(part) for each in padded.values()), strict=True)):
             yield line.rstrip()
@@ -80,8 +81,8 @@ def table_lines(
 
 
 def _fitting(table: Table, wanted: dict[int, int], room: int, whole: bool) -> dict[int, int]:
-    """The columns for which there is room, and how wide they are. Texts give way as far as they can, then
-    figures go, the last first."""
+    """The columns that fit, and their widths. Texts are shortened as far as they can, then figures are left
+    out, the last first."""
     texts = [at for at in wanted if table.columns[at].type in ("text", "texts")]
     least = {at: min(cells, LEAST_TEXT) if at in texts else cells for at, cells in wanted.items()}
     widths = {at: min(cells, MOST_TEXT) if at in texts else cells for at, cells in wanted.items()}
@@ -112,22 +113,22 @@ def _goes_without_saying(column: Column, texts: _ColumnTexts) -> bool:
 
 
 _NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))
-"""Texts of columns that are left out where they have no other: of most columns, and of what is rare."""
+"""The texts of a column that is left out: of most columns, and of columns of rare events."""
 
 
 class _ColumnTexts(NamedTuple):
     """The texts of a column."""
 
     values: list[Any]
-    """Of each row: the text, or the value where few are different."""
+    """For each row the text, or its value if there are few different ones."""
     by_value: dict[Any, str] | None
-    """Then the texts by value."""
+    """In that case the texts by value."""
     different: Collection[str]
-    """All texts that occur."""
+    """All different texts."""
 
 
 class _PaddedColumn:
-    """The texts of a column in so many cells."""
+    """The texts of a column, padded to its width."""
 
     def __init__(self, shown: _ColumnTexts, cells: int, is_right: bool) -> None:
         self._cells, self._is_right = cells, is_right
@@ -138,11 +139,11 @@ class _PaddedColumn:
             self._by_value = {value: self.heading(text) for value, text in shown.by_value.items()}
 
     def heading(self, text: str) -> str:
-        """One text."""
+        """A single text."""
         return _cell(text, self._cells, self._is_right)
 
     def texts(self, part: slice) -> Iterable[str]:
-        """Those of some rows."""
+        """The texts of some rows."""
         values = self._values[part]
         if self._by_value is not None:
             return map(self._by_value.__getitem__, values)
@@ -160,7 +161,7 @@ def _cell(text: str, cells: int, is_right: bool) -> str:
 
 
 def _values(rows: list[dict[str, Any]], column: Column, options: Options) -> list[Any]:
-    """The values of a column; texts may still have to be made valid."""
+    """The values of a column. Texts in them may not be valid yet."""
     if column.key is not None:
         return list(map(itemgetter(column.key), rows))
     value = column.value
@@ -168,7 +169,7 @@ def _values(rows: list[dict[str, Any]], column: Column, options: Options) -> lis
 
 
 def _all_shown(values: list[Any], column: Column, clock: Clock) -> _ColumnTexts:
-    """The values of a column. What is there often is made a text once."""
+    """The texts of a column. The text of a frequent value is made once."""
     show = _way_to_show(column, clock)
     if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
         every = ["" if value is None else show(value) for value in values]
@@ -180,9 +181,9 @@ def _all_shown(values: list[Any], column: Column, clock: Clock) -> _ColumnTexts:
 
 
 _OFTEN = 4
-"""Values that are there so often, in the mean, are brought to their width once."""
+"""If values occur this often on average, each is padded once."""
 _OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
-"""Types of which equal values have equal texts."""
+"""Types whose equal values have equal texts."""
 
 
 def shown(column: Column, value: Any, clock: Clock) -> str:
@@ -193,7 +194,7 @@ def shown(column: Column, value: Any, clock: Clock) -> str:
 
 
 def _way_to_show(column: Column, clock: Clock) -> Callable[[Any], str]:
-    """What shows the values of a column."""
+    """The function that prints the values of a column."""
     if column.unit == TIME:
         return clock.text
     return _UNITS.get(column.unit or "") or _FORMS.get(column.type) or "{:,}".format
@@ -204,7 +205,7 @@ def _listed(values: Iterable[int]) -> str:
 
 
 def _exchanges(numbers: int | Sequence[int]) -> str:
-    """One number or several."""
+    """The text of one or several exchange numbers."""
     return str(numbers) if isinstance(numbers, int) else _listed(numbers)
 
 

@@ -15,7 +15,7 @@ from kdissect.present.paragraphs import WIDTH, fold_text
 from kdissect.present.sanitise import pad, sanitise, valid_text, width
 
 _MOST_WHO = 24
-"""Cells for who did it."""
+"""The most cells for the client or broker that acted."""
 
 
 def _text(name: str) -> Column:
@@ -79,6 +79,6 @@ def story_lines(lines: list[StoryLine], first_ns: int | None) -> Iterator[str]:
 
 
 def about_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """What is found of the subject, a line each."""
+    """The findings on the subject, one line each."""
     for each in findings:
         yield from heading(each, "  ")

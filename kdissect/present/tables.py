@@ -1,4 +1,4 @@
-"""Rows → NDJSON, CSV and TSV: a writer a format, fed with the sources of rows."""
+"""Rows → NDJSON, CSV and TSV: one writer for each format. It receives the sources of rows."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from kdissect.protocol.json_form import RawText, dumps
 
 FORMATS = ("ndjson", "csv", "tsv", "parquet", "arrow")
 BINARY = ("parquet", "arrow")
-"""Formats that are nothing for a terminal."""
+"""Formats that must not be written to a terminal."""
 
 
 class Writer(Protocol):
-    """What takes the rows of one table."""
+    """Writes the rows of one table."""
 
     def write(self, source: Any) -> None:
         """Add a row."""
 
     def close(self) -> None:
-        """Write what waits and the format's end."""
+        """Write waiting rows and the format's end."""
 
 
 @runtime_checkable
 class ManyWriter(Writer, Protocol):
-    """One that takes many rows at a time, and writes them so."""
+    """A writer that accepts many rows at a time, and writes them together."""
 
     def write_all(self, sources: Iterable[Any]) -> None:
         """Add rows."""
 
 
 class JoiningWriter(Writer, Protocol):
-    """One of a :data:`BINARY` format, which takes rows of other processes, too."""
+    """A writer of a :data:`BINARY` format, which also accepts rows of other processes."""
 
     def join(self, columns: Any) -> None:
         """Add rows that another process made."""
 
 
 Read = Callable[[Source, Options], Any]
-"""What reads the value of a column from the source of a row."""
+"""Reads the value of a column from the source of a row."""
 
 
 def readers(table: Table, options: Options) -> list[Read]:
-    """What reads the columns of a table, one after another. Where a column holds the requests or responses of
-    exchanges, it gives their JSON text, which is made many times faster than their objects."""
+    """The functions that read the columns of a table. For the requests and responses of exchanges they give
+    JSON text, which is made many times faster than objects."""
     if table.name != EXCHANGES.name:
         return [column.value for column in table.columns]
     from kdissect.present.message_json import MessageJson
@@ -63,7 +63,7 @@ def readers(table: Table, options: Options) -> list[Read]:
 
 
 class NdjsonWriter:
-    """One JSON object a line, ASCII only, LF at its end."""
+    """Writes one JSON object a line, ASCII only, with LF at its end."""
 
     def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
         self._table = table
@@ -76,20 +76,21 @@ class NdjsonWriter:
             row = {column.name: column.value(source, self._options) for column in self._led}
             row.update(zip(self._names, self._values(source), strict=True))
             text = dumps(row)
-            if _SURROGATE not in text:  # else it may have text that is not valid
+            if _SURROGATE not in text:  # otherwise it may have text that is not valid
                 self._file.write(text.encode("ascii") + b"\n")
                 return
         self._file.write(row_line(self._table, source, self._options))
 
     def close(self) -> None:
-        """NDJSON has no end."""
+        """Do nothing: NDJSON has no end."""
 
 
 def _read_as_they_stand(
     table: Table,
 ) -> tuple[list[Column], list[str], Callable[[dict[str, Any]], tuple[Any, ...]] | None]:
-    """How rows that are dicts are read at once, where nothing in them has another form in JSON: the columns
-    that are not in a row, the names of those that are, and what reads these; None where there is no such way.
+    """How to read rows that are dicts at once, if no value has another form in JSON: the columns that are not
+    in a row, the names of those that are, and the function that reads these. The function is None if this is
+    not possible.
     """
     led = [column for column in table.columns if column.key is None]
     rest = table.columns[len(led) :]
@@ -118,13 +119,13 @@ def json_line(value: Any) -> bytes:
 
 
 _SURROGATE = "\\ud"
-"""How JSON of ASCII writes surrogates."""
+"""The beginning of a surrogate in JSON of ASCII."""
 _OF_BYTES = ("bytes", "headers")
-"""Types whose values JSON has in another form."""
+"""Types whose values have another form in JSON."""
 
 
 def json_value(kind: str, value: Any, options: Options) -> Any:
-    """A column's value as JSON has it."""
+    """A column's value in the form of JSON."""
     if value is None:
         return None
     if kind == "bytes":
@@ -137,8 +138,8 @@ def json_value(kind: str, value: Any, options: Options) -> Any:
 class DelimitedWriter:
     """CSV (RFC 4180, every cell in quotes) or TSV (no quotes: cells hold no tab and no line end).
 
-    Null is an empty cell, in CSV one without quotes: with them it is empty text. A list or object is JSON
-    text. Numbers stay numbers.
+    Null is an empty cell. In CSV it has no quotes, because with quotes it would be empty text. A list or
+    object is JSON text. Numbers stay numbers.
     """
 
     def __init__(
@@ -158,7 +159,8 @@ class DelimitedWriter:
             (read, column.type, column.type in _NUMBERS)
             for read, column in zip(readers(table, options), table.columns, strict=True)
         ]
-        """Of each column what reads its value, its type, and whether that is one of numbers."""
+        """For each column, the function that reads its value, its type, and whether that is a type of
+        numbers."""
         if heading:
             self._line([self._quoted(column.name) for column in table.columns])
 
@@ -176,7 +178,7 @@ class DelimitedWriter:
         self._line(cells)
 
     def close(self) -> None:
-        """Neither format has an end."""
+        """Do nothing: neither format has an end."""
 
     def _quoted(self, text: str) -> str:
         quote = self._quote

@@ -2,8 +2,8 @@
 
     12  0.004317  3  10.0.0.5:51234 → 10.0.0.7:9092  etl-1  Fetch v12  #42  61.2 ms  98 B → 4.2 KiB  orders  …
 
-Columns are wide enough for what is usual and grow with what comes, so that lines can be printed as they
-come. Colour is for terminals only, and never the only sign of anything.
+Columns are wide enough for usual values and grow with longer ones, so that each line can be printed at once.
+Colour is for terminals only, and never the only sign of anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kdissect.session.briefs import Brief, PairLayout
 from kdissect.wording import plural
 
 MOST_TOPICS = 3
-"""Topics named on a line; of more, the number follows."""
+"""The most topics named on a line; the number of further ones follows."""
 
 RED, GREEN, YELLOW, BLUE, DIM, BOLD = "31", "32", "33", "34", "2", "1"
 _COLOUR_OF = {SIGNS[FATAL]: RED, SIGNS[RETRIABLE]: YELLOW, SIGNS[ROUTINE]: DIM}
@@ -38,32 +38,32 @@ _RESET = b"\x1b[0m"
 _ARROW = " → ".encode()
 
 _MOST_TOLD = 4_096
-"""Texts of a kind that are kept for the lines to come."""
+"""The most texts of a kind that are kept for later lines."""
 _RECENT = 256
-"""So many connections, and APIs, have the text of columns that they share at hand."""
+"""The number of connections, and of APIs, whose shared columns are kept in a table for quick access."""
 _LONGEST_KEPT = 64
 _MOST_CODES = 16
 _IPV4_ENDPOINT = 6
-"""Bytes of one with an IPv4 address."""
+"""The size of an endpoint with an IPv4 address, in bytes."""
 _CLIENT = 32
-"""Characters of a client id that are shown."""
+"""The most characters of a client id that are shown."""
 
 
 class _SharedText:
-    """A text that many lines have."""
+    """A text that many lines share."""
 
     __slots__ = ("columns", "ends", "text")
 
     def __init__(self, text: bytes, columns: int, ends: tuple[Endpoint, Endpoint] | None = None) -> None:
         self.text = text
         self.columns = columns
-        """Cells that it takes."""
+        """The cells that it takes."""
         self.ends = ends
-        """Both ends of the connection, of which it is the text."""
+        """Both ends of the connection, if it is their text."""
 
 
 class _SharedColumns:
-    """Columns that lines have together, with the spaces that fill them."""
+    """Columns that lines share, with their padding."""
 
     __slots__ = ("client", "ends", "number", "text", "widening")
 
@@ -77,11 +77,12 @@ class _SharedColumns:
     ) -> None:
         self.text = text
         self.number = number
-        """Of the connection, or the version of the API."""
+        """The number of the connection, or the version of the API."""
         self.widening = widening
-        """How often columns had become wider by then: once more, and the text is another."""
+        """How often columns had become wider when the text was made. If the number has changed since, the
+        text is out of date."""
         self.ends, self.client = ends, client
-        """Of a connection."""
+        """The ends and the client id of a connection."""
 
 
 def _told(text: str) -> _SharedText:
@@ -104,40 +105,41 @@ def _ends_told(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
         out.put(b":")
         out.number(raw[4] << 8 | raw[5])
     text = out.take()
-    return _SharedText(text, len(text) - 2, ends)  # ASCII but for the arrow: one cell, three bytes
+    return _SharedText(text, len(text) - 2, ends)  # ASCII except for the arrow: one cell, three bytes
 
 
 class Lines:
-    """Makes the lines; keeps the widths of their columns."""
+    """Makes the lines, and keeps the widths of their columns."""
 
     def __init__(self, clock: Clock | None = None, colour: bool = False, options: Options = PLAIN) -> None:
         self._clock = clock or Clock()
         self._colour = colour
         self._options = options
         self._widest = [0] * 9
-        """Cells of each column; compiled, numbers of C."""
+        """The cells of each column; when compiled, C numbers."""
         self._widening = 0
-        """How often one of them became wider, or was set."""
+        """How often the widths became larger, or were set."""
         self._of_connections: list[_SharedColumns | None] = [None] * _RECENT
-        """Connection, ends and client of the exchanges of connections, by the low bits of their numbers."""
+        """Connection, ends and client of the exchanges of connections, by the low bits of the connection
+        numbers."""
         self._of_apis: list[_SharedColumns | None] = [None] * _RECENT
-        """The API of exchanges, by its key."""
+        """The API of exchanges, by the API key."""
         self.widths = list(_WIDTHS)
         self._ends: dict[int, _SharedText] = {}
-        """The two ends of connections, by number, as they stand on the line: connections have many
+        """The text of the two ends of a connection, by its number, because a connection has many
         exchanges."""
         self._clients: dict[str, _SharedText] = {}
         self._apis: dict[tuple[int, int], _SharedText] = {}
-        """By key and version."""
+        """The texts of APIs, by key and version."""
         self._topics: dict[str, bytes] = {}
-        """Names of topics as lines have them."""
+        """The texts of topic names."""
         self._errors: dict[tuple[int, ...] | int, str] = {}
-        """By the codes of a response, those of them that are routine, and the count of the former; by the
-        code where there is only one, which is not routine."""
+        """The texts of errors, by the codes of a response, the routine ones among them, and the number of
+        codes; or by the code, if there is only one and it is not routine."""
 
     @property
     def widths(self) -> list[int]:
-        """Cells of each column."""
+        """The cells of each column."""
         return [self._widest[at] for at in range(len(_WIDTHS))]
 
     @widths.setter
@@ -149,7 +151,7 @@ class Lines:
     def expected(
         self, widths: Sequence[int], exchanges: int, connections: int, latest_ns: int | None
     ) -> tuple[int, ...]:
-        """The widths that columns are likely to have when so many exchanges and connections had a number."""
+        """The widths that columns are likely to have after this many exchanges and connections."""
         out = list(widths)
         out[NUMBER] = max(out[NUMBER], len(str(exchanges)))
         out[CONNECTION] = max(out[CONNECTION], len(str(connections - 1)))
@@ -196,7 +198,7 @@ class Lines:
         out.trim()
 
     def write_brief(self, out: JsonText, brief: Brief) -> None:
-        """Add the line that :meth:`write` adds of the exchange."""
+        """Add the line for an exchange in brief, the same as :meth:`write` gives."""
         start = self._begin(out, NUMBER)
         out.number(brief.number)
         self._end(out, NUMBER, start, out.size() - start)
@@ -230,7 +232,7 @@ class Lines:
         out.trim()
 
     def _connection_in(self, brief: Brief) -> bytes:
-        """The columns that exchanges of a connection have together."""
+        """The columns that the exchanges of a connection share."""
         number, ends, client = brief.connection, brief.ends, brief.client_id
         place = number & (_RECENT - 1)
         told = self._of_connections[place]
@@ -249,7 +251,7 @@ class Lines:
         return told.text
 
     def _api_column(self, form: PairLayout) -> bytes:
-        """The column that exchanges of an API in a version have together."""
+        """The column that the exchanges of an API in a version share."""
         place = form.key & (_RECENT - 1)
         told = self._of_apis[place]
         if told is None or told.number != form.version or told.widening != self._widening:
@@ -259,8 +261,8 @@ class Lines:
         return told.text
 
     def write_all(self, out: JsonText, events: Sequence[object]) -> int:
-        """Add the line of each exchange among events, with its end, and gives how many there are. A line that
-        cannot be made raises, and nothing of it stays."""
+        """Add the line of each exchange among events, with its end; return their number. If a line cannot be
+        made, it raises the error, and nothing of that line stays."""
         rows, size = 0, out.size()
         try:
             for event in events:
@@ -277,7 +279,7 @@ class Lines:
         return rows
 
     def _begin(self, out: JsonText, at: int) -> int:
-        """Begin a column; gives where its text does."""
+        """Begin a column; return the start of its text."""
         if at:
             out.put(b"  ")
         if self._colour and _COLOURS[at] is not None:
@@ -285,10 +287,10 @@ class Lines:
         return out.size()
 
     def _end(self, out: JsonText, at: int, start: int, columns: int) -> None:
-        """Fill the text of a column up to its width, which grows with it.
+        """Pad the text of a column to its width, which grows with the text.
 
-        :param start: where it began.
-        :param columns: cells that it takes.
+        :param start: the start of the text.
+        :param columns: the cells that it takes.
         """
         most = self._widest[at]
         if columns < most:
@@ -346,7 +348,7 @@ class Lines:
     def _error_in(self, codes: list[int] | None, routine: tuple[int, ...]) -> str:
         """The text of a response's error codes.
 
-        :param routine: those of them that are routine there.
+        :param routine: the codes that are routine in this response.
         """
         assert codes is not None
         if len(codes) > _MOST_CODES:
@@ -361,7 +363,7 @@ class Lines:
         return told
 
     def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:
-        """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
+        """Write ``98 B → 4.2 KiB``, with ``-`` for a missing side."""
         if exchange.request is None:
             out.put(b"-")
         else:
@@ -373,7 +375,7 @@ class Lines:
             write_size(out, exchange.response.frame.size)
 
     def _write_notes(self, out: JsonText, exchange: Exchange) -> None:
-        """What not every line has."""
+        """Write the parts that only some lines have."""
         self._note_topics(out, exchange.topics)
         error = error_text(exchange)
         if error:
@@ -425,19 +427,19 @@ class Lines:
 
 
 def error_text(exchange: Exchange) -> str:
-    """``✗ TOPIC_AUTHORIZATION_FAILED (fatal)``: the first error, with the sign of the gravest; empty without
-    one."""
+    """``✗ TOPIC_AUTHORIZATION_FAILED (fatal)``: the first error, with the sign of the worst one; empty
+    without an error."""
     error = exchange.error
     return "" if error is None else _with_sign(error, exchange.error_classes())
 
 
 def _colour_of(error: str) -> str:
-    """That of an error, by its sign."""
+    """The colour of an error, by its sign."""
     return _COLOUR_OF.get(error[0], RED)
 
 
 def _error_told(codes: Sequence[int], routine: tuple[int, ...]) -> str:
-    """The same of the codes of a response."""
+    """The text of the error codes of a response."""
     return _with_sign(error_name(codes[0]), [class_in(code, routine) for code in codes])
 
 
@@ -447,13 +449,13 @@ def _with_sign(error: str, classes: Sequence[str]) -> str:
 
 
 def api_text(exchange: Exchange) -> str:
-    """``Fetch v12``; ``?`` for a response whose request is not known."""
+    """``Fetch v12``; ``?`` for a response without a known request."""
     api, version = exchange.api or "?", exchange._first().api_version
     return api if version is None else f"{api} v{version}"
 
 
 def topics_text(topics: Sequence[str]) -> str:
-    """The first topics and how many more there are: ``orders,clicks,views +5``."""
+    """The first topics, and the number of further ones: ``orders,clicks,views +5``."""
     if len(topics) == 1:
         return sanitise(topics[0])
     named = ",".join([sanitise(topic) for topic in topics[:MOST_TOPICS]])

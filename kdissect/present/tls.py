@@ -1,5 +1,4 @@
-"""What the handshakes of a TLS connection show → lines for people. The same that the column ``tls`` has as
-JSON."""
+"""The handshakes of a TLS connection → lines for people. The column ``tls`` has the same as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ else:
     handshake = Later("kdissect.tls.handshake")
 
 LONGEST_LINE = 2_000
-"""Characters of one fact; a certificate may have ten thousand names."""
+"""The most characters of one fact; a certificate may have ten thousand names."""
 
 
 class TlsLine(NamedTuple):
@@ -26,7 +25,7 @@ class TlsLine(NamedTuple):
     text: str
     """Sanitised."""
     is_warning: bool = False
-    """It is, or will soon be, the reason why something does not work."""
+    """Whether it is, or will soon be, the reason for a failure."""
 
 
 def tls_lines(tls: Mapping[str, Any]) -> Iterator[TlsLine]:
@@ -36,12 +35,13 @@ def tls_lines(tls: Mapping[str, Any]) -> Iterator[TlsLine]:
 
 
 NO_SECRET = "no secret"
-"""A reason of :func:`why_dark`; the one that its user can do something about."""
+"""A reason of :func:`why_dark`: the only one that the user can remove."""
 HOW_TO = "kdissect doctor tls says how to get one"
 
 
 def why_dark(connection: Connection) -> str:
-    """Why nothing of a TLS connection was decoded, without what differs from one connection to another."""
+    """Why nothing of a TLS connection was decoded, without the parts that differ from one connection to
+    another."""
     nothing = "not recognised as Kafka" if connection.skipped_bytes else "nothing was sent in it"
     why: str = (connection.tls or {}).get("dark") or nothing
     return why.partition(" for client random")[0]
@@ -75,13 +75,13 @@ def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
 
 
 def _chosen(chosen: str | None, offered: Sequence[str]) -> str:
-    """What the broker chose of what the client offered."""
+    """The broker's choice among the client's offers."""
     text = chosen or "none chosen"
     return text if not offered or list(offered) == [chosen] else f"{text}; offered: {', '.join(offered)}"
 
 
 def _certificate(certificate: Mapping[str, Any]) -> str:
-    """One certificate, what is wrong with its time first."""
+    """One certificate, with problems of its dates first."""
     parts = [certificate["warning"].upper()] if "warning" in certificate else []
     if "subject" in certificate:
         parts.append(certificate["subject"] or "no subject")

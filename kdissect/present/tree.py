@@ -1,8 +1,8 @@
 """An exchange → a tree: every field with its value, its type and the bytes it was read from.
 
-Ranges are ``[start:end]``, from the first byte after the size prefix; below records that were unpacked
-they count in the unpacked bytes. With ``dump``, the bytes themselves stand below each value; those of
-secrets are masked.
+Ranges are ``[start:end]``, from the first byte after the size prefix; below records that were unpacked they
+count in the unpacked bytes. With ``dump``, the bytes themselves follow below each value; bytes of secrets are
+masked.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _heading(exchange: Exchange) -> str:
 
 
 def behind_text(exchange: Exchange) -> str:
-    """``502 ms of it behind #353``: how long the request waited behind the one with that correlation id."""
+    """``502 ms of it behind #353``: how long the request waited behind another one, with the correlation id
+    of that one."""
     waited = f"{duration(exchange.behind_ns or 0)} of it behind "
     before = exchange.behind_correlation_id
     return waited + ("an earlier one" if before is None else f"#{before}")
@@ -78,7 +79,7 @@ def behind_text(exchange: Exchange) -> str:
 def fault_text(fault: Fault) -> str:
     """``fault: bad-crc (records) at 61, packet 7: …``."""
     where = "" if fault.offset is None else f" at {fault.offset}"
-    packet = f", packet {fault.packet}" if fault.packet else ""  # 0: bytes that no packet carried
+    packet = f", packet {fault.packet}" if fault.packet else ""  # 0: bytes without a packet
     return f"fault: {fault.kind} ({fault.layer}){where}{packet}: {sanitise(fault.message, None)}"
 
 
@@ -91,8 +92,8 @@ def message_tree(
 ) -> Iterator[str]:
     """The lines of a request or response.
 
-    :param context: what is embedded in a response may only be told with its request.
-    :param names: of topic ids.
+    :param context: the request, which may determine what is embedded in a response.
+    :param names: the names of topic ids.
     """
     frame = message.frame
     captured = f", {len(frame.payload)} captured" if message.is_cut else ""
@@ -112,7 +113,7 @@ def struct_tree(
 ) -> Iterator[str]:
     """The lines of a tree that ``annotate`` drew of bytes without a frame.
 
-    :param message: the message class that the bytes are of, where it is known.
+    :param message: the message class of the bytes, if it is known.
     """
     yield from _BranchPrinter(dump).lines(
         Branch(node, data, NodePlace(message, is_metadata=None), options), 0
@@ -120,13 +121,13 @@ def struct_tree(
 
 
 class _BranchPrinter:
-    """Prints branches, each on a line, with what is inside it below."""
+    """Prints each branch on a line, with its children below."""
 
     def __init__(self, dump: bool) -> None:
         self._dump = dump
 
     def lines(self, branch: Branch, depth: int) -> Iterator[str]:
-        """The branch's line, then those of what is inside it."""
+        """The branch's line, then the lines of its children."""
         branch.open()
         node, hidden = branch.node, branch.is_hidden
         yield self._line(branch, depth, hidden)
@@ -154,7 +155,7 @@ class _BranchPrinter:
 
 
 def value_text(node: Node, topic: str | None = None) -> str:
-    """A leaf's value for people; what it names, where it is a number with a name, or the id of a topic.
+    """The value of a leaf for people; for a number with a name or the id of a topic, with the name.
 
     :param topic: the name of the topic whose id it is.
     """
@@ -164,7 +165,7 @@ def value_text(node: Node, topic: str | None = None) -> str:
     if value is None:
         if node.end > node.start:
             return "null"
-        # Null takes bytes to say. Without any there is just nothing in it: a body without fields, a batch
+        # Null takes bytes. If there are none, the node is simply empty: a body without fields, a batch
         # without records.
         return "[]" if node.type.startswith("[]") else "(empty)"
     if isinstance(value, bool):
@@ -175,7 +176,7 @@ def value_text(node: Node, topic: str | None = None) -> str:
         return sanitise(value) if "string" not in node.type else f'"{sanitise(value)}"'
     if isinstance(value, bytes):
         return one_line(value)
-    if node.type != "int16":  # what Kafka's codes and keys of APIs are; others' fields may be called so too
+    if node.type != "int16":  # names of Kafka; fields of other definitions may have them too
         return sanitise(str(value))
     if isinstance(value, int) and value and node.name.endswith(("errorCode", "ErrorCode")):
         return f"{value} ({error_name(value)})"

@@ -1,6 +1,6 @@
-"""A record → lines that show it whole: where it stands, key, value and headers; and what can be copied of it.
+"""A record → lines that show all of it: its place, key, value and headers; and texts to copy.
 
-Nothing here knows of the terminal.
+This module does not use the terminal.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class TextLine(NamedTuple):
 
 
 def is_redacted(row: dict[str, Any], side: str) -> bool:
-    """Whether a value is hidden. It may be that it says so itself: then the size differs."""
+    """Whether a value is hidden. A value may also just contain the same text: then its size differs."""
     return side == "value" and row["value"] == REDACTED.encode() and row["value_size"] != len(REDACTED)
 
 
 def record_lines(row: dict[str, Any], form: str) -> list[TextLine]:
     """The whole record.
 
-    :param form: of key and value: one of :data:`kdissect.present.payload.FORMS`.
+    :param form: the form of key and value: one of :data:`kdissect.present.payload.FORMS`.
     """
     out = [TextLine(_where(row), "heading"), *(TextLine(each, "fact") for each in _facts(row))]
     for side in ("key", "value"):
@@ -113,7 +113,7 @@ def _part(row: dict[str, Any], side: str, form: str) -> tuple[str, list[str]]:
         return f"{side}: {used}, {bytes_text}{why}", lines
     if not framing.size:
         return f"{side}: {used}, {bytes_text}, {framing} in a header{why}", lines
-    # Nothing tells such bytes from others that begin in the same way.
+    # Such bytes cannot be told from others with the same beginning.
     registry = REGISTRIES[framing.registry]
     return f"{side}: {used}, {bytes_text}, begins as {registry} does: {framing}{why}", lines
 
@@ -123,15 +123,15 @@ def _json_lines(value: Any) -> list[str]:
 
 
 def is_shown_decoded(row: dict[str, Any], form: str) -> bool:
-    """Whether the value is shown as what it means rather than as its bytes."""
+    """Whether the value is shown by its meaning instead of its bytes."""
     return form in ("auto", "json") and (part_of(row, "value") is not None or row["control"] is not None)
 
 
 def value_file(row: dict[str, Any], form: str) -> tuple[str, bytes]:
-    """The end of a file's name, and what an editor gets of the value.
+    """The ending of a file's name, and the text that an editor gets.
 
-    That is the bytes as they are, a dump of them all in hex, or the decoded text if that is shown. If the
-    value is secret, the editor gets only a line that says so.
+    That is the bytes, a dump of all of them in hex, or the decoded text if that is shown. For a secret value,
+    the editor gets only a line that says so.
     """
     data = row["value"] or b""
     if is_shown_decoded(row, form):
@@ -145,7 +145,7 @@ def value_file(row: dict[str, Any], form: str) -> tuple[str, bytes]:
 
 
 def record_copied(row: dict[str, Any], what: str, options: Options) -> str:
-    """The text for the clipboard; bytes that are no text in hex.
+    """The text for the clipboard; bytes that are no text become hex.
 
     :param what: one of :data:`COPY_FORMS`.
     """

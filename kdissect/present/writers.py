@@ -1,4 +1,4 @@
-"""Rows → any of the formats: chooses the writer, which is fed with the sources of rows.
+"""Rows → any of the formats. It chooses the writer, which receives the sources of rows.
 
     writer = table_writer("csv", table, file)
     writer.write(exchange) …

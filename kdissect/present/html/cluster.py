@@ -1,4 +1,4 @@
-"""Clients, the cluster, security and the graph of a report, and what was not judged."""
+"""Clients, the cluster, security and the graph of a report, and the things that were not judged."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def clients(sheet: Sheet) -> str:
 
 
 def cluster(sheet: Sheet) -> str:
-    """Brokers, leaders, replicas, what changed, the quorum."""
+    """Brokers, leaders, replicas, changes, the quorum."""
     ends = [row for row in sheet.rows("cluster_partitions") if row["to_ns"] is None]
     parts = [
         sheet.table(
@@ -212,7 +212,7 @@ def cluster(sheet: Sheet) -> str:
 
 
 def security(sheet: Sheet) -> str:
-    """What crosses the wire in clear."""
+    """Data that crosses the wire in clear."""
     return section(
         "security",
         "Security",

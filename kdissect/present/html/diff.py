@@ -1,4 +1,4 @@
-"""``kdissect diff -T html``: what changed between two captures, as a page."""
+"""``kdissect diff -T html``: the changes between two captures, as a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def diff_page(before: str, after: str, found: Sequence[Difference], summary: str
 
     :param before: the name of a file.
     :param after: the name of the other.
-    :param summary: what came of it, in a sentence.
+    :param summary: the result, in a sentence.
     """
     head = (
         f'<header>{switch()}<p class="brand">kdissect diff</p><h1>What changed</h1>'

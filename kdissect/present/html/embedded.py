@@ -1,6 +1,6 @@
-"""A report as JSON inside of its page, so that ``report`` and ``diff`` can read it again.
+"""A report as JSON inside its page, so that ``report`` and ``diff`` can read it again.
 
-What stands in a file that somebody hands over is not believed: every value must have the type of its column.
+A file may be forged, so every value must have the type of its column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kdissect.present.sanitise import valid_text
 from kdissect.present.statistics import STATISTICS
 
 MARK = 'data-kdissect="report 1"'
-"""Stands in the first tag of a report."""
+"""The mark in the first tag of a report."""
 _BEGIN, _END = '<script type="application/json" id="kdissect" data-sha256="', "</script>"
 _LARGEST = 1 << 63
 _COUNTS = tuple(
@@ -38,7 +38,7 @@ _SOME = tuple(name for name, value in JudgingContext._field_defaults.items() if 
 
 
 class NoReportError(Exception):
-    """A file looks like a report, and cannot be read as one; the text says why."""
+    """A file looks like a report, but cannot be read as one; the text says why."""
 
 
 def is_report(start: bytes) -> bool:
@@ -50,9 +50,9 @@ def is_report(start: bytes) -> bool:
 
 
 def embedded(report: CaptureReport, most: Mapping[str, int], usual: int) -> str:
-    """The element that holds a report.
+    """The element that contains a report.
 
-    :param most: rows that are kept of some tables; of others ``usual``.
+    :param most: the most rows of some tables; other tables keep ``usual``.
     """
     tables = {text: _table(text, rows, most.get(text, usual)) for text, rows in report.tables.items()}
     columns = [column.name for column in FINDINGS.columns]
@@ -98,7 +98,7 @@ def _table(text: str, rows: Sequence[Row], most: int) -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """A number with as many digits as mean anything."""
+    """A number with its significant digits only."""
     return float(f"{value:.6g}") if isinstance(value, float) and isfinite(value) else value
 
 
@@ -106,9 +106,9 @@ def _short(value: Any) -> Any:
 
 
 def report_of(page: str) -> CaptureReport:
-    """The report that a page holds.
+    """The report in a page.
 
-    :raises NoReportError: it holds none, or one that is damaged.
+    :raises NoReportError: it has no report, or a damaged one.
     """
     _, begin, rest = page.partition(_BEGIN)
     written, end, _ = rest.partition(_END)
@@ -141,7 +141,7 @@ def _report(value: dict[str, Any]) -> CaptureReport:
 
 
 def _rows(text: str, table: Mapping[str, Any]) -> list[Row]:
-    """The rows of a table; columns that it lacks are null."""
+    """The rows of a table. Columns that it lacks are null."""
     if text == FINDING:
         kinds = {column.name: column.type for column in FINDINGS.columns}
     else:
@@ -159,12 +159,15 @@ def _rows(text: str, table: Mapping[str, Any]) -> list[Row]:
 
 
 def _needed(row: Row) -> tuple[Any, ...]:
-    """What a row of the profile never lacks."""
+    """The values that a row of the profile always has."""
     return row["what"], row["kind"], row["count"], 0 if row["kind"] == PERCENTILE else row["total"]
 
 
 def _value(kind: str, value: Any) -> Any:
-    """:raises TypeError: it is not what the column holds."""
+    """A value of a column.
+
+    :raises TypeError: it does not have the type of the column.
+    """
     if value is None:
         return None
     if kind == "text":

@@ -12,12 +12,12 @@ from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars,
 from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
 
 _MOST_DRAWN = 6
-"""Topics with bars, groups with lanes."""
+"""The most topics with bars, and groups with lanes."""
 _MOST_LANES = 24
 
 
 def topics(sheet: Sheet) -> str:
-    """Rates, batches, codecs, how even partitions are, and how long records take to their consumers."""
+    """Rates, batches, codecs, how even partitions are, and how long records take to reach their consumers."""
     parts = [
         sheet.table(
             "topics",
@@ -70,7 +70,7 @@ def topics(sheet: Sheet) -> str:
 
 
 def _skew(sheet: Sheet) -> Iterator[str]:
-    """How the records that were written spread over the partitions."""
+    """How written records are spread over the partitions."""
     written: dict[str, dict[int, int]] = {}
     names = NamesOfClusters(sheet.rows("topics"), "topic")
     for row in sheet.rows("topics"):
@@ -95,7 +95,7 @@ def _skew(sheet: Sheet) -> Iterator[str]:
 
 
 def groups(sheet: Sheet) -> str:
-    """Status, lag, rebalances step by step, who has what."""
+    """Status, lag, the steps of rebalances, assignments."""
     parts = [
         sheet.table(
             "groups",
@@ -184,7 +184,7 @@ def groups(sheet: Sheet) -> str:
 
 
 def _lag_lines(sheet: Sheet) -> str:
-    """The lag of each group over time, of all its partitions together."""
+    """The lag of each group over time, for all its partitions together."""
     names = NamesOfClusters(sheet.rows("lag,1s"), "group")
     last: dict[str, dict[tuple[str, int], int]] = {}
     points: dict[str, list[tuple[float, float | None]]] = {}
@@ -213,7 +213,7 @@ _DRAWN = ("stays", "rebalances", "members")
 
 
 def _by_group(rows: Iterable[Row], names: NamesOfClusters) -> dict[str, list[Row]]:
-    """Rows by what their groups are called."""
+    """Rows by the names of their groups."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(names.text(row), []).append(row)
@@ -221,7 +221,7 @@ def _by_group(rows: Iterable[Row], names: NamesOfClusters) -> dict[str, list[Row
 
 
 def _gantts(sheet: Sheet) -> Iterator[str]:
-    """A group a figure, a member a lane: what it owned, and when it stood still."""
+    """A figure for each group, with a lane for each member: what it owned, and when it stood still."""
     names = NamesOfClusters(sheet.rows("stays"), "group")
     stays, rebalances, members_of = (_by_group(sheet.rows(name), names) for name in _DRAWN)
     order = sorted(stays, key=lambda group: (-len(rebalances.get(group, ())), group))
@@ -241,7 +241,7 @@ def _gantts(sheet: Sheet) -> Iterator[str]:
 
 
 def _named_rebalances(sheet: Sheet) -> list[Row]:
-    """Rebalances with names of clients where those of members stand."""
+    """Rebalances with names of clients instead of members."""
     names = _client_names(sheet)
     return [
         {
@@ -262,10 +262,10 @@ def _told(row: Row) -> str:
 
 
 def _members(sheet: Sheet, own: Iterable[Row], stays: list[Row], begins: list[int]) -> list[TimeLane]:
-    """Lanes of a group's members.
+    """The lanes of a group's members.
 
     :param own: its rows of ``members``.
-    :param begins: when its rebalances began, ns since the epoch: a member keeps its partitions until then,
+    :param begins: when its rebalances began, in ns since the epoch: a member keeps its partitions until then,
         unless it leaves.
     """
     ends = {row["member_id"]: row["left_ns"] or row["last_ns"] for row in own}
@@ -298,7 +298,7 @@ def _members(sheet: Sheet, own: Iterable[Row], stays: list[Row], begins: list[in
 
 
 def _client_names(sheet: Sheet) -> dict[str, str]:
-    """Client ids by member id, as rebalances name them."""
+    """Client ids by member id, by the names in rebalances."""
     return {
         row["member_id"]: row["client_id"]
         for row in sheet.rows("rebalance_steps")
@@ -333,7 +333,7 @@ _OUTCOMES = {"committed": 2, "aborted": 4, "timed-out": 1, "fenced": 6, "open": 
 
 
 def transactions(sheet: Sheet) -> str:
-    """Each transactional id a lane, and the transactions as rows."""
+    """A lane for each transactional id, and the transactions as rows."""
     rows = told_apart(sheet.rows("transactions"), "transactional_id")
     names = NamesOfClusters(rows, "transactional_id")
     ids: dict[str, list[Row]] = {}

@@ -15,11 +15,11 @@ from kdissect.present.html.page import section, switch, text
 from kdissect.present.html.sheet import Sheet
 
 MOST_CARDS = 60
-"""Findings that have a card; more are in the tables inside of the page."""
+"""The most findings with a card. Further ones are in the tables inside the page."""
 
 
 def head(sheet: Sheet, links: list[tuple[str, str]]) -> str:
-    """Title, verdict, what was captured, and the way to each part.
+    """Title, verdict, what was captured, and links to the parts.
 
     :param links: ids and titles of the parts.
     """
@@ -51,7 +51,7 @@ _WORDS = {CRITICAL: "critical finding", WARNING: "warning"}
 
 
 def _notes(sheet: Sheet) -> str:
-    """What is to be known of the capture itself."""
+    """Notes on the capture itself."""
     found = [each for each in sheet.report.findings if each.category == CAPTURE]
     told = "".join(
         f"<li><b>{text(each.id)}</b> {text(each.message, None)}"
@@ -62,7 +62,7 @@ def _notes(sheet: Sheet) -> str:
 
 
 def _command(sheet: Sheet, each: Finding) -> str:
-    """What shows a finding."""
+    """The command that shows a finding."""
     if not each.filter:
         return ""
     command = shlex.join(("kdissect", *sheet.made.arguments, "-Y", each.filter))
@@ -75,7 +75,7 @@ def _title(sheet: Sheet) -> str:
 
 
 def verdict(sheet: Sheet) -> str:
-    """What is to be said in one sentence."""
+    """The result in one sentence."""
     report = sheet.report
     causes = [each for each in report.findings if each.category != CAPTURE and each.because is None]
     grave = [each for each in causes if each.severity in (CRITICAL, WARNING)]
@@ -96,7 +96,7 @@ def verdict(sheet: Sheet) -> str:
 
 
 def findings(sheet: Sheet) -> str:
-    """Cards, worst first; effects below their cause."""
+    """Cards, worst first, with effects below their cause."""
     every = [each for each in sheet.report.findings if each.category != CAPTURE]
     found = every[:MOST_CARDS]
     if not found:
@@ -125,7 +125,7 @@ def _filters(found: list[Finding]) -> str:
 
 def _card(sheet: Sheet, each: Finding, is_effect: bool) -> str:
     rows = []
-    if not is_effect:  # what is to be done stands with the cause
+    if not is_effect:  # the fix is with the cause
         rows += [("why", _paragraphs(each.cause)), ("do", _paragraphs(each.fix))]
         if each.configs:
             rows.append(("set", "<code>" + "</code>, <code>".join(map(text, each.configs)) + "</code>"))

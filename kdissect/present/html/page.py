@@ -1,7 +1,7 @@
 """The frame of a page, and how text gets into it.
 
-A page asks nothing of any network, and nothing in it can. Its policy allows one style and one script, those
-of kdissect, by their checksums. Text reaches a page through :func:`text` only.
+A page uses no network, and nothing in it can. Its policy allows one style and one script, those of kdissect,
+by their checksums. Text reaches a page through :func:`text` only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kdissect.present.sanitise import LONGEST, sanitise
 
 
 def text(value: object, longest: int | None = LONGEST) -> str:
-    """A value as text of a page, or of an attribute in double quotes."""
+    """A value as safe text of a page, or of an attribute in double quotes."""
     return html.escape(sanitise(str(value), longest), quote=True)
 
 
@@ -34,7 +34,7 @@ def _checksum(content: str) -> str:
 def page(title: str, body: Iterable[str], mark: str = "") -> str:
     """A whole page.
 
-    :param title: not yet made safe; all parts of ``body`` are.
+    :param title: the title, not yet made safe; all parts of ``body`` are safe.
     :param mark: an attribute of the first tag.
     """
     style, script = _own("page.css"), _own("page.js")
@@ -63,10 +63,10 @@ def table(
     numbers: Iterable[int] = (),
     more: int = 0,
 ) -> str:
-    """A table that can be sorted and, where it is long, searched.
+    """A table that can be sorted and, if it is long, searched.
 
-    :param numbers: which columns hold numbers; such a cell may be ``(shown, value to sort by)``.
-    :param more: rows that are left out.
+    :param numbers: the columns with numbers; such a cell may be ``(shown, value to sort by)``.
+    :param more: the number of rows that are left out.
     """
     right = set(numbers) - {0}
     head = "".join(
@@ -93,9 +93,10 @@ def table(
 
 
 _LONG = 25
-"""Rows of a table that is scrolled by itself on a screen; on paper all are there."""
+"""The number of rows from which on a table scrolls by itself on a screen. On paper all rows are shown."""
 _LONGEST_LINE = 30
-"""Characters of a cell that are not broken into lines: names with hyphens would be."""
+"""The most characters of a cell that is not broken into lines. Otherwise names with hyphens would be
+broken."""
 
 
 class Markup(str):
@@ -116,7 +117,7 @@ def _cell(value: object, is_number: bool, is_first: bool) -> str:
 
 
 def section(name: str, title: str, parts: Iterable[str], lead: str = "") -> str:
-    """A part of a page, with a heading that its navigation leads to; nothing where it has no content.
+    """A part of a page, with a heading for its navigation; empty without content.
 
     :param lead: a sentence below the heading, made safe.
     """
@@ -131,5 +132,5 @@ def section(name: str, title: str, parts: Iterable[str], lead: str = "") -> str:
 
 
 def switch() -> str:
-    """The button for dark and light; the script shows it."""
+    """The button for dark and light. The script shows it."""
     return '<button type="button" id="theme" hidden>Dark or light</button>'

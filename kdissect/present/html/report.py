@@ -15,12 +15,12 @@ from kdissect.present.html.sheet import ReportOptions, Sheet
 from kdissect.present.html.times import latency, timeline
 
 LARGEST = 2_000_000
-"""Bytes of a page."""
+"""The most bytes of a page."""
 MOST_ROWS = 200
-"""Rows of a table, on the page and inside of it."""
+"""The most rows of a table, on the page and inside it."""
 _LEAST_ROWS = 5
 _MORE = {"timeline": 600, "lag,1s": 600, "profile": 1_500, "stays": 400, "rebalance_steps": 400}
-"""Tables of which more rows are kept inside."""
+"""Tables that keep more rows inside the page."""
 
 _PANELS: dict[str, tuple[str, Callable[[Sheet], str]]] = {
     "findings": ("Findings", findings),
@@ -35,7 +35,7 @@ _PANELS: dict[str, tuple[str, Callable[[Sheet], str]]] = {
     "graph": ("Graph", graph),
     "rest": ("Not judged", rest),
 }
-"""By the id of the section: what the navigation calls it, and what draws it."""
+"""The title in the navigation, and the function that draws the section, by the id of the section."""
 
 
 def report_page(report: CaptureReport, made: ReportOptions) -> str:

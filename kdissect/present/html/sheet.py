@@ -1,4 +1,4 @@
-"""What all panels of a report share: the report, its time axis, and tables of its rows."""
+"""The data that all panels of a report share: the report, its time axis, and tables of its rows."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Shown = tuple[str, str]
 
 
 class ReportOptions(NamedTuple):
-    """How a report is made."""
+    """The options of a report."""
 
     files: tuple[str, ...]
-    """What was read."""
+    """The input files."""
     arguments: tuple[str, ...]
-    """What ``kdissect`` needs to read the same: files and options."""
+    """The arguments that make ``kdissect`` read the same: files and options."""
 
 
 class Sheet:
     """A report while it is drawn.
 
-    :param most: rows of a table at most.
+    :param most: the most rows of a table.
     """
 
     def __init__(self, report: CaptureReport, made: ReportOptions, most: int) -> None:
@@ -52,7 +52,7 @@ class Sheet:
         return (ns - self.first_ns) / SECOND
 
     def band(self, from_ns: int | None, to_ns: int | None, what: str) -> Band | None:
-        """A span of time with what happened; None where it is not known when."""
+        """A span of time with its event; None if the time is unknown."""
         if from_ns is None and to_ns is None:
             return None
         first = from_ns if from_ns is not None else to_ns
@@ -69,10 +69,10 @@ class Sheet:
         rows: Sequence[Row] | None = None,
         sort: Callable[[Row], Any] | None = None,
     ) -> str:
-        """A table of a statistic's rows, with those of the columns that hold anything.
+        """A table of a statistic's rows, with the columns that are not empty.
 
         :param rows: which rows; all by default.
-        :param sort: what to put first: the least.
+        :param sort: the sort key of the rows.
         """
         chosen = list(self.rows(name) if rows is None else rows)
         if sort is not None:
@@ -93,7 +93,7 @@ class Sheet:
         (value,) = [column.value(row, PLAIN)]
         text = "0" if value == 0 and column.unit in (DURATION, BYTES) else shown(column, value, clock)
         if value is not None and column.name.endswith("bytes_per_s"):
-            text = size(round(value))  # the heading says that it is a second's
+            text = size(round(value))  # the heading says that the rate is per second
         return (text, value) if _is_number(column) else text
 
 

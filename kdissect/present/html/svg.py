@@ -1,8 +1,8 @@
 """Plots as SVG, drawn here, readable without a script: lines over time, stacked bars, bars in lanes, flows.
 
-Colours are classes of the page's style, so they follow its theme. No plot tells things apart by colour alone.
-Lines have dashes, bars have labels, and each part says what it is under the pointer. Texts that are given are
-not yet made safe.
+Colours are classes of the page's style, so they follow its theme. No plot uses colour as the only difference.
+Lines have dashes, bars have labels, and each part has a text under the pointer. The given texts are not yet
+made safe.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from kdissect.present.html.page import text
 
 WIDE = 1072
-"""Units of a plot that is as wide as the page."""
+"""The units of a plot that is as wide as the page."""
 LEFT = 132
-"""Room for what stands beside an axis."""
+"""The room for labels beside an axis."""
 SHADES = 8
 
 
 def plot(drawing: Iterable[str], high: float, about: str, wide: int = WIDE) -> str:
     """A plot.
 
-    :param about: what it shows, for those who do not see it.
+    :param about: a description, for users who do not see it.
     """
     size = f'viewBox="0 0 {wide} {high:.0f}" width="{wide}" height="{high:.0f}"'
     drawn = f'<svg {size} role="img" aria-label="{text(about, None)}">{"".join(drawing)}</svg>'
@@ -62,7 +62,8 @@ def shade(number: int) -> str:
 
 
 def middle(name: str, longest: int) -> str:
-    """A name with ``…`` for its middle where it is long: names often differ in their ends only."""
+    """A name; if it is long, with ``…`` in place of its middle, because names often differ only at their
+    ends."""
     if len(name) <= longest:
         return name
     start = longest // 2 - 1
@@ -70,9 +71,9 @@ def middle(name: str, longest: int) -> str:
 
 
 def ticks(most: float, about: int = 4, unit: float = 1.0) -> list[float]:
-    """Round numbers from 0 on that reach ``most``.
+    """Round numbers from 0 to ``most`` or above.
 
-    :param unit: what they are multiples of: ``1 << 20`` for bytes that are shown in MiB.
+    :param unit: the numbers are multiples of it: ``1 << 20`` for bytes shown in MiB.
     """
     if unit != 1.0:
         return [each * unit for each in ticks(most / unit, about)]
@@ -95,12 +96,12 @@ class Line(NamedTuple):
 
     name: str
     points: list[tuple[float, float | None]]
-    """Seconds and values, in the order of time; the line breaks where there is no value."""
+    """Seconds and values, in the order of time. The line breaks at missing values."""
     is_area: bool = False
 
 
 class Band(NamedTuple):
-    """A span of time, or a moment, with what happened."""
+    """A span of time, or a moment, with its event."""
 
     from_s: float
     to_s: float
@@ -108,13 +109,13 @@ class Band(NamedTuple):
 
 
 class TimeAxis(NamedTuple):
-    """From when to when, seconds from the first packet."""
+    """The start and the end of the axis, in seconds from the first packet."""
 
     first: float
     last: float
 
     def x(self, s: float) -> float:
-        """Where a time stands."""
+        """The position of a time."""
         width = self.last - self.first
         part = (min(max(s, self.first), self.last) - self.first) / width if width > 0 else 0
         return LEFT + part * (WIDE - LEFT - 8)
@@ -152,9 +153,9 @@ def lines(
 ) -> str:
     """Lines over time.
 
-    :param shown: a value for people.
-    :param binary: whether values are bytes, which people count by powers of 1024.
-    :param first_shade: the colour of the first.
+    :param shown: makes the text of a value.
+    :param binary: whether values are bytes, which have powers of 1024 as units.
+    :param first_shade: the colour of the first line.
     """
     values = [value for line in series for _, value in line.points if value is not None]
     if not values or max(values) <= 0:
@@ -215,7 +216,7 @@ def _hits(
     bands: Sequence[Band],
     base: float,
 ) -> Iterator[str]:
-    """Places that say what is there when the pointer is over them."""
+    """Areas with a text for the pointer."""
     times = sorted({s for line in series for s, _ in line.points})
     step = max(1, -(-len(times) // _MOST_HITS))
     for at in range(0, len(times), step):
@@ -242,7 +243,7 @@ class Bar(NamedTuple):
     name: str
     parts: list[float]
     note: str = ""
-    """What stands behind it."""
+    """The text after it."""
 
 
 def bars(rows: Sequence[Bar], parts: Sequence[str], shown: Callable[[float], str], about: str) -> str:
@@ -279,7 +280,7 @@ def _inside(x: float, y: float, label: str) -> str:
 
 
 class LaneSpan(NamedTuple):
-    """Something that lasted, in a lane."""
+    """A span of time in a lane."""
 
     from_s: float
     to_s: float
@@ -288,11 +289,11 @@ class LaneSpan(NamedTuple):
     label: str = ""
     is_stop: bool = False
     tone: str = ""
-    """A class of the style that colours it in the place of its shade: a severity."""
+    """A class of the style that colours it instead of its shade: a severity."""
 
 
 class TimeLane(NamedTuple):
-    """What happened to one, over time."""
+    """The events of one thing over time."""
 
     name: str
     spans: list[LaneSpan]
@@ -307,7 +308,7 @@ def lanes(
 ) -> str:
     """Bars in lanes over time (Gantt).
 
-    :param labels_beside: whether a label stands beside its bar where the bar has no room for it.
+    :param labels_beside: whether a label is put beside its bar if the bar has no room for it.
     """
     if not any(row.spans for row in rows):
         return ""
@@ -349,7 +350,7 @@ def lanes(
 
 
 class FlowBand(NamedTuple):
-    """Something that goes from one column of names to another."""
+    """A flow from a name in one column to a name in another."""
 
     source: tuple[int, str]
     """Column and name."""
@@ -360,7 +361,7 @@ class FlowBand(NamedTuple):
 
 
 def flows(found: Sequence[FlowBand], headings: Sequence[str], about: str) -> str:
-    """Names in columns, and curves between them, the thicker the more flows."""
+    """Names in columns, and curves between them, whose thickness is the size of the flow."""
     if not found:
         return ""
     columns: list[dict[str, float]] = [{} for _ in headings]

@@ -15,7 +15,7 @@ _MOST_MARKS = 60
 
 
 def timeline(sheet: Sheet) -> str:
-    """Requests, bytes, errors and broker times by interval; what happened, and when findings were seen."""
+    """Requests, bytes, errors and broker times by interval, with events and the times of findings."""
     rows = sheet.rows("timeline")
     if not rows:
         return ""
@@ -24,7 +24,7 @@ def timeline(sheet: Sheet) -> str:
     bands = _bands(sheet)
 
     def line(name: str, *columns: str, factor: float = 1.0, is_area: bool = False) -> Line:
-        """Over all intervals; where none has a row, nothing happened."""
+        """A line over all intervals. An interval without a row counts as 0."""
         points: list[tuple[float, float | None]] = []
         empty = None if columns[0].endswith("_ns") else 0.0
         before: int | None = None
@@ -108,7 +108,7 @@ def timeline(sheet: Sheet) -> str:
 
 
 def _bands(sheet: Sheet) -> list[Band]:
-    """What happened, where it takes time or a moment."""
+    """Events with a duration or a moment."""
     names = NamesOfClusters(sheet.rows("rebalances"), "group")
     found = [
         sheet.band(
@@ -147,7 +147,7 @@ _PARTS = {
 
 
 def latency(sheet: Sheet) -> str:
-    """Where response times go."""
+    """The parts of response times."""
     lead = (
         "Each bar is the sum of all response times. Long polls and joins are left out if it is unknown "
         "how much of them was a requested wait."
