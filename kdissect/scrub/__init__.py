@@ -1,4 +1,4 @@
-"""Captures that can be sent away: the same traffic, without what names its owner.
+"""Captures that can be sent to others: the same traffic, without names, addresses and contents.
 
     allowed      what is kept, and what becomes of everything else: the one table
     permutation  names and bytes → others of the same length, by a key
@@ -12,6 +12,6 @@
     scrubbing    the two readings: messages first, then packets
     search       what must not be found in the result
 
-Everything starts from bytes of zero, and only what the table allows is written into them. So what nobody
-thought of is left out.
+Everything starts from bytes of zero, and only what the table allows is written into them. So everything else
+is left out.
 """

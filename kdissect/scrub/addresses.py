@@ -1,11 +1,12 @@
-"""IP addresses → others that share prefixes as the first did (Crypto-PAn), and texts with addresses.
+"""IP addresses → other addresses with the same shared prefixes (Crypto-PAn); texts with addresses.
 
-Crypto-PAn (Xu, Fan, Ammar, Moon: Prefix-preserving IP address anonymization, 2002) turns a bit over or leaves
-it, by the key and the bits before it. So two addresses that share their first n bits become two that share
-exactly n. Messages tell addresses as text, and no message may change its length. So a bit is only turned
-over where no number gets more or fewer digits by it: ``10.0.0.7`` becomes an address of eight characters.
+Crypto-PAn (Xu, Fan, Ammar, Moon: Prefix-preserving IP address anonymization, 2002) flips or keeps each bit.
+That depends on the key and on the bits before it. So two addresses with exactly n first bits in common become
+two addresses with exactly n first bits in common. Messages contain addresses as text, and no message may
+change its length. So a bit is only flipped if no number gets more or fewer digits by it: ``10.0.0.7`` becomes
+an address of eight characters.
 
-Addresses of this machine (127.0.0.0/8, ::1) and those of none (0.0.0.0/8, ::) say nothing and stay.
+Loopback addresses (127.0.0.0/8, ::1) and unspecified ones (0.0.0.0/8, ::) say nothing and stay.
 """
 
 from __future__ import annotations
@@ -17,23 +18,24 @@ from ipaddress import IPv6Address, ip_address
 from kdissect.scrub.permutation import Permutation
 
 _DECIMAL, _HEXADECIMAL = (0, 10, 100, 256), (0, 1, 0x10, 0x100, 0x1000, 0x10000)
-"""Where numbers get a digit more; 0 in hexadecimal stands alone: runs of it are left out of a text."""
+"""The values at which numbers get one more digit. Hexadecimal 0 has a range of its own, because runs of zeros
+are left out of a text."""
 _STAYING = (0, 127)
 """First numbers of IPv4 addresses that say nothing."""
 _MAPPED = bytes(10) + b"\xff\xff"
-"""With what an IPv6 address begins that is an IPv4 address."""
+"""The prefix of an IPv6 address that contains an IPv4 address."""
 _NAME = re.compile(r"[^.]+")
 _ENDS = re.compile(r"(/?)(\[?)(.*?)(\]?)((?::\d+)?)", re.DOTALL)
-"""A host as messages tell it: a slash before it as Java prints it, brackets, a port behind it."""
+"""A host in a message: a slash before it as Java prints it, brackets, a port after it."""
 
 
 class Addresses:
-    """What a key makes of addresses."""
+    """Replaces addresses by a key."""
 
     def __init__(self, permutation: Permutation) -> None:
         self._permutation = permutation
         self.packed = lru_cache(maxsize=65_536)(self._packed)
-        """``packed(address)``: what becomes of the 4 or 16 bytes of an address."""
+        """``packed(address)``: the replacement of an address of 4 or 16 bytes."""
 
     def _packed(self, address: bytes) -> bytes:
         if len(address) == 4:
@@ -65,9 +67,9 @@ class Addresses:
         return bytes(out)
 
     def host(self, text: str) -> str:
-        """What becomes of a host in a message: of an address, or of a name, in which dots stay."""
+        """The replacement of a host in a message: of an address, or of a name, which keeps its dots."""
         slash, opening, host, closing, port = _ENDS.fullmatch(text).groups()  # type: ignore[union-attr]  # fits all
-        if not opening and text.count(":") > 1:  # no port is split off an IPv6 address
+        if not opening and text.count(":") > 1:  # an IPv6 address has no port split off
             host, port = text[len(slash) :], ""
         try:
             new = str(ip_address(self.packed(ip_address(host).packed)))
@@ -79,7 +81,7 @@ class Addresses:
         return slash + opening + self.name(host) + closing + port
 
     def name(self, text: str) -> str:
-        """What becomes of the name of a host. Hosts of one domain stay hosts of one domain."""
+        """The replacement of a host name. Hosts of one domain stay hosts of one domain."""
         whole = self._permutation.name(text)
         if whole == text or "." not in text:
             return whole
@@ -87,7 +89,7 @@ class Addresses:
 
 
 def is_untelling_host(text: str) -> bool:
-    """Whether a text is an address that stays, with whatever messages have around it."""
+    """Whether a text is an address that stays, with the characters that messages put around it."""
     found = _ENDS.fullmatch(text)
     try:
         return found is not None and not is_telling(ip_address(found[3]).packed)
@@ -96,14 +98,14 @@ def is_untelling_host(text: str) -> bool:
 
 
 def _changes_form(first: int, last: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bool:
-    """Whether numbers of this range differ in what must stay as it is."""
+    """Whether the numbers of this range differ in a property that must stay."""
     if any(first <= each <= last for each in staying):
         return True
     return any(first < step <= last for step in steps)
 
 
 def is_telling(address: bytes) -> bool:
-    """Whether an address says where it is."""
+    """Whether an address identifies a host."""
     if address.startswith(_MAPPED):
         address = address[12:]
     if len(address) == 4:

@@ -1,9 +1,9 @@
-"""The allow-list: what of a message a scrubbed capture keeps, and what becomes of everything else.
+"""The allow-list: which parts of a message a scrubbed capture keeps, and what replaces all others.
 
-Numbers, times, sizes, flags and error codes stay. Words that Kafka and its clients bring along stay too,
-where such words are expected. They say nothing about who sent them. A field's meaning says what becomes of
-its text or bytes. A text that has no other meaning is a :data:`NAME`. Unknown bytes are left out.
-The definitions say what bytes hold and what is a secret (:mod:`kdissect.protocol.traits`).
+Numbers, times, sizes, flags and error codes stay. Words of Kafka and its clients stay too, where such words
+are expected, because they do not identify the sender. A field's meaning decides how its text or bytes are
+replaced. A text without another meaning is a :data:`NAME`. Unknown bytes are left out. The definitions say
+which bytes contain embedded data, and which fields are secrets (:mod:`kdissect.protocol.traits`).
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from kdissect.analysis.triggers import FOLLOWS, GIVEN_ID, REASONS
 from kdissect.protocol.config_names import NOT_SECRET
 
 NAME = "name"
-"""It becomes a token of the same length, unless Kafka itself gives it (:data:`KEPT_NAMES`)."""
+"""A name becomes a token of the same length, unless it is Kafka's own (:data:`KEPT_NAMES`)."""
 WORD = "word"
-"""A word of Kafka's or of its clients stays (:data:`KEPT_WORDS`); any other is a name."""
+"""A word of Kafka or its clients stays (:data:`KEPT_WORDS`); any other word is treated as a name."""
 HOST = "host"
-"""An address becomes another, a name of a host a token for each of its parts."""
+"""An address becomes another address; each part of a host name becomes a token."""
 TEXT = "text"
-"""For people to read. It stays if Kafka always says it so; else it is filled up."""
+"""A text for people stays if Kafka always uses the same text. Otherwise it becomes filler."""
 VALUE = "value"
-"""Of a setting. Numbers, yes and no, and words of Kafka stay if the setting is no secret; else as a name."""
+"""The value of a setting. If the setting is no secret, numbers, yes and no, and words of Kafka stay. Other
+values are treated as names."""
 VERSION = "version"
-"""Of a program: stays if it looks like one, else it is a name."""
+"""The version of a program stays if it looks like a version. Otherwise it is treated as a name."""
 PRINCIPAL = "principal"
-"""The kind of a user, and behind a colon a name."""
+"""The kind of a user, followed by a colon and a name."""
 NUMBER_OR_NAME = "number or name"
-"""A number stays, such as a broker's or a subtopology's; else it is a name."""
+"""A number, such as a broker's or a subtopology's, stays. Other texts are treated as names."""
 
 MEANINGS = {
     **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host", "userEndPoint"), HOST),
@@ -49,10 +50,11 @@ MEANINGS = {
     **dict.fromkeys(("successors", "renewers"), NAME),
     "subtopologyId": NUMBER_OR_NAME,
 }
-"""By the field's name, which means the same in all classes. A field that is not here is a :data:`NAME`."""
+"""Meanings by the name of the field, which is the same in all classes. A field that is missing here is a
+:data:`NAME`."""
 
 RESOURCE_NAME = "resourceName"
-"""A :data:`NUMBER_OR_NAME` where the resource is a broker."""
+"""A :data:`NUMBER_OR_NAME` if the resource is a broker."""
 
 NAMES_OF_WORDS = frozenset(
     (
@@ -60,15 +62,15 @@ NAMES_OF_WORDS = frozenset(
         *("minVersion", "maxVersion", "minSupportedVersion", "minVersionLevel", "featureLevel", "configType"),
     )
 )
-"""Where one of these fields stands beside them, ``name`` and ``key`` are a :data:`WORD`: the name of a
-setting, of a protocol, of a feature or of a listener."""
+"""Fields that make ``name`` and ``key`` beside them a :data:`WORD`: the name of a setting, of a protocol, of
+a feature or of a listener."""
 
 FILLER = "x"
-"""With which texts are filled up."""
+"""The filler of texts."""
 UNKNOWN = b"\xff"
-"""What stands for a byte of a connection that is in no message. As a size or an API it is none."""
+"""The filler for bytes of a connection that are in no message. It is no valid size and no valid API."""
 MARK = b"scrubbed by kdissect: "
-"""With which the filler of compressed records begins, as far as it fits."""
+"""The beginning of the filler of compressed records, as far as it fits."""
 
 _WORDS = """
     default none null true false all any unknown
@@ -94,10 +96,10 @@ _WORDS = """
 """
 
 LEVELS = frozenset(("INFO", "WARN", "ERROR", "DEBUG", "TRACE", "FATAL", "OFF"))
-"""Values of the settings of a broker's loggers, whose names are those of classes."""
+"""Values of the settings of a broker's loggers. These settings are named after classes."""
 
 KEPT_WORDS = frozenset(_WORDS.split()).union(*NOT_SECRET.values())
-"""What stays where a word of Kafka stands, those of the settings that Kafka knows among them."""
+"""Words that stay where a word of Kafka is expected, with the settings that Kafka knows."""
 
 KEPT_NAMES = frozenset(
     (
@@ -105,10 +107,10 @@ KEPT_NAMES = frozenset(
         *("__share_group_state", "__cluster_metadata", "__remote_log_metadata"),
     )
 )
-"""Names that stay wherever they are: Kafka itself gives them."""
+"""Names that stay everywhere, because Kafka itself gives them."""
 
 KEPT_ENDS = ("-changelog", "-repartition", "-restore-consumer", "-global-consumer", "-consumer", "-producer")
-"""With what Kafka Streams ends names that it makes: that stays."""
+"""Endings of names that Kafka Streams makes. They stay."""
 
 _SENTENCES = """
     NONE
@@ -140,8 +142,8 @@ PHRASES = (
     *FOLLOWS,
     GIVEN_ID,
 )
-"""What stays in texts of Kafka and its clients, those among it that analyses look for. All else in them may
-be names, and is filled up."""
+"""Phrases that stay in texts of Kafka and its clients, including those that analyses search for. The rest of
+such a text may contain names, and becomes filler."""
 
 _RELEASE_WORDS = frozenset(
     ("v", "rdkafka", "rc", "alpha", "beta", "dev", "SNAPSHOT", "ccs", "ce", "final", "release", "go")
@@ -152,7 +154,7 @@ _PARTS = re.compile(r"[0-9A-Za-z.+-]{1,40}")
 _PHRASES = re.compile("|".join(map(re.escape, sorted(PHRASES, key=len, reverse=True))))
 _ALL_WORDS = sorted({*KEPT_WORDS, *KEPT_NAMES, *PHRASES}, key=len, reverse=True)
 _LONG, _LITTLE = 8, 2
-"""Characters of a word that stands in no name by chance; and what may stand beside a word: lengths."""
+"""Lengths: of a word that is in no name by chance, and of the rest that may be beside a word."""
 _LONG_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if len(each) >= _LONG))
 _SHORT_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if _LITTLE < len(each) < _LONG))
 _WORDS_TOGETHER = "\n".join(_ALL_WORDS)
@@ -163,13 +165,13 @@ _PLAIN_NUMBER = re.compile(r"\d{1,10}")
 
 @lru_cache(maxsize=65_536)
 def kept_end(name: str) -> str:
-    """The end of a name that stays, or nothing."""
+    """The ending of a name that stays, or an empty text."""
     return next((end for end in KEPT_ENDS if name.endswith(end) and len(name) > len(end)), "")
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is the version of a program, and nothing else. Four numbers may be an address, too: of
-    such versions only those stay that begin with a digit."""
+    """Whether a text is the version of a program, and nothing else. Four numbers may also be an address, so
+    such a version must begin with a digit to stay."""
     if not _PARTS.fullmatch(text) or _ADDRESS.fullmatch(text):
         return False
     return all(part.isdigit() or part in _RELEASE_WORDS for part in _PART.findall(text))
@@ -191,22 +193,22 @@ def is_plain_value(text: str) -> bool:
 
 
 def kept_phrases(text: str) -> list[tuple[int, int]]:
-    """Where the phrases stand in a text that stay."""
+    """The places of the phrases in a text that stay."""
     return [found.span() for found in _PHRASES.finditer(text)]
 
 
 def without_kept_words(text: str) -> list[str]:
-    """What is left of a text where numbers and words that stay are cut out of it. Short words stand in names,
-    too: they are cut out only where little is left. So are parts of words."""
+    """The rest of a text without numbers and words that stay. Short words may be parts of names, so they are
+    removed only if little else is left. The same holds for parts of words."""
     found = (each for piece in _LONG_WORDS.split(text) for each in _NUMBERS.split(piece))
     return [each for each in found if each and not _is_short_word(each) and each[1:-1] not in _WORDS_TOGETHER]
 
 
 def _is_short_word(text: str) -> bool:
-    """Whether a text is a short word that stays, and little beside it."""
+    """Whether a text is a short word that stays, with little beside it."""
     return _SHORT_WORDS.search(text) is not None and len(_SHORT_WORDS.sub("", text)) <= _LITTLE
 
 
 def is_known_setting(name: object) -> bool:
-    """Whether it is the name of a setting whose value is no secret."""
+    """Whether a text is the name of a setting whose value is no secret."""
     return isinstance(name, str) and any(name in known for known in NOT_SECRET.values())

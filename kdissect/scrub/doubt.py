@@ -1,7 +1,7 @@
-"""Numbers in bytes that may not be what they were read as.
+"""Numbers in damaged bytes, which may be something else.
 
-Where a message, a batch or an embedded struct is damaged, what was read as a number may be a part of a name.
-So the numbers of damaged bytes stay only if they do not look like text.
+If a message, a batch or an embedded struct is damaged, a value that was read as a number may be part of a
+name. So the numbers of damaged bytes stay only if they do not look like text.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable
 
 _TEXT = re.compile(rb"[\x20-\x7e\x80-\xfe]{3,}")
-"""What a name may look like, also in UTF-8."""
+"""Bytes that may be a name, also in UTF-8."""
 
 Range = tuple[int, int]
 
 
 def blank_texts(out: bytearray, copied: Iterable[Range]) -> None:
-    """Put zeros in the place of what looks like text.
+    """Replace bytes that look like text by zeros.
 
-    :param copied: where numbers were copied; those that follow each other count as one.
+    :param copied: the ranges of copied numbers; adjacent ranges count as one.
     """
     for start, end in _joined(copied):
         for found in _TEXT.finditer(bytes(out[start:end])):

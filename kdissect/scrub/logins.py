@@ -1,7 +1,7 @@
-"""SASL tokens → tokens of the same mechanism and length that log nobody in: names, and no secrets.
+"""SASL tokens → tokens of the same mechanism and length, with names and without secrets, which cannot log in.
 
-What :mod:`kdissect.session.sasl` reads of them is still there: who logs in, and until when. Tokens of other
-mechanisms become zeros.
+They keep the parts that :mod:`kdissect.session.sasl` reads: the user, and the end of the login. Tokens of
+other mechanisms become zeros.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _BEARER = b"auth=Bearer "
 _ATTRIBUTE = re.compile(rb"([a-z])=(.*)", re.DOTALL)
 _PLAIN_NAME = re.compile(rb"[^=,\x00-\x1f]+")
 _FLAGS = (b"n", b"y", b"")
-"""What stands in a SCRAM message without a name: whether the channel is bound."""
+"""The first part of a SCRAM message, which has no name: whether the channel is bound."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITERATIONS = re.compile(rb"[0-9]{1,9}")
 
 
 def scrubbed_token(mechanism: str | None, token: bytes, scrubber: Scrubber) -> bytes:
-    """What becomes of a token of either side.
+    """The replacement of a token of either side.
 
-    :param mechanism: as the client asked for it; None where it was not captured.
+    :param mechanism: as the client requested it; None if the request was not captured.
     """
     made = None
     if mechanism == "PLAIN":
@@ -91,11 +91,11 @@ def _bearer(token: bytes, scrubber: Scrubber) -> bytes | None:
 
 
 def _claims(token: bytes, size: int, scrubber: Scrubber) -> bytes:
-    """Who it is and until when, in so many bytes; nothing where they are too few."""
+    """The user and the end of the login, in ``size`` bytes; empty if that is too little."""
     told = claims(token)
     kept: dict[str, object] = {}
     subject = told.get("sub")
-    if isinstance(subject, str) and not _SURROGATE.search(subject):  # half of a pair is no text
+    if isinstance(subject, str) and not _SURROGATE.search(subject):  # half of a surrogate pair is no text
         kept["sub"] = scrubber.name(subject)
     if isinstance(told.get("exp"), int | float):
         kept["exp"] = told["exp"]

@@ -1,7 +1,7 @@
-"""A message → one of the same length in which only what is allowed has been written.
+"""A message → one of the same length that contains only what is allowed.
 
-The tree of the message says which bytes are which value (:mod:`kdissect.protocol.annotate`). Numbers and what
-frames values are written as they were, everything else by its meaning.
+The tree of the message says which bytes belong to which value (:mod:`kdissect.protocol.annotate`). Numbers,
+and the bytes that frame values, are copied. Everything else is written by its meaning.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _NUMBERS = frozenset(
         *("varint", "varlong", "unsigned varint", "length"),
     )
 )
-"""Types of leaves that stay as they are."""
+"""Types of leaves that are copied."""
 MOST_NODES = 4_000_000
-"""Of the tree of a message; what goes beyond is left out."""
+"""The most nodes of the tree of a message; further ones are left out."""
 _LENGTH_BYTES = 5
-"""What a length takes at most: where a message breaks off behind one, it is still written."""
+"""The most bytes of a length. If a message breaks off after one, it is still written."""
 
 Ancestors = tuple[dict[str, Any], ...]
 
 
 class MessageScrubber:
-    """What becomes of messages."""
+    """Replaces messages."""
 
     def __init__(self, scrubber: Scrubber, limits: Limits) -> None:
         self._scrubber = scrubber
         self._limits = limits._replace(tree_nodes=MOST_NODES)
         self.record_sets = RecordSetScrubber(scrubber, limits, self._embedded)
         self._mechanisms: dict[int, str] = {}
-        """By connection, how its client logs in."""
+        """The login mechanism of each client, by connection."""
 
     def scrubbed(self, exchange: Exchange, message: Message) -> bytes:
-        """The bytes that stand for those of a message of an exchange."""
+        """The replacement of the bytes of a message."""
         payload = message.frame.payload
         out = bytearray(len(payload))
         mechanism = self._mechanism(exchange, message)
@@ -67,7 +67,7 @@ class MessageScrubber:
         return bytes(out)
 
     def _mechanism(self, exchange: Exchange, message: Message) -> str | None:
-        """How the client of a connection logs in, which it says first."""
+        """The login mechanism of the client of a connection, which the client requests first."""
         connection = exchange.connection
         if message is exchange.request and message.api_key == apis.SASL_HANDSHAKE:
             said = message.body().get("mechanism")
@@ -84,9 +84,9 @@ class MessageScrubber:
     def bytes_of(
         self, node: Node, name: str, ancestors: Ancestors, mechanism: str | None, is_sure: bool
     ) -> bytes:
-        """What becomes of the bytes of a field, its length aside.
+        """The replacement of the bytes of a field, without its length.
 
-        :param is_sure: whether they are what they seem to be.
+        :param is_sure: whether the bytes are known to be what they seem to be.
         """
         value = node.value
         assert isinstance(value, bytes)
@@ -109,22 +109,22 @@ class _TreeWalk:
         self._scrubber = messages._scrubber
         self._copied: list[Range] = []
         self.is_doubtful = False
-        """Whether something is wrong with the bytes."""
+        """Whether the bytes have a fault."""
 
     def keep(self, start: int, end: int) -> None:
-        """Write bytes as they were."""
+        """Copy bytes."""
         self._out[start:end] = self._data[start:end]
         self._copied.append((start, end))
 
     def close(self) -> None:
-        """All is written."""
+        """Finish writing."""
         if self.is_doubtful:
             blank_texts(self._out, self._copied)
 
     def node(self, node: Node, name: str, ancestors: Ancestors) -> int:
-        """Write what may stay of a node; gives where the last of its leaves ends.
+        """Write the parts of a node that may stay; return the end of its last leaf.
 
-        :param name: of the field; elements of arrays have their array's.
+        :param name: the name of the field; elements of arrays have their array's name.
         """
         if node.fault is not None:
             self.is_doubtful = True
@@ -164,7 +164,7 @@ class _TreeWalk:
 
 
 def whole_tree(exchange: Exchange, message: Message, limits: Limits) -> Node:
-    """The tree of a message of an exchange with all that is embedded in it; record sets are leaves."""
+    """The tree of a message of an exchange, with all embedded messages. Record sets are leaves."""
     body = message.decoded()
     context = Context(limits=limits)
     if message is not exchange.request and exchange.request is not None:
@@ -178,8 +178,8 @@ def whole_tree(exchange: Exchange, message: Message, limits: Limits) -> Node:
 
 
 def _is_doubtful(exchange: Exchange, message: Message) -> bool:
-    """Whether something is wrong with the body, other than that it breaks off where its frame does. Or
-    whether nothing says that it is a message: neither its body, nor one of the other side."""
+    """Whether the body has a fault, other than that it breaks off at the end of its frame. Or whether nothing
+    shows that it is a message: neither its body, nor a message of the other side."""
     body = message.decoded()
     if body.struct is None and (exchange.request is None or exchange.response is None):
         return True
@@ -188,7 +188,7 @@ def _is_doubtful(exchange: Exchange, message: Message) -> bool:
 
 
 def _last_length(tree: Node, data: bytes) -> int:
-    """Where the length or count ends behind which a message breaks off; else where its tree ends."""
+    """The end of the length or count after which a message breaks off; else the end of its tree."""
     last, is_broken = tree, not tree.is_decoded
     while last.children:
         last = last.children[-1]

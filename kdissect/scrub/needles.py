@@ -1,4 +1,4 @@
-"""Many texts that are looked for at once, by a few of their bytes."""
+"""Search for many texts at once, by a few of their bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 from kdissect.scrub.allowed import FILLER, UNKNOWN
 
 SURE_BYTES = 8
-"""Nothing of so many bytes stands in a token by chance."""
+"""The length from which on a text is in no token by chance."""
 GRAM = 4
-"""The least bytes of a needle."""
+"""The least length of a needle."""
 _ENOUGH = 3
 FILLERS = frozenset(FILLER.encode() + UNKNOWN + b"\0")
 
@@ -24,7 +24,7 @@ class Hit(NamedTuple):
 
 
 class Needles:
-    """What is looked for. Short needles are found by four bytes of theirs, others by eight."""
+    """The texts to search for. Short needles are found by four of their bytes, others by eight."""
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._indexes: dict[int, defaultdict[bytes, list[tuple[int, bytes]]]] = {}
@@ -35,7 +35,7 @@ class Needles:
             grams[needle[at : at + size]].append((at, needle))
 
     def find(self, data: bytes) -> Iterator[Hit]:
-        """Where each of them is in the data."""
+        """The places of all needles in the data."""
         for size, grams in self._indexes.items():
             look_up = grams.get
             for at in range(len(data) - size + 1):
@@ -46,8 +46,8 @@ class Needles:
 
 
 def _telling_part(needle: bytes, size: int) -> int:
-    """Where the bytes of it begin by which it is found: the last that differ enough, since names often begin
-    alike; else those that differ most."""
+    """The start of the bytes by which a needle is found: the last ones with enough different values, because
+    names often begin alike; else those with the most different values."""
     places = range(len(needle) - size, -1, -1)
     distinct = {at: len(set(needle[at : at + size]) - FILLERS) for at in places}
     return next((at for at in places if distinct[at] >= _ENOUGH), max(places, key=lambda at: distinct[at]))

@@ -1,9 +1,9 @@
-"""The headers of a packet → headers that tell the same of the connection, and nothing of its owner.
+"""The headers of a packet → headers with the same facts about the connection, and without its owner.
 
 These stay: types and lengths of layers, VLAN tags, labels, network identifiers, hop limits, flags, ports,
-sequence numbers and windows. The TCP options that say how a connection works stay too. Hardware addresses,
-padding and everything else in headers become zeros. IP addresses become others. Checksums are calculated
-anew. Where bytes are missing for that, a number stands that only says which packets had the same one.
+sequence numbers and windows. TCP options about how a connection works stay too. Hardware addresses, padding
+and everything else in headers become zeros. IP addresses become others. Checksums are computed again. If
+bytes are missing for that, the checksum becomes a number that is equal for equal old checksums.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kdissect.scrub.values import Scrubber
 _FRAGMENT = 44
 _UDP_BYTES = 8
 _TUNNEL_BYTES = 8
-"""Of VXLAN and of Geneve without its options."""
+"""The size of the header of VXLAN, and of Geneve without its options."""
 _GRE_CHECKSUM = 0x8000
 _TCP_BYTES = 20
 _MORE_FRAGMENTS, _FRAGMENT_OFFSET = 0x2000, 0x1FFF
@@ -48,42 +48,42 @@ _uint16 = Struct(">H")
 
 
 class Fragmented(NamedTuple):
-    """Where a packet has a part of the TCP segment of a datagram that came in fragments."""
+    """The part of a TCP segment in a fragment of its datagram."""
 
     offset: int
-    """Of its bytes in the IP payload."""
+    """The offset of its bytes in the IP payload."""
 
 
 class Layers:
-    """The layers of one packet, as they were written so far."""
+    """The layers of one packet that are written so far."""
 
     def __init__(self, packet: Packet) -> None:
         self.data = packet.data
         self.out = bytearray(len(packet.data))
         self.networks: list[tuple[int, int, int]] = []
-        """The IP layers, outermost first: IPv4 or IPv6, where the header begins and where it ends."""
+        """The IP layers, outermost first: IPv4 or IPv6, start and end of the header."""
         self.tcp = 0
-        """Where the TCP header begins, or the part of a fragment."""
+        """The start of the TCP header, or of the part in a fragment."""
         self.payload = 0
-        """Where its payload begins."""
+        """The start of the TCP payload."""
         self.length = 0
-        """The bytes from :attr:`tcp` on, on the wire."""
+        """The number of bytes from :attr:`tcp` on, on the wire."""
         self.fragment: Fragmented | None = None
 
     def keep(self, start: int, end: int) -> None:
-        """Write the bytes as they are."""
+        """Copy bytes."""
         self.out[start:end] = self.data[start:end]
 
 
 class Headers:
-    """What becomes of the headers of packets."""
+    """Replaces the headers of packets."""
 
     def __init__(self, scrubber: Scrubber, limits: Limits) -> None:
         self._scrubber, self._limits = scrubber, limits
 
     def layers(self, packet: Packet) -> Layers | None:
-        """The layers down to TCP, with all headers written but their lengths and checksums; None where the
-        packet has none, or broken ones."""
+        """The layers down to TCP, with all headers written except for lengths and checksums; None if the
+        packet has no TCP or a broken header."""
         if packet.link_type not in LINK_TYPES:
             return None
         layers = Layers(packet)
@@ -93,7 +93,7 @@ class Headers:
         except DecodeError:
             return None
         except (IndexError, ValueError, StructError):
-            return None  # it ends inside a header
+            return None  # the packet ends inside a header
 
     def _link(self, layers: Layers, kind: int, room: int) -> bool:
         data = layers.data
@@ -170,7 +170,8 @@ class Headers:
                 size = (data[at + 1] + 2) * 4
             elif protocol != _FRAGMENT:
                 size = (data[at + 1] + 1) * 8
-            # What an extension has beside its length is zeros: padding, a route of no stops, no fragment.
+            # Everything in an extension except its length is zeros: padding, a route without stops, no
+            # fragment.
             layers.keep(at, at + (8 if protocol == _FRAGMENT else 2))
             if protocol == _FRAGMENT and (shifted := _uint16.unpack_from(data, at + 2)[0]) & 0xFFF9:
                 if data[at] != TCP:
@@ -187,14 +188,14 @@ class Headers:
         return self._network(layers, kind, place, length - (place - at), tunnels + 1)
 
     def _tunnel(self, layers: Layers, protocol: int, at: int, end: int) -> None:
-        """Write a tunnel's header; options of Geneve, checksums and what mirrors add are left out."""
+        """Write a tunnel's header. Options of Geneve, checksums and fields of mirroring are left out."""
         if protocol == UDP:
             layers.keep(at, at + 6)
             layers.keep(at + _UDP_BYTES, min(end, at + _UDP_BYTES + _TUNNEL_BYTES))
         elif protocol == GRE:
             layers.keep(at, end)
             if _uint16.unpack_from(layers.data, at)[0] & _GRE_CHECKSUM:
-                # Without its bit the word would not be there.
+                # Without its flag the word would not be there.
                 layers.out[at + 4 : at + 8] = bytes(4)
 
     def _tcp(self, layers: Layers, at: int, length: int) -> bool:
@@ -213,7 +214,7 @@ class Headers:
         return True
 
     def mark(self, data: bytes) -> bytes:
-        """Two bytes that are the same for the same bytes, where a checksum cannot be calculated."""
+        """Two bytes that are equal for equal bytes, for a checksum that cannot be computed."""
         if not any(data):
             return data
         bits = self._scrubber.permutation.bits
@@ -221,7 +222,7 @@ class Headers:
 
 
 def kept_options(options: bytes) -> bytes:
-    """The TCP options that are kept, with something to pass over in the place of the others."""
+    """The TCP options that are kept, with padding in place of the others."""
     out = bytearray([_PASS]) * len(options)
     at = 0
     while at < len(options):
@@ -244,9 +245,9 @@ def kept_options(options: bytes) -> bytes:
 def mend(layers: Layers, packet: bytearray, length: int, mark: bytes) -> None:
     """Write lengths and checksums of all layers.
 
-    :param packet: the headers, and the payload as it is now.
-    :param length: of the TCP header and the payload on the wire.
-    :param mark: stands for the checksum of TCP where bytes of the payload are not there.
+    :param packet: the headers, and the new payload.
+    :param length: the length of the TCP header and the payload on the wire.
+    :param mark: the TCP checksum if bytes of the payload are missing.
     """
     grown = length - layers.length
     for kind, at, end in layers.networks:
@@ -254,7 +255,7 @@ def mend(layers: Layers, packet: bytearray, length: int, mark: bytes) -> None:
         told = _uint16.unpack_from(packet, field)[0]
         if told:
             new = told + grown
-            # More than the field can say is what segmentation offload leaves at 0.
+            # Segmentation offload leaves 0 for a length that the field cannot express.
             packet[field : field + 2] = _uint16.pack(new if 0 < new <= 0xFFFF else 0)
         if kind == IPV4:
             packet[at + 10 : at + 12] = bytes(2)
@@ -272,7 +273,7 @@ def mend(layers: Layers, packet: bytearray, length: int, mark: bytes) -> None:
 
 
 def _checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071): with more than 16 bits at a time, the remainder is the same."""
+    """The Internet checksum (RFC 1071). Summing more than 16 bits at a time gives the same remainder."""
     if len(data) & 1:
         data += b"\0"
     number = int.from_bytes(data, "big")

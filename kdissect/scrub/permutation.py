@@ -1,9 +1,10 @@
-"""A key, and what it turns names and bytes into: others of the same form and length, each into its own.
+"""A key that turns names and bytes into others of the same form and length, different ones into different
+ones.
 
 Names go through a Feistel network over their characters, as in FF1 (NIST SP 800-38G), with another function
-in its rounds. So two names never become the same token, however short they are. A name becomes the same
-token in every file that is scrubbed with the key. Names that stay as they are (:mod:`kdissect.scrub.allowed`)
-are stepped over: no other name becomes one of them.
+in its rounds. So two names never become the same token, however short they are. A name becomes the same token
+in every file that is scrubbed with the key. Names that stay as they are (:mod:`kdissect.scrub.allowed`) are
+skipped: no other name becomes one of them.
 """
 
 from __future__ import annotations
@@ -17,36 +18,37 @@ from kdissect.scrub.allowed import KEPT_NAMES, kept_end
 
 KEY_BYTES = 32
 LONGEST = 1_000
-"""Characters of a name that go through the network together: the work grows with their square. A longer name
-is cut into pieces of so many; each becomes a token of its own."""
+"""The most characters of a name that go through the network together, because the work grows with their
+square. A longer name is cut into pieces of this length, and each becomes a token."""
 _ROUNDS = 10
 _SLACK_BYTES = 16
-"""By so many bytes a number is longer than the range that it is reduced to: no remainder is likelier."""
+"""The number of bytes by which a number is longer than the range that it is reduced to, so that all
+remainders are equally likely."""
 
 _NAME = ascii_letters + digits + "._-"
-"""What names of Kafka consist of."""
+"""The characters of Kafka's names."""
 _SIGNS = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in _NAME)
 _CONTROLS = "".join(chr(code) for code in (*range(0x20), 0x7F))
 
 
 class _Letters:
-    """Characters that stand for each other: of equal length in UTF-8."""
+    """Characters that may replace each other: all have the same length in UTF-8."""
 
     def __init__(self, first: int, count: int, text: str = "") -> None:
         self.count = count or len(text)
         self._first, self._text = first, text
 
     def place(self, letter: str) -> int:
-        """The character's number among them."""
+        """The index of a character."""
         return self._text.index(letter) if self._text else ord(letter) - self._first
 
     def letter(self, place: int) -> str:
-        """The character with a number."""
+        """The character at an index."""
         return self._text[place] if self._text else chr(self._first + place)
 
 
 _SETS = (
-    # The sixth are bytes that are no UTF-8 (PEP 383).
+    # The sixth group are bytes that are no UTF-8 (PEP 383).
     _Letters(0, 0, _NAME),
     _Letters(0, 0, _SIGNS),
     _Letters(0, 0, _CONTROLS),
@@ -67,7 +69,7 @@ def _set_of(letter: str) -> int:
 
 
 class Permutation:
-    """What a key does.
+    """The replacements of a key.
 
     :param key: of :data:`KEY_BYTES`.
     """
@@ -75,10 +77,10 @@ class Permutation:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self.name = lru_cache(maxsize=65_536)(self._name)
-        """``name(text)``: the token of a name, as long in UTF-8."""
+        """``name(text)``: the token of a name, with the same length in UTF-8."""
 
     def bits(self, what: bytes, data: bytes) -> int:
-        """A byte that the key makes of these bytes, for one purpose."""
+        """A byte that depends on the key, the purpose and these bytes."""
         return self._made(what, data, 1)[0]
 
     def data(self, data: bytes) -> bytes:
@@ -99,7 +101,7 @@ class Permutation:
         begin = text[: len(text) - len(end)]
         found = self._permuted(begin, end)
         while (found + end) in KEPT_NAMES or (not end and kept_end(found)):
-            found = self._permuted(found, end)  # the cycle leads to another name, at the latest to the first
+            found = self._permuted(found, end)  # the cycle leads to another name, or to the first
         return found + end
 
     def _permuted(self, text: str, end: str) -> str:
@@ -124,7 +126,7 @@ class Permutation:
         return _text(halves[0], sets[:middle]) + _text(halves[1], sets[middle:])
 
     def _made(self, what: bytes, data: bytes, size: int) -> bytes:
-        """Bytes that only who has the key can make: SHAKE256 of the key and what it is for."""
+        """Bytes that only the owner of the key can make: SHAKE256 of the key and the purpose."""
         return shake_256(self._key + len(what).to_bytes(2, "big") + what + data).digest(size)
 
 

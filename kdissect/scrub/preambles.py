@@ -1,7 +1,7 @@
-"""What proxies and their clients say before the connection is the client's own → the same, between others.
+"""The first messages of proxies and their clients, before Kafka → the same messages between other hosts.
 
-Lengths, commands, ports and outcomes stay, so that what follows is found. Addresses and hosts become others.
-Names, passwords, HTTP headers and further fields become filler.
+Lengths, commands, ports and outcomes stay, so that the rest of the connection is found. Addresses and hosts
+become others. Names, passwords, HTTP headers and further fields become filler.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _WORDS = re.compile(
 
 
 class FirstBytes(NamedTuple):
-    """The first bytes of both ends: of the one that began, and of the other."""
+    """The first bytes of both ends: of the end that began, and of the other one."""
 
     said: bytes
     heard: bytes
 
 
 def scrubbed_preambles(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
-    """What becomes of them, up to where the last preamble ends."""
+    """The replacement of the first bytes, up to the end of the last preamble."""
     said, heard = b"", b""
     while True:
         left = bytearray(begin.said[len(said) :]), bytearray(begin.heard[len(heard) :])
@@ -107,7 +107,7 @@ def _socks5(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
 
 
 def _socks_address(data: bytes, scrubber: Scrubber) -> bytes:
-    """A request or a reply, which has its address behind three bytes."""
+    """A request or a reply, whose address comes after three bytes."""
     if len(data) < 4:
         return data
     kind, width = data[3], {_IPV4: 4, _IPV6: 16}.get(data[3])
@@ -124,7 +124,7 @@ def _connect(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
 
 
 def _heads(data: bytes, scrubber: Scrubber) -> bytes:
-    """Heads of HTTP messages, of which the first lines stay; bodies become filler."""
+    """Heads of HTTP messages, whose first lines stay; bodies become filler."""
     out = b""
     while found := _HEAD.match(data, len(out)):
         first, _, rest = found[1].partition(b"\n")
@@ -148,7 +148,7 @@ def _heads(data: bytes, scrubber: Scrubber) -> bytes:
 
 
 def _headers(data: bytes) -> bytes:
-    """Header lines without what they say, but for the length of a body."""
+    """Header lines without their values, except for the length of a body."""
     out, at = b"", 0
     for found in _LENGTH.finditer(data):
         out += _lines(data[at : found.start(1)]) + found[1]
@@ -174,4 +174,4 @@ _WRITERS: dict[Reader, Callable[[FirstBytes, Scrubber], FirstBytes]] = {
     read_socks5: _socks5,
     read_connect: _connect,
 }
-"""By what reads them."""
+"""The functions that write a preamble, by the functions that read it."""

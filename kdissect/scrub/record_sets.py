@@ -1,10 +1,10 @@
-"""Record sets → record sets of the same form: headers, offsets, times and sizes, and nothing that was said.
+"""Record sets → record sets of the same form, with headers, offsets, times and sizes, and without contents.
 
-Keys become other keys of the same length, so that equal ones stay equal. Names of record headers become
-tokens. Values are filled up with zeros, compressed records with bytes that begin with
-:data:`~kdissect.scrub.allowed.MARK`. Checksums that were right are right again; wrong ones stay wrong.
+Keys become other keys of the same length, and equal keys stay equal. Names of record headers become tokens.
+Values become zeros, compressed records become bytes that begin with :data:`~kdissect.scrub.allowed.MARK`.
+Valid checksums become valid checksums; wrong ones stay wrong.
 
-Control records, and the records of brokers in ``__cluster_metadata``, are not values of users. They are
+Control records, and the records of brokers in ``__cluster_metadata``, contain no user data. They are
 rewritten field by field.
 """
 
@@ -27,7 +27,7 @@ from kdissect.scrub.doubt import Range, blank_texts
 from kdissect.scrub.values import Scrubber, encoded
 
 Write = Callable[[list[Node], bytes, bytearray], None]
-"""Writes what may stay of these nodes, which were read from the bytes, into others of the same length."""
+"""Writes the allowed parts of these nodes, which were read from the bytes, into bytes of the same length."""
 
 _CRC = slice(17, 21)
 _MESSAGE_CRC = slice(12, 16)
@@ -36,24 +36,24 @@ _MAGIC = 16
 
 
 class _CopiedBytes:
-    """What is written as it was."""
+    """Copies bytes."""
 
     def __init__(self, data: bytes, out: bytearray) -> None:
         self.data, self.out = data, out
         self._copied: list[Range] = []
 
     def keep(self, start: int, end: int) -> None:
-        """Write these bytes as they were."""
+        """Copy these bytes."""
         self.out[start:end] = self.data[start:end]
         self._copied.append((start, end))
 
     def doubt(self) -> None:
-        """Nothing says that they are what they were read as."""
+        """Note that the bytes may be something else than they were read as."""
         blank_texts(self.out, self._copied)
 
 
 def _copy_header(copy: _CopiedBytes, position: int) -> None:
-    """Write the header of a batch that breaks off, as far as it is there: no more of it is known."""
+    """Write the captured part of the header of a batch that breaks off. The rest of it is unknown."""
     data = copy.data
     defect = frame_defect(data, position) if position < len(data) else None
     if defect is None or defect.kind != "partial-batch":
@@ -64,22 +64,22 @@ def _copy_header(copy: _CopiedBytes, position: int) -> None:
 
 
 class RecordSetScrubber:
-    """What becomes of record sets.
+    """Replaces record sets.
 
-    :param write: for what is embedded in records.
+    :param write: writes messages that are embedded in records.
     """
 
     def __init__(self, scrubber: Scrubber, limits: Limits, write: Write) -> None:
         self._scrubber, self._limits, self._write = scrubber, limits, write
         self.compressed = 0
-        """How many batches were compressed: their keys cannot be told apart any more."""
+        """How many batches were compressed: the lengths of their keys are lost."""
 
     def scrubbed(self, data: bytes, is_metadata: bool, is_sure: bool = True) -> bytes:
-        """What becomes of a set.
+        """The replacement of a set.
 
-        :param is_metadata: whether it is one of ``__cluster_metadata``.
-        :param is_sure: whether it is one for certain. Then its batches stand where they seem to, up to the
-            first with a wrong checksum.
+        :param is_metadata: whether it belongs to ``__cluster_metadata``.
+        :param is_sure: whether it is certainly a record set. Then its batches are where they seem to be, up
+            to the first one with a wrong checksum.
         """
         out = bytearray(len(data))
         found = read_record_set(data, self._limits)
@@ -188,7 +188,7 @@ class RecordSetScrubber:
     def _internal(
         self, family: str, key: bytes | None, value: bytes | None, key_at: int, value_at: int, out: bytearray
     ) -> None:
-        """A record whose form is Kafka's own."""
+        """Write a record whose form is Kafka's own."""
         found = decode_internal(family, key, value, limits=self._limits)
         for part, data, at in ((found.key_part, key, key_at), (found.value_part, value, value_at)):
             if part is not None and data:
@@ -197,7 +197,7 @@ class RecordSetScrubber:
                 out[at : at + len(data)] = made
 
     def _message(self, batch: Batch, header: _CopiedBytes, copy: _CopiedBytes) -> None:
-        """A message of magic 0 or 1."""
+        """Write a message of magic 0 or 1."""
         data, out = copy.data, copy.out
         start, end = batch.position, batch.end
         header.keep(start, min(end, start + (26 if batch.magic == 1 else 18)))

@@ -1,14 +1,13 @@
-"""A capture → a capture that can be sent away, in two readings.
+"""A capture → a capture that can be sent to others, in two readings.
 
     first     packets ─► Dissector ─► messages ─► Streams     what became of the bytes of each connection
     second    packets ─► headers, and the bytes of Streams at their place ─► packets
 
-Bytes that are in no decoded message were never written into the Streams. So the second reading cannot write
-them: their place has filler. Connections in which there are bytes and no message are left out. The
-sequence numbers stay.
+Bytes outside of decoded messages are never written into the Streams. So the second reading cannot write them,
+and writes filler. Connections with bytes but without messages are left out. The sequence numbers stay.
 
-Connections in TLS that can be decrypted are written in the clear, without what TLS adds. A packet has the
-bytes that came out of the records that it completed. Its sequence number counts those bytes.
+Decrypted TLS connections are written in the clear, without TLS records. A packet has the decrypted bytes of
+the TLS records that it completed. Its sequence number counts those bytes.
 """
 
 from __future__ import annotations
@@ -36,28 +35,28 @@ from kdissect.tcp.duplex import Side
 from kdissect.tls.keylog import TlsSecrets
 
 _MOST_BEGIN = 2 * ANSWER_BYTES
-"""So many bytes are kept of the begin of a stream."""
+"""The number of bytes that are kept of the beginning of a stream."""
 _NOWHERE = -1
 _UNKNOWN = 1 << 62
 _NUMBERS = 1 << 32
 
 
 class ScrubCounts(NamedTuple):
-    """What was written, and what was not."""
+    """The numbers of written and left out parts."""
 
     packets: int
-    """That are in the result."""
+    """Packets in the result."""
     exchanges: int
     other_packets: int
-    """That are not in the result: they have no TCP, or broken headers."""
+    """Packets that are not in the result because they have no TCP, or broken headers."""
     unknown_packets: int
-    """That are not in the result: they are of connections in which no message was found, such as TLS without
-    secrets."""
+    """Packets that are not in the result because no message was found in their connections, such as TLS
+    without secrets."""
     unknown_connections: int
     undecoded_bytes: int
-    """In other connections, bytes that stand in no message."""
+    """Bytes outside of messages, in other connections."""
     decrypted_connections: int
-    """That were in TLS and are written in the clear."""
+    """TLS connections that are written in the clear."""
     compressed: int
     """Batches of records that became filler."""
     left_out_secrets: int
@@ -65,31 +64,31 @@ class ScrubCounts(NamedTuple):
 
 
 class _DecryptedDirection:
-    """What came out of TLS, of one direction."""
+    """The decrypted bytes of one direction."""
 
     def __init__(self) -> None:
         self.parts: dict[int, list[int]] = {}
-        """By packet: where its bytes begin, and how many they are."""
+        """By packet, the start and the number of its decrypted bytes."""
         self.ends, self.totals = array("q"), array("q")
-        """Where segments end in what was sent, and how much had come out by then."""
+        """The ends of segments in the encrypted stream, and the number of decrypted bytes by then."""
         self.total = 0
         self.last_packet = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Bytes that came out. They are the next ones; of gaps before them nothing comes."""
+        """Add decrypted bytes. They follow the previous ones directly; gaps have no bytes."""
         self.last_packet = max(self.last_packet, chunk.packet)
         part = self.parts.setdefault(self.last_packet, [chunk.offset, 0])
         part[1] = chunk.offset + len(chunk.data) - part[0]
         self.total = chunk.offset + len(chunk.data)
 
     def reached(self, end: int) -> None:
-        """Segments up to this offset were fed."""
+        """Note that segments up to this offset were decrypted."""
         if not self.ends or end > self.ends[-1]:
             self.ends.append(end)
             self.totals.append(self.total)
 
     def place(self, offset: int) -> int:
-        """How much had come out of what was sent up to an offset."""
+        """The number of bytes that were decrypted up to an offset of the encrypted stream."""
         at = bisect_right(self.ends, offset) - 1
         return self.totals[at] if at >= 0 else 0
 
@@ -106,7 +105,7 @@ class _FragmentedSegment(NamedTuple):
 class Scrubbing(Listener):
     """Both readings of one capture.
 
-    :param file: empty, for reading and writing; it keeps what becomes of the messages.
+    :param file: an empty file, for reading and writing, that keeps the replaced messages.
     """
 
     def __init__(
@@ -123,25 +122,25 @@ class Scrubbing(Listener):
         self._headers = Headers(scrubber, limits)
         self._dissector = Dissector(limits, ports, secrets=secrets, listener=self)
         self._stream_of, self._offset_of, self._heard_of = array("q"), array("q"), array("q")
-        """By packet number: the stream, the offset of its first byte in it, and up to where the other one is
-        acknowledged."""
+        """By packet number: the stream, the offset of its first byte in it, and the acknowledged offset of
+        the other stream."""
         self._opened: defaultdict[int, _DecryptedDirection] = defaultdict(_DecryptedDirection)
-        """Of streams in TLS."""
+        """The decrypted bytes of TLS streams."""
         self._in_tls: set[int] = set()
         self._pieces: dict[int, _FragmentedSegment] = {}
-        """By packet: the segment of which it has a fragment."""
+        """By packet, the segment that it has a fragment of."""
         self._said: set[int] = set()
-        """Connections in which there are any bytes."""
+        """Connections with any bytes."""
         self._begins: dict[int, bytearray] = {}
-        """Of streams, the first bytes where a proxy's may be among them."""
+        """The first bytes of streams that may begin with a proxy's."""
         self._unknown: set[int] = set()
-        """Those of them in which there is no message."""
+        """Connections with bytes but without messages."""
         self._packets = self._exchanges = self._read = self._unknown_packets = self._undecoded = 0
         self._left_out_secrets = 0
 
     @property
     def counts(self) -> ScrubCounts:
-        """What was written, and what was not, once all is read."""
+        """The numbers of written and left out parts, once all is read."""
         decrypted = {stream // 2 for stream in self._opened if self._opened[stream].total}
         return ScrubCounts(
             self._packets,
@@ -158,7 +157,7 @@ class Scrubbing(Listener):
     # -- the first reading ----------------------------------------------------------------------------
 
     def read(self, items: Iterable[Item]) -> Iterator[Fault]:
-        """Make of all messages what they become; gives what is wrong with the file."""
+        """Read the capture, and replace all its messages; give the faults of the file."""
         dissector = self._dissector
         for item in items:
             if isinstance(item, Fault):
@@ -175,7 +174,7 @@ class Scrubbing(Listener):
         self._take_preambles()
 
     def segment(self, conversation: Conversation, segment: Segment) -> None:
-        """Note where a segment stands."""
+        """Note the place of a segment."""
         for end in (segment.source, segment.destination):
             self._scrubber.address(end[:-2])
         side, offset, heard = conversation.place_of(segment)
@@ -195,7 +194,7 @@ class Scrubbing(Listener):
                 self._pieces[number] = piece
 
     def _collect(self, stream: int, offset: int, payload: bytes) -> None:
-        """Keep the first bytes of connections that begin as those through proxies do."""
+        """Keep the first bytes of connections that begin like those through proxies."""
         if offset == 0 and stream not in self._begins and begins(payload):
             self._begins.setdefault(stream, bytearray())
             self._begins.setdefault(stream ^ 1, bytearray())
@@ -213,7 +212,7 @@ class Scrubbing(Listener):
                         self._streams.add(each, 0, data)
 
     def decrypted(self, conversation: Conversation, side: Side, chunk: Chunk) -> None:
-        """Note what came out of TLS."""
+        """Note decrypted bytes."""
         stream = stream_of(conversation.number, side)
         self._in_tls.update((stream, stream ^ 1))
         self._opened[stream].add(chunk)
@@ -241,7 +240,7 @@ class Scrubbing(Listener):
     def _stream(
         self, exchange: Exchange, is_request: bool, last_packet: int, packets: tuple[int, ...]
     ) -> int | None:
-        """The stream that a message stands in: that of the packets that carried it."""
+        """The stream of a message: that of the packets that carried it."""
         for number in (last_packet, *packets):
             if 0 <= number < len(self._stream_of) and self._stream_of[number] // 2 == exchange.connection:
                 return self._stream_of[number]
@@ -337,7 +336,7 @@ def _shift(out: bytearray, at: int, distance: int) -> None:
 
 
 def _header_of(segment: Segment, headers: Headers) -> bytes:
-    """A TCP header that says what the segment's did, as far as that is known."""
+    """A TCP header with the facts of the segment, as far as they are known."""
     options = kept_options(segment.options) if segment.flags & SYN else b""
     ack = 0 if segment.ack is None else segment.ack
     size = 20 + len(options)

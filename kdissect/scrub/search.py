@@ -1,16 +1,15 @@
-"""The result is read again, by the ways of every reader, and searched for what was taken away.
+"""The result is read again, as every reader does it, and searched for everything that was removed.
 
     raw        the bytes of the file, for texts and for bytes that no number is by chance
     messages   every text and every bytes in messages, and every record, also for short names
     packets    the addresses of every layer
 
-A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Nor do
-addresses of this machine. Names below :data:`~kdissect.scrub.needles.SURE_BYTES` also stand in tokens by
-chance. So a hit of theirs in a token does not count either. Names that are numbers are looked for in messages
-only, and there in all fields but those in which numbers stay.
+A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Loopback
+addresses do not count either. Names shorter than :data:`~kdissect.scrub.needles.SURE_BYTES` may be in tokens
+by chance. So their hits in tokens do not count. Names that are numbers are searched in messages only, and
+there in all fields except those in which numbers stay.
 
-What is looked for, and what it is looked for in, may be more than memory holds. Then one part after the other
-is looked for.
+The removed texts, and the data to search, may not fit in memory. Then they are searched part by part.
 """
 
 from __future__ import annotations
@@ -50,27 +49,27 @@ from kdissect.scrub.taken import LEAST_BYTES, MOST_BYTES, Pile, Taken
 from kdissect.scrub.values import Scrubber, encoded
 
 _NUMBERS = re.compile(rb"[0-9]{4,}")
-"""What stays of logins: how often a password is hashed, and until when a token is valid."""
+"""Numbers that stay in logins: how often a password is hashed, and until when a token is valid."""
 _DOTS = 3
-"""In an address."""
+"""The dots in an address."""
 _RAW_TEXT_BYTES = 6
 _RAW_DISTINCT = 8
-"""So many different bytes has what no number in a capture is by chance."""
+"""The number of different bytes that no number in a capture has by chance."""
 _TELLING = 3
-"""So many different bytes beside zeros tell something."""
+"""The number of different bytes, beside zeros, that make a text specific."""
 _PIECE = 1 << 20
 _AROUND = 1_024
-"""Bytes around a hit in a file in which a token is looked for."""
+"""The bytes around a hit in a file that are searched for a token."""
 MOST_DOUBTS = 100_000
-"""So many hits may be chance; more are none."""
+"""The most hits that may be chance; if there are more, they are not."""
 _WORDS = {*KEPT_NAMES, *KEPT_WORDS, *KEPT_ENDS, *PHRASES}
 _KEPT = (MARK, WRITER, *(word.encode() for word in _WORDS if len(word) >= LEAST_BYTES))
 
 
 class Search:
-    """Looks for what was taken away.
+    """Searches for removed texts.
 
-    :param most_doubts: hits of short names that may lie in tokens by chance.
+    :param most_doubts: the most hits of short names that may be in tokens by chance.
     """
 
     def __init__(self, taken: Taken, limits: Limits, most_doubts: int = MOST_DOUBTS) -> None:
@@ -79,7 +78,7 @@ class Search:
         self._most_doubts = most_doubts
 
     def file(self, file: BinaryIO) -> str | None:
-        """Search the bytes of the file; gives where something was found, in words."""
+        """Search the bytes of the file; return where something was found, in words."""
         doubts = _Doubts(self._most_doubts)
         for texts in self._texts():
             needles = Needles(filter(_is_sure, texts))
@@ -97,7 +96,7 @@ class Search:
         return None if found is None else _place_in_file(found)
 
     def capture(self, items: Iterable[Item], ports: frozenset[int]) -> str | None:
-        """Search packets and messages of the result."""
+        """Search packets and messages of the result; return where something was found, in words."""
         said, addresses = Pile(), Pile()
         dissector = Dissector(self._limits, ports)
         headers = Headers(Scrubber(bytes(KEY_BYTES)), self._limits)
@@ -113,7 +112,7 @@ class Search:
         return self._in_headers(addresses) or self._in_messages(said)
 
     def _texts(self) -> Iterator[set[bytes]]:
-        """What is looked for: texts of :data:`LEAST_BYTES` and more that tell something."""
+        """The texts to search for: those of at least :data:`LEAST_BYTES` that are specific."""
         for part in self._taken.texts.parts():
             yield {each for each in part if len(each) >= LEAST_BYTES and _is_telling(each)}
         for part in self._taken.addresses.parts():
@@ -140,7 +139,7 @@ class Search:
         return None if found is None else _place_in_messages(found)
 
     def _note(self, exchange: Exchange, said: Pile) -> None:
-        """Note all that the messages of an exchange say."""
+        """Note all texts in the messages of an exchange."""
         for message in exchange.messages:
             for data in self._values(exchange, message):
                 if len(data) >= LEAST_BYTES and data.strip(b"\0"):
@@ -149,7 +148,7 @@ class Search:
             message.forget_body()
 
     def _values(self, exchange: Exchange, message: Message) -> Iterator[bytes]:
-        """Every text and every bytes of a message."""
+        """Every text and every bytes value of a message."""
         yield from _leaves(whole_tree(exchange, message, self._limits))
         for _, data, ancestors in message.record_fields():
             is_metadata = is_metadata_topic_around(ancestors)
@@ -160,7 +159,7 @@ class Search:
 
 
 class _Doubts:
-    """Hits of short names that may lie in tokens by chance.
+    """Hits of short names that may be in tokens by chance.
 
     :param most: how many are kept.
     """
@@ -168,17 +167,18 @@ class _Doubts:
     def __init__(self, most: int) -> None:
         self._most = most
         self._hits: dict[tuple[bytes, Hit], int] = {}
-        """By where it was found: in which bytes, and where in them; where these are."""
+        """The positions of hits, by the bytes and the place in them."""
 
     def may_be_chance(self, data: bytes, hit: Hit, number: int) -> bool:
-        """Whether it is short enough, and there is room for it. Then the tokens decide."""
+        """Whether a hit may be chance, because it is short and there is room for it. It is noted, and the
+        tokens decide later."""
         if len(hit.needle) >= SURE_BYTES or len(self._hits) >= self._most:
             return False
         self._hits.setdefault((data, hit), number)
         return True
 
     def remaining(self, tokens: Pile) -> int | None:
-        """The position of a hit that lies in no token; None without such a hit."""
+        """The position of a hit that is in no token; None if there is no such hit."""
         for part in tokens.parts():
             if not self._hits:
                 return None
@@ -196,7 +196,7 @@ class _Doubts:
 
 
 def _is_excused(data: bytes, hit: Hit) -> bool:
-    """Whether a hit lies in a word that is kept."""
+    """Whether a hit is in a word that is kept."""
     return any(_covers(word, data, hit) for word in _KEPT)
 
 
@@ -218,7 +218,7 @@ def _place_in_messages(exchange: int) -> str:
 
 
 def _note_addresses(packet: Packet, headers: Headers, addresses: Pile) -> bool:
-    """Note the addresses of every layer; whether there is any layer."""
+    """Note the addresses of every layer; return whether there is any layer."""
     layers = headers.layers(packet)
     if layers is None:
         return False
@@ -231,9 +231,9 @@ def _note_addresses(packet: Packet, headers: Headers, addresses: Pile) -> bool:
 
 
 def _of_record(record: Record, family: str | None) -> Iterator[bytes]:
-    """Every text and every bytes of a record.
+    """Every text and every bytes value of a record.
 
-    :param family: of records whose form is Kafka's own.
+    :param family: the family of records whose form is Kafka's own.
     """
     if family is None:
         yield record.key or b""
@@ -249,9 +249,9 @@ def _of_record(record: Record, family: str | None) -> Iterator[bytes]:
 
 
 def _leaves(node: Node, name: str = "") -> Iterator[bytes]:
-    """Every text and every bytes in a tree.
+    """Every text and every bytes value in a tree.
 
-    :param name: of the field; elements of arrays have their array's.
+    :param name: the name of the field; elements of arrays have their array's name.
     """
     if node.children:
         for child in node.children:
@@ -267,7 +267,7 @@ def _leaves(node: Node, name: str = "") -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The bytes of a file in pieces that overlap, each with its place; long runs of zeros are left out."""
+    """The bytes of a file in overlapping pieces, each with its place; long runs of zeros are left out."""
     offset, before = 0, b""
     while piece := file.read(_PIECE):
         data = before + piece
@@ -278,7 +278,7 @@ def _pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The data without long runs of zeros, which most of the result is; each part with its place."""
+    """The data without long runs of zeros, which most of the result consists of; each part with its place."""
     at = 0
     while at < len(data):
         zeros = data.find(bytes(2 * MOST_BYTES), at)
@@ -293,13 +293,13 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _is_number(needle: bytes) -> bool:
-    """Whether it is what stays in some fields."""
+    """Whether a text is a number or version, which stays in some fields."""
     text = needle.decode("latin-1")
     return is_plain_value(text) or is_version(text)
 
 
 def _is_telling(needle: bytes) -> bool:
-    """Whether it is neither filler, nor what a small number looks like, nor an address of this machine."""
+    """Whether a text is specific: neither filler, nor like a small number, nor a loopback address."""
     if is_untelling_host(needle.decode("latin-1")):
         return False
     distinct = len(set(needle) - FILLERS)
@@ -307,7 +307,7 @@ def _is_telling(needle: bytes) -> bool:
 
 
 def _is_sure(needle: bytes) -> bool:
-    """Whether it is no number, neither in letters nor by chance. An address is none."""
+    """Whether a text is no number, neither in letters nor by chance. An address does not count."""
     if _is_number(needle) and needle.count(b".") != _DOTS:
         return False
     if len(set(needle)) >= _RAW_DISTINCT:

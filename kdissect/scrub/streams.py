@@ -1,7 +1,7 @@
-"""What was made of the bytes of each direction of each connection, by their place in it.
+"""The replaced bytes of each direction of each connection, by their offset.
 
-A stream is a direction of a connection: twice the connection's number, and the side. What packets carry
-again, and what overlaps, gets the same bytes each time, because it has the same place.
+A stream is a direction of a connection: twice the connection's number, plus the side. Retransmitted and
+overlapping bytes get the same replacement each time, because they have the same offset.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class StreamPart(NamedTuple):
     """A part of a stream."""
 
     data: bytes
-    """With :data:`~kdissect.scrub.allowed.UNKNOWN` where nothing was written."""
+    """The bytes, with :data:`~kdissect.scrub.allowed.UNKNOWN` if nothing was written."""
     known: int
     """How many of the bytes were written."""
 
 
 class _WrittenStream:
-    """What was written of a stream."""
+    """The written ranges of a stream."""
 
     def __init__(self) -> None:
         self.starts, self.lengths, self.places = array("q"), array("q"), array("q")
@@ -52,9 +52,9 @@ class _WrittenStream:
 
 
 class Streams:
-    """Keeps the bytes in a file, and where each stretch stands.
+    """Keeps the bytes in a file, and the place of each range.
 
-    :param file: empty, for reading and writing.
+    :param file: an empty file, for reading and writing.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

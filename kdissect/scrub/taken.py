@@ -1,7 +1,7 @@
-"""What was taken away from a capture, so that the result can be searched for it.
+"""The texts that were removed from a capture, so that the result can be searched for them.
 
-A capture may have more of it than fits in memory. So of each kind the newest stay in memory, and the others
-go to a temporary file, which has no name.
+They may not fit in memory. So the newest of each kind stay in memory, and the others go to a temporary file
+without a name.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import IO
 from kdissect.scrub.allowed import without_kept_words
 
 LEAST_BYTES = 4
-"""Shorter names and values are in every file by chance: nobody looks for them."""
+"""Shorter names and values are in every file by chance, so they are not searched."""
 MOST_BYTES = 64
-"""So much is remembered of what was taken away, from its beginning: who finds that finds the whole."""
+"""The most bytes of a removed text that are remembered, from its beginning. A hit of them is a hit of the
+text."""
 MOST_IN_MEMORY = 250_000
 MOST_BYTES_IN_MEMORY = 32 << 20
-"""Of one pile."""
+"""The most bytes of one pile in memory."""
 _LEAST_UNKNOWN = 6
-"""Characters of a text in bytes of which nobody knows what they are."""
+"""The least characters of a text in bytes of unknown meaning."""
 _TEXT = re.compile(rb"[\x20-\x7e]{6,}")
 
 _head = Struct("<qI")
 
 
 class Pile:
-    """Bytes, each with a number of its owner's. What is added again while it is in memory is left out.
+    """Byte strings, each with a number for the caller. A duplicate of one in memory is skipped.
 
     :param most: how many are in memory.
     """
@@ -41,10 +42,10 @@ class Pile:
         self._size = 0
         self._file: IO[bytes] | None = None
         self._ends: list[int] = []
-        """Of the parts that are in the file, where they end."""
+        """The ends of the parts that are in the file."""
 
     def add(self, data: bytes, number: int = 0) -> None:
-        """Put something on the pile."""
+        """Add a byte string."""
         if data in self._kept:
             return
         self._kept[data] = number
@@ -53,7 +54,7 @@ class Pile:
             self._spill()
 
     def parts(self) -> Iterator[dict[bytes, int]]:
-        """All that is on the pile, in parts that fit in memory, with the numbers."""
+        """The whole pile, in parts that fit in memory, with the numbers."""
         yield self._kept
         start = 0
         for end in self._ends:
@@ -90,29 +91,29 @@ class Pile:
 
 
 class Taken:
-    """What was taken away, and what was put in its place.
+    """The removed texts, and their replacements.
 
-    :param most: how much of each kind is in memory.
+    :param most: the amount of each kind in memory.
     """
 
     def __init__(self, most: int = MOST_IN_MEMORY) -> None:
         self.texts = Pile(most)
-        """Names, passwords, values and whatever else; of long ones the beginning."""
+        """Names, passwords, values and other texts; of long ones the beginning."""
         self.addresses = Pile(most)
-        """Packed."""
+        """Removed addresses, packed."""
         self.tokens = Pile(most)
-        """What stands for names and keys."""
+        """The replacements of names and keys."""
 
     def add(self, before: bytes, after: bytes = b"") -> None:
-        """This was taken away, and this came in its place."""
+        """Note a removed text and its replacement."""
         if len(before) >= LEAST_BYTES and before != after:
             self.texts.add(before[:MOST_BYTES])
             if after:
                 self.tokens.add(after)
 
     def add_unknown(self, data: bytes) -> None:
-        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered.
-        Numbers, addresses and words that stay are not: they may stand elsewhere, too."""
+        """Note removed bytes of unknown meaning. Texts in them are remembered. Numbers, addresses and words
+        that stay are not, because they may be elsewhere, too."""
         for text in _TEXT.findall(data):
             for each in without_kept_words(text.decode("ascii")):
                 if len(each) >= _LEAST_UNKNOWN:

@@ -1,6 +1,6 @@
-"""One value of a message → what may be sent away, of the same length; and what was there before.
+"""One value of a message → a replacement of the same length that may be sent to others.
 
-A :class:`Scrubber` has the key, and collects what it took away. So the result can be searched for it
+A :class:`Scrubber` has the key, and collects the removed texts, so that the result can be searched for them
 (:mod:`kdissect.scrub.search`).
 """
 
@@ -33,13 +33,13 @@ from kdissect.scrub.permutation import Permutation
 from kdissect.scrub.taken import Taken
 
 _ID_BYTES = 8
-"""An id that begins with so many bytes of zero is one of Kafka's own (``Uuid.RESERVED``)."""
+"""The number of zero bytes at the beginning of an id that is Kafka's own (``Uuid.RESERVED``)."""
 _BROKERS = (4, 8)
-"""Kafka's ``ConfigResource.Type`` of brokers and their loggers: their names are numbers."""
+"""Kafka's ``ConfigResource.Type`` of brokers and their loggers, whose names are numbers."""
 
 
 class Scrubber:
-    """What a key makes of values."""
+    """Replaces values by a key."""
 
     def __init__(self, key: bytes) -> None:
         self.permutation = Permutation(key)
@@ -49,7 +49,7 @@ class Scrubber:
 
     @property
     def clashes(self) -> bool:
-        """Whether an address that was taken away has become one that was taken away, too."""
+        """Whether the replacement of a removed address is itself a removed address."""
         for part in self.taken.addresses.parts():
             made = {self.addresses.packed(each) for each in part}
             if any(not made.isdisjoint(before) for before in self.taken.addresses.parts()):
@@ -61,28 +61,28 @@ class Scrubber:
         return self._noted(text, self.permutation.name(text))
 
     def host(self, text: str) -> str:
-        """An address, or a name of a host."""
+        """The replacement of an address, or of the name of a host."""
         return self._noted(text, self.addresses.host(text))
 
     def filled(self, text: str) -> str:
-        """Nothing of a text."""
+        """Filler of the same length as a text."""
         return self._noted(text, FILLER * _width(text))
 
     def address(self, packed: bytes) -> bytes:
-        """An address of 4 or 16 bytes."""
+        """The replacement of an address of 4 or 16 bytes."""
         made = self.addresses.packed(packed)
         if is_telling(packed):
             self.taken.addresses.add(packed)
         return made
 
     def key(self, data: bytes) -> bytes:
-        """The key of a record: equal ones stay equal."""
+        """The replacement of the key of a record: equal keys stay equal."""
         made = self.permutation.data(data)
         self.taken.add(data, made)
         return made
 
     def id(self, data: bytes) -> bytes:
-        """An id of 16 bytes."""
+        """The replacement of an id of 16 bytes."""
         return data if not any(data[:_ID_BYTES]) else self.key(data)
 
     def is_secret(self, field: str) -> bool:
@@ -90,7 +90,7 @@ class Scrubber:
         return field in self._secret_fields
 
     def text(self, field: str, text: str, around: dict[str, object]) -> str:
-        """The text of a field.
+        """The replacement of the text of a field.
 
         :param around: the values of the fields beside it, by name.
         """
@@ -143,7 +143,7 @@ class Scrubber:
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text as it was captured, UTF-8 or not."""
+    """The captured bytes of a text, UTF-8 or not."""
     return text.encode("utf-8", "surrogateescape")
 
 
