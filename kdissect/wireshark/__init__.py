@@ -1,1 +1,2 @@
-"""kdissect inside Wireshark: a plug-in that shows what it found, and interfaces that it captures from."""
+"""kdissect inside Wireshark: a plug-in that shows kdissect's results, and interfaces that capture with
+kdissect."""

@@ -12,7 +12,7 @@ from kdissect import __version__
 from kdissect.present.sanitise import sanitise
 
 PREFIX = "kdissect-"
-"""Before the name of an interface, in Wireshark's list."""
+"""The prefix of an interface's name in Wireshark's list."""
 _HELP = "https://www.wireshark.org/docs/man-pages/extcap.html"
 
 _LINK_TYPES = {
@@ -22,7 +22,7 @@ _LINK_TYPES = {
 
 
 class Argument(NamedTuple):
-    """A choice that Wireshark offers beside an interface."""
+    """An option that Wireshark offers for an interface."""
 
     option: str
     type: str
@@ -55,7 +55,7 @@ ARGUMENTS = (
 def interface_lines(interfaces: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The answer to ``--extcap-interfaces``.
 
-    :param interfaces: names, and what is known of each.
+    :param interfaces: names, with what is known of each.
     """
     yield _line("extcap", version=__version__, help=_HELP, display="kdissect")
     for name, description in interfaces:
@@ -81,5 +81,5 @@ def _line(word: str, **values: str) -> str:
 
 
 def _value(text: str) -> str:
-    """A value that ends neither itself nor the line: the protocol knows no escape."""
+    """A value that cannot end itself or the line: the protocol has no escapes."""
     return sanitise(text, None).replace("{", "(").replace("}", ")")

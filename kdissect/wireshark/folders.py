@@ -1,8 +1,8 @@
-"""Where Wireshark looks for the plug-ins and the extcap programs of one user.
+"""The folders where Wireshark looks for the plug-ins and the extcap programs of one user.
 
-Wireshark's own answer counts, where it is installed (``tshark -G folders``). Else its User's Guide does
+If Wireshark is installed, its own answer counts (``tshark -G folders``). Otherwise its User's Guide does
 ("Plugin folders", "Files and Folders"): below ``%APPDATA%\\Wireshark`` on Windows, below
-``~/.local/lib/wireshark`` on Linux and macOS. Before 4.2 extcap programs stood beside the configuration.
+``~/.local/lib/wireshark`` on Linux and macOS. Before 4.2 extcap programs were beside the configuration.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from pathlib import Path, PureWindowsPath
 from typing import NamedTuple
 
 _SECONDS = 20
-"""How long Wireshark may take to answer."""
+"""The most seconds that Wireshark may take to answer."""
 
 _ELSEWHERE = {
     "darwin": ("/Applications/Wireshark.app/Contents/MacOS",),
     "win32": (r"C:\Program Files\Wireshark",),
 }
-"""Where Wireshark is installed without being in the path."""
+"""Folders of Wireshark that are not in the path."""
 
 
 class Folders(NamedTuple):
     """The folders of one user."""
 
     plugins: Path
-    """For plug-ins in Lua."""
+    """The folder for plug-ins in Lua."""
     extcap: Path
 
 
@@ -39,16 +39,16 @@ class Program(NamedTuple):
 
     path: str
     folders: Folders | None
-    """What it tells; None where it does not."""
+    """The folders that it reports; None if it does not."""
 
     def version(self) -> str:
-        """Such as ``4.6.9``; empty where it does not tell."""
+        """The version, such as ``4.6.9``; empty if unknown."""
         found = re.search(r"\b\d+\.\d+\.\d+\b", _said(self.path, "--version"))
         return "" if found is None else found[0]
 
 
 def documented(platform: str, environ: Mapping[str, str], home: str) -> Folders:
-    """The folders as the User's Guide has them.
+    """The folders by the User's Guide.
 
     :param platform: as :data:`sys.platform`.
     :param home: the user's folder.
@@ -62,7 +62,7 @@ def documented(platform: str, environ: Mapping[str, str], home: str) -> Folders:
 
 
 def told(text: str) -> Folders | None:
-    """The folders in what ``tshark -G folders`` prints; None where it does not tell them."""
+    """The folders in the output of ``tshark -G folders``; None if it has none."""
     lines = (re.match(r"([^:]+):\s+(.+)", line) for line in text.splitlines())
     known = {found[1].strip().casefold(): found[2].strip() for found in lines if found is not None}
     plugins = known.get("personal lua plugins") or known.get("personal plugins")
@@ -75,7 +75,7 @@ def told(text: str) -> Folders | None:
 
 
 def find_program() -> Program | None:
-    """The tshark or the Wireshark that is installed."""
+    """The installed tshark or Wireshark."""
     elsewhere = os.pathsep.join(_ELSEWHERE.get(sys.platform, ()))
     for name in ("tshark", "wireshark"):
         path = shutil.which(name) or shutil.which(name, path=elsewhere or os.devnull)
@@ -85,19 +85,19 @@ def find_program() -> Program | None:
 
 
 def folders_of(program: Program | None) -> Folders:
-    """Where files are to be laid."""
+    """The folders to install files in."""
     if program is not None and program.folders is not None:
         return program.folders
     return documented(sys.platform, os.environ, os.path.expanduser("~"))
 
 
 def told_of(program: Program | None) -> str:
-    """Which program it is, for people."""
+    """The name and version of the program, for people."""
     return "not found" if program is None else f"{program.path} {program.version()}".rstrip()
 
 
 def _said(*command: str) -> str:
-    """What a program prints; nothing where it cannot be run."""
+    """The output of a program; empty if it cannot be run."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,8 @@
-"""Lays the plug-in and the extcap program into a user's folders, and takes them away again.
+"""Installs the plug-in and the extcap program in a user's folders, and removes them.
 
-What kdissect lays there says so in its first lines. A file that does not is somebody else's: it is never
-written over, and never removed. Folders that were made for it go with it, if nothing else is in them.
+The first lines of kdissect's files say that kdissect wrote them. Any other file belongs to somebody else: it
+is never overwritten, and never removed. Folders that were made for a file are removed with it, if they are
+empty.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ from kdissect.wireshark.folders import Folders
 from kdissect.wireshark.plugin import plugin_text
 
 MARK = "written by kdissect wireshark install"
-"""In the first lines of every file that is laid."""
+"""The mark in the first lines of every installed file."""
 _MADE = "made this folder: "
-"""In the lines after it, before a folder that was made."""
+"""The beginning of a later line that names a folder that was made."""
 _HEAD_BYTES = 8_192
 
 PLUGIN, EXTCAP = ("plug-in", "interfaces")
-"""What is laid."""
+"""The things that are installed."""
 PROGRAM = (sys.executable, "-P", "-m", "kdissect")
-"""kdissect as Wireshark starts it, from a folder in which anything may be."""
+"""The command with which Wireshark starts kdissect. Its folder may contain anything."""
 
 ABSENT, INSTALLED, OUTDATED, FOREIGN = "absent", "installed", "outdated", "foreign"
-"""What may be in a place: nothing, what would be laid there, what another kdissect laid, something else."""
+"""The state of a place: empty, has the right file, has a file of another kdissect, has a foreign file."""
 
 
 class ForeignFileError(Exception):
-    """A file is in the way that kdissect did not write. The text has one line."""
+    """A file that kdissect did not write is in the way. The text has one line."""
 
 
 class InstalledFile(NamedTuple):
-    """A file to lay."""
+    """A file to install."""
 
     kind: str
     path: Path
 
     def text(self, made: Sequence[str]) -> str:
-        """What is in it.
+        """The contents of the file.
 
         :param made: folders that were made for it.
         """
@@ -61,7 +62,7 @@ class InstalledFile(NamedTuple):
 
 
 def places(folders: Folders, platform: str = sys.platform) -> tuple[InstalledFile, ...]:
-    """The files to lay."""
+    """The files to install."""
     program = "kdissect.bat" if platform == "win32" else "kdissect"
     return InstalledFile(PLUGIN, folders.plugins / "kdissect.lua"), InstalledFile(
         EXTCAP, folders.extcap / program
@@ -69,7 +70,7 @@ def places(folders: Folders, platform: str = sys.platform) -> tuple[InstalledFil
 
 
 def state_of(place: InstalledFile) -> str:
-    """What is there."""
+    """The state of a place."""
     if not os.path.lexists(place.path):
         return ABSENT
     found = _read(place.path)
@@ -80,9 +81,9 @@ def state_of(place: InstalledFile) -> str:
 
 
 def install(folders: Folders) -> list[InstalledFile]:
-    """Lay the files; gives those that were not there as they are now.
+    """Install the files; return those that were missing or different before.
 
-    :raises ForeignFileError: another file is in the way. Nothing was laid then.
+    :raises ForeignFileError: another file is in the way. Then nothing was installed.
     :raises OSError: a file cannot be written.
     """
     wanted = places(folders)
@@ -103,9 +104,9 @@ def install(folders: Folders) -> list[InstalledFile]:
 
 
 def uninstall(folders: Folders) -> list[InstalledFile]:
-    """Take the files away, and the folders that were made for them; gives those that were there.
+    """Remove the files, and the folders that were made for them; return those that were there.
 
-    A file that is somebody else's stays.
+    A foreign file stays.
 
     :raises OSError: a file cannot be removed.
     """
@@ -117,13 +118,13 @@ def uninstall(folders: Folders) -> list[InstalledFile]:
         place.path.unlink()
         removed.append(place)
     for folder in sorted(made, key=len, reverse=True):
-        with suppress(OSError):  # something else is in it
+        with suppress(OSError):  # the folder is not empty
             os.rmdir(folder)
     return removed
 
 
 def _read(path: Path) -> str | None:
-    """What is in a file; None where it is no plain file, or cannot be read."""
+    """The contents of a file; None if it is no plain file, or cannot be read."""
     if path.is_symlink() or not path.is_file():
         return None
     try:
@@ -133,12 +134,12 @@ def _read(path: Path) -> str | None:
 
 
 def _made_before(text: str) -> list[str]:
-    """The folders that were made for a file, as it tells."""
+    """The folders that were made for a file, by its own lines."""
     return re.findall(rf"^(?:--|#|rem) {_MADE}(.+?)\r?$", text[:_HEAD_BYTES], re.MULTILINE)
 
 
 def _make(folder: Path) -> Iterator[str]:
-    """Make a folder and those around it; gives those that were not there."""
+    """Make a folder and those above it; give those that were missing."""
     if not folder.is_dir():
         yield from _make(folder.parent)
         folder.mkdir()
@@ -146,7 +147,7 @@ def _make(folder: Path) -> Iterator[str]:
 
 
 def _write(place: InstalledFile, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file completely or not at all."""
     number, path = tempfile.mkstemp(dir=place.path.parent, prefix=".kdissect-")
     try:
         with os.fdopen(number, "wb") as file:

@@ -1,4 +1,4 @@
-"""The plug-in: a post-dissector in Lua, with the columns of the comments that it reads."""
+"""The plug-in: a post-dissector in Lua, which reads comments and has their columns."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def plugin_text() -> str:
 
 
 def _lua(text: str) -> str:
-    """A text as a constant of Lua."""
+    """A text as a Lua string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
