@@ -1,4 +1,4 @@
-"""What users set for the screens, and what the screens keep from one run to the next.
+"""The user's settings of the screens, and what the screens keep from one run to the next.
 
-Nothing here imports Textual: the command line reads these modules too.
+Nothing here imports Textual: the command line uses these modules too.
 """

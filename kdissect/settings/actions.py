@@ -4,8 +4,8 @@ The bindings of pages and panes (:mod:`kdissect.tui.keys`), the footer, the help
 from this table. So do ``kdissect fields actions`` and the names that ``[keymap]`` in the configuration may
 use. An action is the method ``action_…`` of the page or pane. A new one needs a line here and that method.
 
-Names say what is done, not where: ``sort`` is the same word, and by default the same key, in every list.
-Nothing here imports Textual: the command line reads the table too.
+Names say what an action does, not where: ``sort`` is the same word, and by default the same key, in every
+list. Nothing here imports Textual: the command line uses the table too.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from kdissect.settings.places import DIFF_VIEWS, PAGE_CONTENTS, PAGE_KEYS, PAGES
 
 
 class Action(NamedTuple):
-    """A line of the table."""
+    """An action: a line of the table."""
 
     id: str
-    """The name, as ``[keymap]`` has it."""
+    """The name in ``[keymap]``."""
     where: str
-    """One or more of :data:`~kdissect.settings.places.PLACES`, with blanks between."""
+    """One or more of :data:`~kdissect.settings.places.PLACES`, separated by blanks."""
     keys: str
-    """The default keys, with blanks between, as :func:`kdissect.settings.key_names.key_name` takes them."""
+    """The default keys, separated by blanks, in the form of :func:`kdissect.settings.key_names.key_name`."""
     label: str
-    """A word for the footer."""
+    """The word in the footer."""
     help: str
     """What it does."""
     call: str
@@ -528,12 +528,12 @@ HEAT_HELP = {
     "column-after": "a moment later; from the whole band, to its first one",
     "open": "show the exchanges of the band, or of the moment in it",
 }
-"""What keys of a list do in the heat map, by the names of their actions."""
+"""The effects of a list's keys in the heat map, by the names of their actions."""
 
 IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
 """The names, each once."""
 
 
 def actions_of(where: str) -> Iterator[Action]:
-    """What works in one of the :data:`~kdissect.settings.places.PLACES`."""
+    """The actions that work in one of the :data:`~kdissect.settings.places.PLACES`."""
     return (action for action in ACTIONS if where in action.where.split())

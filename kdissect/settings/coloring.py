@@ -1,6 +1,6 @@
-"""Coloring rules, as Wireshark calls them: which rows of the list of exchanges have which colour.
+"""Coloring rules, in Wireshark's sense: they colour rows of the list of exchanges.
 
-Nothing here imports Textual: the command line reads this too.
+Nothing here imports Textual: the command line uses this too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 COLORS = ("green", "cyan", "blue", "magenta", "grey")
-"""The colours that a rule can give. Red and yellow are not among them: they mean errors and warnings."""
+"""The colours of rules. Red and yellow are not among them, because they mean errors and warnings."""
 
 
 class ColoringRule(NamedTuple):

@@ -1,6 +1,6 @@
 """Commands of the user: templates that are copied with values of the exchange under the cursor.
 
-Nothing here imports Textual: the command line reads this too.
+Nothing here imports Textual: the command line uses this too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ PLACEHOLDERS: Mapping[str, Callable[[Exchange], object]] = {
     "correlation_id": lambda each: each.correlation_id,
     "number": lambda each: each.number,
 }
-"""What a template may name in braces. Of several topics or groups it is the first."""
+"""The names that a template may have in braces. If there are several topics or groups, the value is the
+first."""
 
 
 class WrongTemplateError(ValueError):
@@ -39,13 +40,13 @@ class WrongTemplateError(ValueError):
 def names_in(template: str) -> Iterator[str]:
     """The placeholders of a template.
 
-    :raises WrongTemplateError: it has one that is not known, or its braces do not belong together.
+    :raises WrongTemplateError: one of them is unknown, or its braces do not match.
     """
     return (name for _, name in _places(template))
 
 
 def _places(template: str) -> Iterator[tuple[str, str]]:
-    """The placeholders, each after the text before it, in which :data:`_VALUE` stands for others."""
+    """The placeholders, each after the text before it. Earlier values in that text are :data:`_VALUE`."""
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
@@ -69,13 +70,13 @@ def _places(template: str) -> Iterator[tuple[str, str]]:
 
 _VALUE = "x"
 _OPERATORS = frozenset("();<>|&")
-"""What ends a command, or the words that belong to it."""
+"""The characters that end a command, or that group commands."""
 
 
 def _may_be_option(before: str) -> bool:
-    """Whether a value that begins with ``-`` may be taken as an option where it follows a text. It is none
-    after ``--``, nor as a part of a word that began before it: ``--group={group}``. A variable may be empty,
-    and so begins no word for certain."""
+    """Whether a value that begins with ``-`` after a text may be taken as an option. It is none after ``--``,
+    nor if it continues a word: ``--group={group}``. A variable may be empty, so a value after one may begin a
+    word."""
     lexer = shlex.shlex(f"{before}{_VALUE}".replace("\n", ";"), posix=True, punctuation_chars=True)
     lexer.commenters, lexer.whitespace_split = "", True
     *words, last = lexer
@@ -85,7 +86,7 @@ def _may_be_option(before: str) -> bool:
 
 
 def _is_quoted(before: str) -> bool:
-    """Whether a shell takes what follows a text as quoted. There, the quotes of a value would end the outer
+    """Whether the text leaves a quote of the shell open. There, the quotes of a value would end the outer
     ones."""
     quote, at = "", 0
     while at < len(before):
@@ -101,9 +102,9 @@ def _is_quoted(before: str) -> bool:
 
 
 def filled_in(template: str, exchange: Exchange) -> str:
-    """The command with values of an exchange, each quoted for a shell.
+    """The command with the values of an exchange, each quoted for a shell.
 
-    :raises WrongTemplateError: the exchange lacks a value, or one cannot be pasted into a shell.
+    :raises WrongTemplateError: the exchange lacks a value, or a value cannot be pasted into a shell.
     """
     values = {}
     for before, name in _places(template):

@@ -1,4 +1,4 @@
-"""The names of keys: as people write them in a key map → as Textual has them; and which keys clash.
+"""The names of keys: from key maps of people → in Textual; and keys that clash.
 
 Nothing here imports Textual: the command line reads key maps too.
 """
@@ -25,12 +25,12 @@ _TEXTUALS = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Names of characters that Textual has its own words for."""
+"""Names of characters that are different in Textual."""
 
 
 def key_name(key: str) -> str | None:
-    """The name that Textual has for a key: a character, ``space``, ``pageup``, ``f5``, ``ctrl+t`` (or
-    ``ctrl-t``); None if there is no such key."""
+    """Textual's name for a key: a character, ``space``, ``pageup``, ``f5``, ``ctrl+t`` (or ``ctrl-t``); None
+    if there is no such key."""
     *modifiers, last = [key] if len(key) == 1 else _parts(key)
     modifiers = [each.lower() for each in modifiers]
     if len(last) == 1:
@@ -61,13 +61,12 @@ def _character(character: str) -> str | None:
 
 
 def key_names(keys: str) -> list[str]:
-    """The names of keys in a text, with blanks between them. Words that are not names of keys are left
-    out."""
+    """The names of keys in a text, separated by blanks. Words that are not names of keys are left out."""
     return [name for name in map(key_name, keys.split()) if name is not None]
 
 
 def clash(keymap: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Two actions that would answer the same key: one of the key map, the other, and the key."""
+    """Two actions that would have the same key: one of the key map, the other, and the key."""
     for places in _together():
         owners: dict[str, str] = {}
         actions = [action for place in places for action in actions_of(place)]
@@ -79,7 +78,7 @@ def clash(keymap: Mapping[str, str]) -> tuple[str, str, str] | None:
 
 
 def _together() -> Iterator[tuple[str, ...]]:
-    """Places whose keys work at the same time."""
+    """Groups of places whose keys work at the same time."""
     for page in PAGES:
         for pane in PANES:
             yield ("everywhere", "page", page, pane)

@@ -1,8 +1,8 @@
-"""Columns that only the list of exchanges has. Some say in one what stands in several of the table's. Others
-show a field of the messages, by the name that a display filter has for it.
+"""Columns that only the list of exchanges has. Some combine several columns of the table. Others show a field
+of the messages, by its name in display filters.
 
-They can be written in ``columns`` of the configuration beside those of exchanges; commands that print take
-the several instead, and leave fields out. Nothing here imports Textual: the command line reads this too.
+``columns`` of the configuration may contain them beside the columns of exchanges. Commands that print use the
+several columns instead, and leave fields out. Nothing here imports Textual: the command line uses this too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ListedColumn(NamedTuple):
     """A column of the list alone."""
 
     columns: tuple[str, ...]
-    """What it says in one, by the names that tables have."""
+    """The columns that it combines, by their names in tables."""
     meaning: str
 
 
@@ -32,11 +32,11 @@ OWN: Mapping[str, ListedColumn] = {
     "coloring_rule": ListedColumn((), "name of the coloring rule that the row matches"),
     "info": ListedColumn(("error", "missing", "faults", "topics"), "error, missing side, faults, topics"),
 }
-"""By their names, as the list of columns on the screen has them."""
+"""The columns of the list on the screen, by name."""
 
 
 def listed(names: Iterable[str]) -> Iterator[str]:
-    """Names of columns as the list has them.
+    """The names of columns, as the list has them.
 
     :raises LookupError: there is no such column; the text names the nearest.
     """
@@ -65,7 +65,7 @@ def _field_listed(name: str, reason: str) -> str:
 
 
 def field_of(name: str) -> FilterField:
-    """The field that a column of this name shows.
+    """The field in a column of this name.
 
     :raises LookupError: there is no such field, or no column can show it; the text says why.
     """
@@ -86,7 +86,7 @@ def field_of(name: str) -> FilterField:
 
 
 def has_field(name: str) -> bool:
-    """Whether a display filter has a field of this name."""
+    """Whether display filters have a field of this name."""
     from kdissect.filter.errors import FilterError
     from kdissect.filter.resolve import field_named
 
@@ -98,7 +98,7 @@ def has_field(name: str) -> bool:
 
 
 def printed(names: Iterable[str]) -> tuple[str, ...]:
-    """The same as tables have them, each once; without fields, which tables do not have."""
+    """The names of columns, as tables have them, each once; without fields, which tables do not have."""
     each = (column for name in names for column in _printed(name))
     return tuple(dict.fromkeys(each))
 

@@ -1,6 +1,6 @@
 """The screens, and the places on them where actions work: their names and titles.
 
-Nothing here imports Textual: the command line reads these tables too.
+Nothing here imports Textual: the command line uses these tables too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAGES = {
     "transactions": "Transactions",
     "cluster": "Cluster",
 }
-"""The screens that a key leads to, in that order, and their titles."""
+"""The screens that have a key, in that order, and their titles."""
 
 PAGE_CONTENTS = {
     "exchanges": "every request with its response",
@@ -35,10 +35,10 @@ PAGE_CONTENTS = {
     "transactions": "each from its beginning to its end",
     "cluster": "brokers, leaders, settings at a time",
 }
-"""What each of them shows."""
+"""The contents of each screen."""
 
 SHORT_TITLES = {"Connections": "Conns", "Transactions": "Txns"}
-"""Titles where there is not room for all."""
+"""Titles for narrow terminals."""
 
 DIFF_VIEWS = {
     "changes": "Changes",
@@ -52,7 +52,7 @@ DIFF_VIEWS = {
 """The lists of ``kdissect diff``, and their titles."""
 
 PAGE_KEYS = dict(zip(PAGES, (*"1234567890", "T", "C"), strict=True))
-"""The key of each of them by default: numbers first, then letters."""
+"""The default key of each screen: first numbers, then letters."""
 
 PLACES = {
     "everywhere": "Everywhere",
@@ -72,7 +72,7 @@ PLACES = {
     "start": "At the start",
     "diff": "Differences",
 }
-"""Where actions work, and the heading that help gives them."""
+"""The places where actions work, and their headings in the help."""
 
 
 PANES = ("list", "tree", "bytes", "text", "time", "panes", "ladder")

@@ -1,4 +1,4 @@
-"""The captures that were opened last: a list in the user's state folder, which only the user can read."""
+"""The captures that were opened last: a list in the user's state folder that only the user can read."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST = 20
-"""How many are remembered."""
+"""The most captures in the list."""
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of what is remembered from run to run (XDG Base Directory Specification)."""
+    """The folder for what is kept from run to run (XDG Base Directory Specification)."""
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "kdissect"
 
 
 def recent_files(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The captures, the last first. Empty if the file cannot be read."""
+    """The captures, the last one first. Empty if the file cannot be read."""
     try:
         found = json.loads((state_folder(environment) / "recent.json").read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -28,7 +28,7 @@ def recent_files(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def remember(paths: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
-    """Put captures at the head of the list. Where that cannot be written nothing is remembered."""
+    """Put captures at the head of the list. If it cannot be written, nothing is remembered."""
     known = [os.path.abspath(path) for path in paths]
     listed = list(dict.fromkeys([*known, *recent_files(environment)]))[:MOST]
     folder = state_folder(environment)

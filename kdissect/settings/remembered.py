@@ -1,9 +1,10 @@
-"""Filters that are kept from one run to the next: those that were used, and those with a name.
+"""Filters that are kept from one run to the next: used ones and named ones.
 
-What was used stands in a file in the state folder, one a line, the newest last, readable by the user only. A
-filter that asks for a secret is not written there, nor is any that was used while secrets are shown: it may
-hold one. Named filters come from ``[filters]`` of the configuration and from ``filters.toml`` beside it. The
-screens write only the second, so that nobody's own file is rewritten.
+Used filters are in a file in the state folder, one on each line, the newest last, readable by the user only.
+It does not store filters on fields with secrets, or filters that were used while secrets are shown, because
+they may contain a secret. Named filters come from ``[filters]`` of the configuration and from
+``filters.toml`` beside it. The screens write only the second file, so that the user's own file is not
+rewritten.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from kdissect.present.secret_names import says_secret
 
 MOST_USED = 200
 MOST_BYTES = 1 << 20
-"""More is not read of either file."""
+"""The most bytes that are read of either file."""
 
 
 class Remembered:
-    """The filters. Without files they are forgotten at the end.
+    """The kept filters. Without files they are forgotten at the end.
 
-    :param used_file: where those that were used are kept.
-    :param named_file: where those that the screens give a name are kept.
-    :param named: those that the configuration has.
+    :param used_file: the file for used filters.
+    :param named_file: the file for filters that are named on the screens.
+    :param named: the named filters of the configuration.
     """
 
     def __init__(
@@ -43,30 +44,30 @@ class Remembered:
     ) -> None:
         self._used_file, self._named_file = used_file, named_file
         self.used = _lines(used_file)
-        """The newest last."""
+        """The used filters, the newest last."""
         self._own = _table(named_file)
         self._given = dict(named)
 
     @property
     def named(self) -> dict[str, str]:
-        """Name: filter."""
+        """The filters by name."""
         return self._own | self._given
 
     def use(self, chosen: Filter) -> None:
-        """A filter was used."""
+        """Remember a used filter."""
         self.used = [*(text for text in self.used if text != chosen.text), chosen.text][-MOST_USED:]
         if self._used_file is not None and not _may_tell_a_secret(chosen):
             kept = [*(text for text in _lines(self._used_file) if text != chosen.text), chosen.text]
             lines = "".join(text + "\n" for text in kept[-MOST_USED:])
-            with suppress(OSError):  # a folder that cannot be written to must not keep anybody from filtering
+            with suppress(OSError):  # a folder without write access must not prevent filtering
                 _write(self._used_file, lines)
 
     def may_keep(self, chosen: Filter) -> bool:
-        """Whether the user wrote this filter, and it tells no secret."""
+        """Whether the user wrote this filter and it contains no secret."""
         return chosen.text in self.used and not _may_tell_a_secret(chosen)
 
     def save(self, name: str, chosen: Filter) -> None:
-        """Give a filter a name. That of the configuration with the same name is the one that holds.
+        """Give a filter a name. A filter of the configuration with the same name has precedence.
 
         :raises OSError: the file cannot be written.
         """
@@ -81,7 +82,7 @@ def _may_tell_a_secret(chosen: Filter) -> bool:
 
 
 def asks_for_a_secret(chosen: Filter) -> bool:
-    """Whether a filter has a field whose values are hidden, and so perhaps a secret beside it."""
+    """Whether a filter uses a field with hidden values, so that it may contain a secret."""
     asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
     secret = frozenset(map(plain, secret_fields()))
     return any(plain(field) in secret or says_secret(field) for field in asked)
@@ -111,13 +112,13 @@ def _table(path: Path | None) -> dict[str, str]:
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML: as JSON's, and DEL is written as an escape too."""
+    """A basic string of TOML: the same as in JSON, except that DEL is escaped too."""
     valid = text.encode("utf-8", "replace").decode("utf-8")
     return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that only the user can read, whole or not at all."""
+    """Write a file that only the user can read, completely or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".kdissect-")  # with mode 600
     try:

@@ -1,4 +1,4 @@
-"""Which rules are left out, and their thresholds: whether there are such."""
+"""Checks the rules that are left out, and the thresholds of rules."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kdissect.present.nearest import nearest
 
 
 class UnknownRuleError(ValueError):
-    """There is no such rule or threshold, or it cannot have this value; the text is one line.
+    """There is no such rule or threshold, or the value is not allowed; the text is one line.
 
-    :param key: what is wrong, as the user wrote it.
-    :param rule: the rule that has it, if it is a threshold.
+    :param key: the wrong key, as the user wrote it.
+    :param rule: the rule of a threshold.
     """
 
     def __init__(self, key: str, words: str, rule: str | None = None) -> None:
@@ -23,11 +23,11 @@ class UnknownRuleError(ValueError):
 
 
 def refuse_unknown(thresholds: Mapping[str, object], ignored: Iterable[str]) -> None:
-    """See that rules, and thresholds of theirs, are some that there are.
+    """Check that rules and their thresholds exist.
 
-    :param thresholds: by id of a rule and name.
+    :param thresholds: thresholds by the id of a rule and their name.
     :param ignored: ids of rules, or patterns.
-    :raises UnknownRuleError: one is not, or a threshold is no number above 0.
+    :raises UnknownRuleError: one does not exist, or a threshold is no number above 0.
     """
     from kdissect.insight.catalogue import RULES
 

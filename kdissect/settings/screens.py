@@ -1,4 +1,4 @@
-"""What a user has set for the screens."""
+"""The user's settings of the screens."""
 
 from __future__ import annotations
 
@@ -13,42 +13,44 @@ WENT_BACK = 64
 
 
 class Rules(NamedTuple):
-    """What is configured of the rules that findings come from (``[findings]``)."""
+    """The configuration of the rules that make findings (``[findings]``)."""
 
     thresholds: Mapping[str, Mapping[str, float]] = {}
-    """By rule."""
+    """Thresholds by rule."""
     ignored: Collection[str] = ()
     """Rules that are not run, by id or pattern."""
 
 
 class Settings(NamedTuple):
-    """From the configuration and the command line."""
+    """Settings from the configuration and the command line."""
 
     time: str = "r"
     """The form of times (:data:`kdissect.present.form.TIMES`)."""
     theme: str | None = None
-    """The name of a theme that is known."""
+    """The name of a known theme."""
     columns: tuple[str, ...] = ()
-    """Those of the list of exchanges; none for as many as there is room for."""
+    """The columns of the list of exchanges; empty for as many as fit."""
     keys: Mapping[str, str] = {}
-    """Actions' keys that are not the default ones."""
+    """Changed keys, by action."""
     filter: str = ""
-    """The display filter to begin with."""
+    """The first display filter."""
     slow_ms: int | None = None
-    """What takes longer is slow; None: what takes longer than nearly all of its API."""
+    """Exchanges that take longer are slow; None for exchanges that take longer than nearly all of their
+    API."""
     rules: Rules = Rules()
-    """What is configured of the rules that findings come from."""
+    """The configuration of the rules that make findings."""
     page: str | None = None
-    """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""
+    """The first screen. None for what happened, or, with a filter, for the exchanges that it shows."""
     before: LastSession = LastSession()
-    """How the screens were left the last time; what is set here otherwise wins."""
+    """The state of the screens at their last end. Settings here have precedence."""
     is_first: bool = False
-    """Whether the screens were never used before."""
+    """Whether the screens are used for the first time."""
     commands: Mapping[str, str] = {}
     """Templates of commands that can be copied, by name."""
     coloring: tuple[ColoringRule, ...] = ()
     """Rules that colour rows of the list of exchanges."""
     compared_as: str = ""
-    """What the screen of differences calls the capture, if that one opened these: ``BEFORE old.pcapng``."""
+    """The name of the capture on the screen of differences, if that screen opened this one: ``BEFORE
+    old.pcapng``."""
     mistakes: tuple[tuple[str, ...], ...] = ()
-    """What is wrong in the configuration, each in some lines. The screens use the defaults instead."""
+    """Mistakes in the configuration, each in some lines. The screens use the defaults instead."""

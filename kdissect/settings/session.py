@@ -1,7 +1,8 @@
-"""How the screens were left: page, order, grouping, columns, room of panes, filter. The next begins so.
+"""The state of the screens at their end: page, order, grouping, columns, sizes of panes, filter. The next run
+starts with it.
 
-It stands in a file in the state folder that only the user can read. Nothing in it names a capture. A filter
-is kept only if the user wrote it and it asks for no secret.
+It is in a file in the state folder that only the user can read. Nothing in it names a capture. A filter is
+kept only if the user wrote it and it uses no secret.
 """
 
 from __future__ import annotations
@@ -16,38 +17,38 @@ from typing import Any, NamedTuple
 from kdissect.settings.places import PAGES
 
 MOST_BYTES = 1 << 16
-"""More is not read of the file."""
+"""The most bytes that are read of the file."""
 MOST_LINES = 1_000
-"""Lines of a pane."""
+"""The most lines of a pane."""
 LEAST_SHARE, MOST_SHARE = 1, 9
-"""Tenths of the height that a list can have."""
+"""The tenths of the height that a list can have."""
 LEAST_PERCENT, MOST_PERCENT = 10, 90
-"""Hundredths of the width that the bytes can have."""
+"""The percentages of the width that the bytes can have."""
 
 
 class LastSession(NamedTuple):
-    """What is kept. None, or nothing, for what is as usual."""
+    """The kept state. None or an empty value stands for the default."""
 
     page: str | None = None
     filter: str = ""
     columns: tuple[str, ...] = ()
-    """Of the list of exchanges."""
+    """The columns of the list of exchanges."""
     sort: tuple[str, bool] | None = None
-    """The column of the index that the list is ordered by, and whether the largest stand first."""
+    """The column of the index that orders the list, and whether the largest values come first."""
     share: int | None = None
-    """Tenths of the height that the list of exchanges has."""
+    """The tenths of the height that the list of exchanges has."""
     heights: tuple[tuple[str, str, int], ...] = ()
-    """Screen, pane, and its lines: of the screens whose bars were moved."""
+    """Screen, pane and its lines, for screens with moved bars."""
     orders: tuple[tuple[str, str, bool], ...] = ()
-    """Screen, title of the column that orders its list, and whether the largest stand first."""
+    """Screen, title of the column that orders its list, and whether the largest values come first."""
     bytes_percent: int | None = None
-    """Hundredths of the width that the bytes have beside the tree."""
+    """The percentage of the width that the bytes have beside the tree."""
     groupings: tuple[tuple[str, str], ...] = ()
-    """Screen, and in which way its rows are put together."""
+    """Screen, and the grouping of its rows."""
 
 
 def load(path: Path) -> LastSession:
-    """What the file has; what is not understood, or a file that cannot be read, is as nothing."""
+    """The state in the file. Unknown values, and files that cannot be read, count as empty."""
     try:
         with open(path, "rb") as file:
             found = json.loads(file.read(MOST_BYTES))
@@ -80,12 +81,12 @@ def _understood(found: Mapping[str, object]) -> LastSession:
 
 
 def _within(found: object, least: int, most: int) -> int | None:
-    """A number, if it is one from here to there."""
+    """A number, if it is one in this range."""
     return found if type(found) is int and least <= found <= most else None
 
 
 def _of_screens(found: object, *kinds: type) -> Iterator[Any]:
-    """Those of a list that are made of a screen and values of these kinds."""
+    """The items of a list that consist of a screen and values of these kinds."""
     for each in found if isinstance(found, list) else ():
         if not isinstance(each, list) or [type(value) for value in each] != [str, *kinds]:
             continue
@@ -94,7 +95,7 @@ def _of_screens(found: object, *kinds: type) -> Iterator[Any]:
 
 
 def save(path: Path, session: LastSession) -> None:
-    """Write the file. Where it cannot be written, nothing is kept."""
+    """Write the file. If that fails, nothing is kept."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError, UnicodeEncodeError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What people type when they look for an action, and what each screen is for.
+"""Words that people type when they search for an action, and the purpose of each screen.
 
 Nothing here imports Textual.
 """
@@ -143,15 +143,15 @@ WORDS: Mapping[str, str] = {
     "quit": "exit leave end",
     "suspend": "shell background",
 }
-"""By the name of an action; its own label and help are found too. Of several actions with a word, that comes
-first whose first word it is."""
+"""Search words by the name of an action. Its own label and help are searched too. If several actions have a
+word, the action with that word first comes first."""
 
 WORDS_OF_COMMANDS: Mapping[str, str] = {
     "save-exchanges": "pcap pcapng packets save write download dump subset wireshark",
     "go-to": "jump goto number packet frame time offset position seek line",
     "compare": "diff differences before after two baseline versus vs regression captures",
 }
-"""The same of commands that have no key, and no line in the table of actions."""
+"""Search words of commands without a key and without a line in the table of actions."""
 
 ABOUT: Mapping[str, tuple[str, ...]] = {
     "findings": (
@@ -259,7 +259,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "t changes the form of times.",
     ),
 }
-"""By the name of a screen: what it is for, and its keys, in at most five lines of 80 columns."""
+"""The purpose and the keys of each screen, in at most five lines of 80 columns."""
 
 READ_SO: Mapping[str, tuple[str, ...]] = {
     "findings": ("With a filter, only the time line changes: · stands where there are other requests.",),
@@ -273,11 +273,11 @@ READ_SO: Mapping[str, tuple[str, ...]] = {
     ),
     "ladder": ("L goes through the exchanges of a story, marked ones, those of one client, and all shown.",),
 }
-"""By the name of a screen: how its figures and signs are read. It stands below the keys."""
+"""How to read the figures and signs of each screen. It is shown below the keys."""
 
 HINT = "? shows the keys of a screen, : finds commands as you type, Esc goes back"
-"""Said when the screens are used for the first time."""
+"""The message when the screens are used for the first time."""
 LEFT_SO = "As you left it the last time. --fresh starts as usual."
-"""Said when they begin as they were left, and the first one shows something else than usual, …"""
+"""The message when they start in the last state, and the first screen differs from the default, …"""
 LEFT_FILTERED = "As you left it the last time. Esc removes the filter, --fresh starts without it."
-"""… or all show only what a filter does."""
+"""… or when all screens show only what a filter selects."""
