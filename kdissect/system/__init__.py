@@ -1,4 +1,4 @@
-"""What systems do in different ways, and capturing, following and showing need: the same names on each.
+"""Functions that systems provide in different ways, under the same names on each system.
 
 posix      Linux and macOS
 windows    by the manuals of Python and Windows. Nobody has run it there: the tests run it on Linux, with
@@ -87,9 +87,9 @@ __all__ = [
 def call_at_signals(
     loop: AbstractEventLoop, numbers: Iterable[signal.Signals], call: Callable[[signal.Signals], object]
 ) -> None:
-    """Have a loop call something when signals come."""
+    """Let an event loop call a function when signals come."""
     for number in numbers:
         try:
             loop.add_signal_handler(number, call, number)
-        except NotImplementedError:  # the loop of Windows
+        except NotImplementedError:  # the event loop of Windows
             signal.signal(number, lambda got, _: loop.call_soon_threadsafe(call, signal.Signals(got)))

@@ -1,5 +1,5 @@
-"""A process that decodes what anybody may have sent gives up what it does not need: writing elsewhere,
-running programs, the network. Where the system does not offer that, it goes on without."""
+"""A process that decodes untrusted bytes gives up what it does not need: writing elsewhere, running programs,
+the network. On systems without such means it goes on without."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Confinement(NamedTuple):
     """What a process has given up."""
 
     writing: bool = False
-    """Files, but where it is allowed."""
+    """Writing files, except where it is allowed."""
     programs: bool = False
     network: bool = False
 
     def lacking(self) -> str:
-        """What it has not, in words; nothing if there is nothing."""
+        """What it has not given up, in words; empty if it has given up everything."""
         words = ("write files", "run programs", "use the network")
         return ", ".join(word for word, given_up in zip(words, self, strict=True) if not given_up)
 
 
 def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it cannot be changed
-    """Give up everything that is not allowed. What is open stays open, sockets too.
+    """Give up everything that is not allowed. Open files and sockets stay open.
 
     Landlock restricts this thread only; seccomp restricts the other threads too.
     """
@@ -49,7 +49,8 @@ def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it can
 
 
 def in_force() -> Confinement:
-    """What a confined process cannot do here, found out by one. The caller must have no other threads."""
+    """What a confined process cannot do here, found out by a trial in a child process. The caller must have
+    no other threads."""
     if sys.platform != "linux":
         return Confinement()
     pid = os.fork()
@@ -64,13 +65,13 @@ def in_force() -> Confinement:
 
 
 def _tried() -> int:
-    """Confine this process, and see what it cannot do any more: a bit each."""
+    """Confine this process, and try what it can no longer do: one bit for each."""
     confine()
     return sum(_is_refused(attempt) << bit for bit, attempt in enumerate((_write, _run, _reach)))
 
 
 def means() -> str:
-    """What the system offers, in words."""
+    """The means of the system, in words."""
     version = landlock.version()
     offered = [f"Landlock {version}"] if version else []
     if seccomp.is_offered():

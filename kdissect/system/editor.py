@@ -1,4 +1,5 @@
-"""Something to read → a temporary file → the user's editor. The file is the user's alone and removed then."""
+"""Data → a temporary file → the user's editor. Only the user can read the file, and it is removed
+afterwards."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from kdissect.system.terminal import run_in_terminal
 
 
 class CannotEditError(Exception):
-    """Why no editor was opened."""
+    """The reason for opening no editor."""
 
 
 def editor_of(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The command in ``VISUAL`` or ``EDITOR``.
 
-    :raises CannotEditError: neither is set, or one cannot be split into words.
+    :raises CannotEditError: neither is set, or the command cannot be split into words.
     """
     for name in ("VISUAL", "EDITOR"):
         try:
@@ -30,7 +31,7 @@ def editor_of(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def edit(command: list[str], data: bytes, suffix: str) -> None:
-    """Open the editor on a copy of ``data`` and wait until it is closed. What was changed there is lost.
+    """Open the editor on a copy of ``data`` and wait until it is closed. Changes are lost.
 
     :raises CannotEditError: it could not be opened, or failed.
     """

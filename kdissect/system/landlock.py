@@ -1,8 +1,8 @@
-"""Landlock: a thread, and what it starts from then on, gives up writing but where it is told, running
-programs, and TCP (https://docs.kernel.org/userspace-api/landlock.html).
+"""Landlock: a thread, and everything that it starts afterwards, gives up writing outside of allowed places,
+running programs, and TCP (https://docs.kernel.org/userspace-api/landlock.html).
 
-What is open already stays as it is. The library for Python has had development releases only; three system
-calls are all there is to it.
+Open files stay as they are. The Python library for Landlock has had development releases only, and three
+system calls are all that is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ else:
     ctypes = Later("ctypes")
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""System calls, of the same numbers on all processors."""
+"""System calls, with the same numbers on all processors."""
 _TELL_VERSION = 1
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE = 1 << 0, 1 << 1
@@ -36,21 +36,21 @@ _MAKE = _MAKE_CHAR | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_BLO
 _BIND, _CONNECT = 1 << 0, 1 << 1
 _ABSTRACT_SOCKETS = 1 << 0
 _NEW_IN = {_REFER: 2, _TRUNCATE: 3}
-"""Right: the version that has it."""
+"""The version that introduced a right."""
 _WITH_TCP, _WITH_SCOPES = 4, 6
 _PR_SET_NO_NEW_PRIVS = 38
 _O_PATH = 0o10000000
 
 
 class Allowed(NamedTuple):
-    """What remains."""
+    """The rights that remain."""
 
     written: tuple[str, ...] = ()
-    """Files, and folders in which files may be written that are there."""
+    """Existing files that may be written, and folders whose existing files may be written."""
     filled: tuple[str, ...] = ()
-    """Folders in which files may be made, written and removed."""
+    """Folders in which files may be created, written and removed."""
     emptied: tuple[str, ...] = ()
-    """Folders out of which empty folders may be removed."""
+    """Folders from which empty folders may be removed."""
 
 
 def version() -> int:
@@ -62,7 +62,7 @@ def version() -> int:
 
 
 def restrict(allowed: Allowed) -> int:
-    """Give up everything else that this kernel can refuse.
+    """Give up all other rights that this kernel can refuse.
 
     :returns: the version that is in force; 0 for none.
     """
@@ -95,13 +95,13 @@ def restrict(allowed: Allowed) -> int:
 
 
 def _of(offered: int, rights: int) -> int:
-    """Those of some rights that a version has."""
+    """The rights among these that a version has."""
     return rights & ~sum(right for right, since in _NEW_IN.items() if since > offered)
 
 
 def _allow(rules: int, paths: Iterable[str], rights: int) -> None:
     for path in paths:
-        with suppress(FileNotFoundError):  # what is not there cannot be written
+        with suppress(FileNotFoundError):  # a missing file cannot be written
             place = os.open(path, _O_PATH | os.O_CLOEXEC)
             try:
                 _call(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), ctypes.c_uint(0))
@@ -114,7 +114,10 @@ def _library() -> ctypes.CDLL:
 
 
 def _call(number: int, *arguments: object) -> int:
-    """:raises OSError: the kernel refuses."""
+    """Make a system call.
+
+    :raises OSError: the kernel refuses.
+    """
     done: int = _library().syscall(number, *arguments)
     if done < 0:
         error = ctypes.get_errno() or errno.EINVAL

@@ -15,25 +15,25 @@ from typing import IO, Any
 assert sys.platform != "win32"
 
 OPENING = os.O_CLOEXEC
-"""For ``os.open``: bytes as they are, and for this process only."""
+"""Flags for ``os.open``: binary, and not inherited by other processes."""
 INTERRUPTS = (signal.SIGINT,)
-"""What comes by keys, to all processes of a terminal."""
+"""Signals that keys send to all processes of a terminal."""
 ENDING = (*INTERRUPTS, signal.SIGTERM)
-"""What a user ends a command with."""
+"""Signals with which a user ends a command."""
 HANGING_UP = (signal.SIGHUP,)
-"""What comes when the terminal goes."""
+"""Signals that come when the terminal goes."""
 _NICE = 5
 
 read_at = os.pread
-"""Bytes from a place of a file, by descriptor, count and place; its position stays."""
+"""Read bytes at an offset of a file: descriptor, count and offset. Its position does not change."""
 write_at = os.pwrite
-"""Write to a place of a file, by descriptor, bytes and place; its position stays."""
+"""Write bytes at an offset of a file: descriptor, bytes and offset. Its position does not change."""
 
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """In here what would end this process waits, and a process that is started here begins with that waiting:
-    it cannot be met half made. It lets them come by :func:`take_signals`."""
+    """Block the signals that would end this process. A process that is started inside inherits that, so that
+    no signal hits it before it is ready. It unblocks them by :func:`take_signals`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (*ENDING, *HANGING_UP))
     try:
         yield
@@ -42,12 +42,12 @@ def signals_held() -> Iterator[None]:
 
 
 def take_signals() -> None:
-    """For a process that was started with its signals held, when it knows what to do them."""
+    """Unblock signals, in a process that was started with blocked signals, once it can handle them."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING, *HANGING_UP))
 
 
 def lock(descriptor: int) -> None:
-    """Lock a file until it is closed, or this process has ended, however that came about.
+    """Lock a file until it is closed, or until this process ends in any way.
 
     :raises OSError: it cannot be locked.
     """
@@ -55,7 +55,7 @@ def lock(descriptor: int) -> None:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock a file as :func:`lock` does, but do not wait: False where somebody else has locked it.
+    """Lock a file like :func:`lock`, but without waiting. Return False if another process has locked it.
 
     :raises OSError: it cannot be locked.
     """
@@ -67,7 +67,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def is_locked(descriptor: int) -> bool:
-    """Whether a file is locked that was opened elsewhere."""
+    """Whether another open file has locked the same file."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -77,7 +77,7 @@ def is_locked(descriptor: int) -> bool:
 
 
 def temporary_file(suffix: str) -> IO[bytes]:
-    """A file that :func:`handed_on` takes, and that is gone when nobody has it open.
+    """A file that :func:`handed_on` accepts, and that is removed when nobody has it open.
 
     :raises OSError: it cannot be made.
     """
@@ -87,9 +87,9 @@ def temporary_file(suffix: str) -> IO[bytes]:
 
 
 def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
-    """A file that can be opened by its ``name`` too, until it is closed.
+    """A file that can also be opened by its ``name``, until it is closed.
 
-    :param folder: where it is made; None for where temporary files are.
+    :param folder: its folder; None for the folder of temporary files.
     :raises OSError: it cannot be made.
     """
     import tempfile
@@ -98,25 +98,25 @@ def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
 
 
 def handed_on(descriptor: int) -> Any:
-    """A descriptor on its way to a process that is being started. What arrives there has ``detach()``, which
-    gives the descriptor of the same file."""
+    """A descriptor in a form that can be passed to a process that is being started. In that process,
+    ``detach()`` of the object gives the descriptor of the same file."""
     from multiprocessing.reduction import DupFd
 
     return DupFd(descriptor)
 
 
 def anonymous_memory(size: int) -> mmap.mmap:
-    """Memory of this process, of which what is not written to takes none."""
+    """Memory of this process. Unwritten parts of it use no memory."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def give_way(steps: int = 1) -> None:
-    """Let other processes go first; with more steps, those too that give way themselves."""
+    """Give other processes precedence; with more steps, also those that give precedence themselves."""
     with suppress(OSError):
         os.nice(steps * _NICE)
 
 
 def leave_no_core() -> None:
-    """Leave no picture of memory behind a crash: it would hold what was captured."""
+    """Disable core dumps, because they would contain captured bytes."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,10 +1,9 @@
 """seccomp: a process gives up system calls, for good and in all its threads
 (https://docs.kernel.org/userspace-api/seccomp_filter.html).
 
-What is given up is listed, and refused with "Operation not permitted". A list of what is needed would have to
-know every library and every release of it. libseccomp would bring the numbers for other processors, but its
-bindings for Python have no releases any more. The numbers for two processors stand here, as the kernel has
-them.
+The list names the calls that are refused, with "Operation not permitted". A list of allowed calls would
+depend on every library and its release. libseccomp has the numbers for other processors, but its Python
+bindings have no releases any more. So this module has the kernel's numbers for two processors.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _SECOND_ARGUMENT_AT = 0, 4, 24
 _STEP = struct.Struct("HBBI")
-"""An instruction: what to do, how far to jump if it holds, and if not, a value."""
+"""An instruction: operation, jump if true, jump if false, and a value."""
 _OTHER_NUMBERS = 0x40000000
-"""From here on x86-64 has its calls a second time (x32)."""
+"""The first number of the second set of calls on x86-64 (x32)."""
 _PR_SET_NO_NEW_PRIVS = 38
 _TYPING, _CONSOLE = 0x5412, 0x541C
-"""TIOCSTI and TIOCLINUX: what is typed into a terminal by them, its shell runs."""
+"""TIOCSTI and TIOCLINUX: they put text into a terminal, and its shell would run it."""
 
 
 class _Processor(NamedTuple):
@@ -41,7 +40,7 @@ class _Processor(NamedTuple):
     seccomp: int
     ioctl: int
     column: int
-    """Of its numbers in the table."""
+    """The column of its numbers in the table."""
 
 
 _PROCESSORS = {
@@ -58,7 +57,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "connect": (42, 203),
     "bind": (49, 200),
     "listen": (50, 201),
-    # the same by another door
+    # the same by other calls
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -69,7 +68,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "pidfd_getfd": (438, 438),
     "setns": (308, 268),
     "unshare": (272, 97),
-    # what Landlock does not see: whose files are, who may read them, when they were written
+    # not covered by Landlock: owners, permissions and times of files
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -123,11 +122,11 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
 }
-"""System call: its numbers on x86-64 and aarch64; None where there is none."""
+"""The numbers of each system call on x86-64 and aarch64; None if there is none."""
 
 
 def is_offered() -> bool:
-    """Whether the kernel has it, on a processor whose numbers are known."""
+    """Whether the kernel offers it, on a processor with known numbers."""
     processor = _processor()
     if processor is None:
         return False
@@ -137,7 +136,7 @@ def is_offered() -> bool:
 
 
 def restrict() -> bool:
-    """Give up what is in the table; gives whether that is in force."""
+    """Give up the calls in the table; return whether that is in force."""
     processor = _processor()
     if processor is None:
         return False
@@ -151,11 +150,12 @@ def restrict() -> bool:
 
 
 def _program(processor: _Processor) -> bytes:
-    """The filter: instructions of eight bytes. Jumps count from the next one; all lead to the last two."""
+    """The filter: instructions of eight bytes. Jumps count from the next instruction, and all lead to one of
+    the last two."""
     refused = sorted(
         number for numbers in REFUSED.values() if (number := numbers[processor.column]) is not None
     )
-    # The last ones: 4 for ioctl, then the one that allows, and the one that refuses.
+    # The last instructions: 4 for ioctl, then the one that allows, and the one that refuses.
     left = len(refused) + 4
     code = [
         _step(_LOAD, _ARCHITECTURE_AT),

@@ -1,4 +1,4 @@
-"""The terminal: keys come from it even when standard input is a capture, and without it the screens end."""
+"""The terminal. Keys come from it even if standard input is a capture, and the screens end when it goes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from threading import Thread
 from kdissect.system import ENDING, HANGING_UP, call_at_signals
 
 PATIENCE_SECONDS = 2.0
-"""How long the screens may take to end."""
+"""The most seconds that the screens may take to end."""
 SIGNALLED = 128
-"""With the number of the signal, the exit code of who was ended by it, as shells have it."""
+"""The base of exit codes after a signal, as in shells: the number of the signal is added."""
 
 
 def keyboard_for_stdin() -> int:
-    """Put the terminal in the place of standard input, where Textual reads keys; gives the descriptor of what
-    standard input was.
+    """Replace standard input by the terminal, because Textual reads keys from there; return the descriptor of
+    the old standard input.
 
     :raises OSError: there is no terminal.
     """
@@ -35,17 +35,17 @@ def keyboard_for_stdin() -> int:
 
 
 def end_with_signals(end: Callable[[int], None]) -> None:
-    """Call ``end`` with an exit code when the system asks the process to end. The running event loop calls
-    it, so that the terminal is left as it was. Signals that were ignored at the start stay ignored."""
+    """Call ``end`` with an exit code when a signal asks the process to end. The running event loop calls it,
+    so that the terminal is restored. Signals that were ignored at the start stay ignored."""
     loop = asyncio.get_running_loop()
     heard = [each for each in (*ENDING, *HANGING_UP) if signal.getsignal(each) is not signal.SIG_IGN]
     call_at_signals(loop, heard, lambda number: end(SIGNALLED + number))
 
 
 def suspend() -> bool:
-    """Have the shell suspend what it runs here, as a terminal does at Ctrl-Z: all processes of the pipeline;
-    gives whether that can be. What was begun without a shell to come back to would sleep for ever: it shares
-    its group with the leader of its session."""
+    """Suspend all processes of the pipeline, as a terminal does at Ctrl-Z; return whether that is possible. A
+    process without a shell that could resume it would sleep for ever: it shares its group with the leader of
+    its session."""
     if sys.platform == "win32" or os.getpgrp() == os.getsid(0):
         return False
     os.killpg(os.getpgrp(), signal.SIGTSTP)
@@ -53,11 +53,11 @@ def suspend() -> bool:
 
 
 def run_in_terminal(command: Sequence[str]) -> int:
-    """Run a program that has the terminal for itself until it ends; gives its exit code. It is negative if a
+    """Run a program that owns the terminal until it ends; return its exit code. The code is negative if a
     signal ended the program.
 
-    When the user suspends it, this process stops too, but later. The shell takes the terminal as soon as this
-    one has stopped, and the program still has to give it back as it was.
+    When the user suspends the program, this process stops too, but later. The shell takes the terminal as
+    soon as this process has stopped, and the program must restore the terminal before.
 
     :raises OSError: it cannot be started.
     """
@@ -78,7 +78,7 @@ def run_in_terminal(command: Sequence[str]) -> int:
 
 @contextmanager
 def without_echo() -> Iterator[None]:
-    """In here the terminal does not echo keys: other screens that start have not taken it over yet."""
+    """Disable the terminal's echo of keys, until other screens that start have taken it over."""
     if sys.platform == "win32" or not os.isatty(0):
         yield
         return
@@ -98,10 +98,10 @@ def without_echo() -> Iterator[None]:
 
 
 def end_with_terminal(end: Callable[[], None]) -> None:
-    """Call ``end``, from another thread, when the terminal is gone, and end the process if that does not.
+    """Call ``end``, from another thread, when the terminal is gone. If that does not end the process, end it.
 
     The system sends SIGHUP then, but the process may ignore it (``nohup``). Reading keys from a terminal that
-    is gone gives nothing, again and again. That would keep a processor busy for ever.
+    is gone returns nothing, again and again. That would keep a processor busy for ever.
     """
     if sys.platform != "win32" and os.isatty(0):
         Thread(target=_wait, args=(end,), daemon=True, name="hang-up").start()
@@ -111,7 +111,7 @@ def _wait(end: Callable[[], None]) -> None:
     if sys.platform == "win32":
         raise NotImplementedError
     poll = select.poll()
-    poll.register(0, 0)  # no more than that it is gone, which is always told
+    poll.register(0, 0)  # no events except that it is gone, which always comes
     poll.poll()
     with suppress(Exception):  # the screens may be ending already
         end()

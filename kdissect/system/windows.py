@@ -1,4 +1,4 @@
-"""Windows. What each name means stands in :mod:`kdissect.system.posix`; only what differs is said here."""
+"""Windows. :mod:`kdissect.system.posix` describes the names; docstrings here give only the differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ assert sys.platform == "win32"
 
 OPENING = os.O_BINARY | os.O_NOINHERIT
 INTERRUPTS = (signal.SIGINT, signal.SIGBREAK)
-"""Ctrl-C and Ctrl-Break; the window's closing comes as the second."""
+"""Ctrl-C and Ctrl-Break. Closing the window sends the second."""
 ENDING = (*INTERRUPTS, signal.SIGTERM)
 HANGING_UP: tuple[signal.Signals, ...] = ()
 _LOCKED_AT = 1 << 30
-"""A byte that is locked: behind the end of the file, for what is locked nobody else can read."""
+"""The offset of the byte that is locked. It is after the end of the file, because other processes cannot read
+locked bytes."""
 _moved = Lock()
-"""Held while a file is at another position than those who read it think."""
+"""Held while a file's position is moved temporarily."""
 
 
 @contextmanager
@@ -50,12 +51,12 @@ def write_at(descriptor: int, data: bytes, place: int, /) -> int:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """They cannot be held here."""
+    """Do nothing: signals cannot be blocked here."""
     yield
 
 
 def take_signals() -> None:
-    """None are held here."""
+    """Do nothing: signals are not blocked here."""
 
 
 def lock(descriptor: int) -> None:
@@ -83,12 +84,12 @@ def is_locked(descriptor: int) -> bool:
 
 
 class _NamedFile(io.BufferedRandom):
-    """A temporary file that is opened by its name elsewhere, and removed when it is closed: one that Windows
-    removes by itself cannot be opened twice. It stays where this process is killed, or another has it open
-    then."""
+    """A temporary file that is opened elsewhere by its name, and removed when it is closed. A file that
+    Windows removes by itself cannot be opened twice. The file stays if this process is killed, or if another
+    process has it open."""
 
     _paths: ClassVar[dict[int, str]] = {}
-    """Of those that are open, by descriptor."""
+    """The paths of the open files, by descriptor."""
 
     def __init__(self, suffix: str, folder: str | None = None) -> None:
         descriptor, self._path = tempfile.mkstemp(prefix="kdissect-", suffix=suffix, dir=folder)
@@ -113,7 +114,7 @@ class _NamedFile(io.BufferedRandom):
 
 
 class _ByName:
-    """A file that is opened where it arrives, so that it has a position of its own there."""
+    """A file that is opened again in the other process, so that it has a position of its own there."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -131,18 +132,18 @@ def named_file(suffix: str, folder: str | None = None) -> IO[bytes]:
 
 
 def handed_on(descriptor: int) -> Any:
-    """Works for a :func:`temporary_file` only."""
+    """Accepts only a :func:`temporary_file`."""
     return _ByName(_NamedFile.path_of(descriptor))
 
 
 def anonymous_memory(size: int) -> mmap.mmap:
-    """What is not written to counts, but is nowhere."""
+    """Unwritten parts count as used, but take no real memory."""
     return mmap.mmap(-1, size)
 
 
 def give_way(steps: int = 1) -> None:
-    """Nobody is asked to here."""
+    """Do nothing: it is not needed here."""
 
 
 def leave_no_core() -> None:
-    """Windows writes no core files unless the administrator wants them."""
+    """Do nothing: Windows writes no core files unless the administrator wants them."""
