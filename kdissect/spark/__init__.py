@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _MOST = 200
-"""Characters of paths in a plan."""
+"""The most characters of paths in a plan."""
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -94,7 +94,7 @@ def table(
     settings = TableSettings.of({**options, "table": name})
     if settings.stats is not None:
         raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
-    settings.chosen_table()  # a column that is none is told at once
+    settings.chosen_table()  # a column that does not exist is reported at once
     given = _listed(paths)
     for path in given:
         refuse_password(path)  # the plan shows paths
@@ -108,7 +108,7 @@ def table(
 
     files = None if _is_elsewhere(spark) else list_files(given)
     if files is not None:
-        refuse_unreadable([file.path for file in files])  # if nothing can be read, that is told at once
+        refuse_unreadable([file.path for file in files])  # if nothing can be read, that is reported at once
     register(spark)
     title = _title(name, given, files)
     spark.dataSource.register(called(title, news_of(spark)))
@@ -116,9 +116,9 @@ def table(
 
 
 def _title(name: str, given: list[str], files: list[InputFile] | None) -> str:
-    """What ``explain`` shows: which table of which captures.
+    """The title in ``explain``: the table and its captures.
 
-    :param files: those that the paths stand for; None where only Spark sees them.
+    :param files: the files of the paths; None if only Spark can read the paths.
     """
     if files is None:
         what = plural(len(given), "path")
@@ -130,7 +130,7 @@ def _title(name: str, given: list[str], files: list[InputFile] | None) -> str:
 
 
 def _is_elsewhere(spark: SparkSession) -> bool:
-    """Whether captures are where a server of Spark Connect is, not here."""
+    """Whether captures are on a server of Spark Connect, and not here."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -139,7 +139,7 @@ def _listed(paths: Paths) -> list[str]:
 
 
 def _present(spark: SparkSession, paths: Paths) -> list[str]:
-    """The paths, of which one at least is a capture, if this machine can tell.
+    """The paths, after checking that at least one is a capture, if this machine can check it.
 
     :raises CaptureError: none is.
     """
@@ -273,7 +273,7 @@ def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
 
 
 _OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer")
-"""Settings that say which rows of ``table`` there are, and what they show."""
+"""Settings about the rows of ``table``, and their contents."""
 
 
 def _of_folds(options: Mapping[str, Any]) -> TableSettings:

@@ -1,11 +1,11 @@
-"""This kdissect, and what it needs of Python packages → one archive for workers that have neither.
+"""This kdissect and the Python packages that it needs → one archive for workers without them.
 
     bin/python   a script: the worker's own Python, of the same minor version, which finds ``lib`` first
     lib/         the packages; PySpark is not among them, since Spark brings it along
 
 Spark unpacks it on each worker: ``spark.archives=kdissect.tar.gz#environment`` and
-``spark.pyspark.python=./environment/bin/python``. An archive is of use where the packages are: compiled ones
-fit to one operating system, processor, and minor version of Python.
+``spark.pyspark.python=./environment/bin/python``. An archive is only of use on similar machines: compiled
+packages fit one operating system, one kind of processor, and one minor version of Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import kdissect
 
 EXTRAS = ("arrow", "spark", "hdfs")
-"""What tasks use. Targets are committed by the driver."""
+"""The extras that tasks use. The driver commits to targets, so their extras are not needed."""
 _OF_SPARK = frozenset(("pyspark", "py4j"))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
@@ -38,16 +38,16 @@ exec "${{KDISSECT_PYTHON:-python{version}}}" "$@"
 
 
 class Packed(NamedTuple):
-    """What is in an archive."""
+    """The contents of an archive."""
 
     packages: tuple[str, ...]
-    """Their names and versions."""
+    """The names and versions of the packages."""
     size: int
-    """Bytes of the archive."""
+    """The size of the archive in bytes."""
 
 
 def pack(path: str) -> Packed:
-    """Write the archive. It replaces a file of that name when it is whole.
+    """Write the archive. It replaces a file of that name after it is complete.
 
     :raises OSError: it cannot be written.
     """
@@ -69,8 +69,8 @@ def pack(path: str) -> Packed:
 
 
 def needed() -> list[Distribution]:
-    """The distributions that tasks need: kdissect first, and then what it requires, with the extras that
-    tasks use. What is not installed here is left out."""
+    """The distributions that tasks need: kdissect first, then its requirements with the extras that tasks
+    use. Distributions that are not installed here are left out."""
     found: dict[str, Distribution] = {}
     waiting: list[tuple[str, tuple[str, ...]]] = [("kdissect", EXTRAS)]
     while waiting:
@@ -80,7 +80,7 @@ def needed() -> list[Distribution]:
             continue
         try:
             each = distribution(name)
-        except PackageNotFoundError:  # for another platform, or not asked for
+        except PackageNotFoundError:  # for another platform, or for an extra that is not used
             continue
         found.setdefault(key, each)
         waiting += [(wanted, ()) for wanted in _requirements(each, extras)]
@@ -104,7 +104,7 @@ def _files(found: Iterable[Distribution]) -> Iterator[tuple[Path, str]]:
         files = list(each.files or ())
         pairs = [(Path(str(each.locate_file(file))), str(file)) for file in files]
         if each.name == "kdissect":
-            # It may be a checkout, whose files no list has.
+            # It may be a checkout, whose files are not listed anywhere.
             package = Path(kdissect.__file__).parent
             pairs = [pair for pair in pairs if ".dist-info" in pair[1]]
             pairs += [
@@ -112,7 +112,7 @@ def _files(found: Iterable[Distribution]) -> Iterator[tuple[Path, str]]:
             ]
         for source, name in sorted(pairs, key=lambda pair: pair[1]):
             parts = name.split("/")
-            # Scripts are beside the packages, and Python makes its caches anew.
+            # Scripts are in another folder, and Python makes its caches again.
             is_ours = not {"..", "__pycache__"}.intersection(parts) and not os.path.isabs(name)
             if is_ours and name not in taken and source.is_file():
                 taken.add(name)
@@ -120,7 +120,7 @@ def _files(found: Iterable[Distribution]) -> Iterator[tuple[Path, str]]:
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without who made it."""
+    """The entry of a file, without its owner."""
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     return info

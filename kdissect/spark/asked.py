@@ -1,7 +1,7 @@
-"""What runs that add to the same tables ask for. All of them must ask for the same.
+"""The request of runs that add to the same tables. It must be the same for all of them.
 
-Rows of another capture point, with other columns or other options, would not fit the rows that are there.
-Much of it is also part of the state that one run hands to the next, and would not change there.
+Rows of another capture point, with other columns or other options, would not fit the existing rows. Much of
+the request is also part of the state that one run leaves for the next, and would not change there.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import join
 
 FILE = "asked.json"
-"""In the folder of a stream, or of a query: what its first start asked for."""
+"""The file, in the folder of a stream or a query, with the request of its first start."""
 _OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks")
-"""The settings that may be others in each run: rows do not depend on them, or secrets have come."""
+"""Settings that may differ from run to run: rows do not depend on them, or new secrets have come."""
 _NAMES = {"ports": "-d", "topics": "topics", "limits": "limits", "shown_fields": "shown_fields"}
-"""What a user knows a setting by, where it is no option of that name, or comes from the configuration."""
+"""The user's names of settings that have another name as an option, or that come from the configuration."""
 _MOST = 60
-"""Characters of a value that are told."""
+"""The most characters of a value in a message."""
 
 
 def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> dict[str, Any]:
-    """What a run asks for, as it is kept: ``tables`` and ``by`` are lists, and ``options`` has settings as
-    text, by name. Those that may be others in each run are left out.
+    """The stored form of the request of a run: ``tables`` and ``by`` are lists, and ``options`` has settings
+    as text, by name. Settings that may differ from run to run are left out.
 
     :param by: the columns by which tables are partitioned.
     """
@@ -36,10 +36,10 @@ def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> d
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any], *, of_commands: bool = True) -> str | None:
-    """What differs from the runs before, and which option to give; None if nothing differs. Tables may come
-    in another order. Both are as :func:`told` gives them.
+    """The difference from the runs before, and the option to give; None if they are the same. The order of
+    tables does not matter. Both requests are in the form of :func:`told`.
 
-    :param of_commands: whether options are told as those of commands, not of the data source.
+    :param of_commands: whether to name options as commands have them, and not as the data source has them.
     """
     if set(before["tables"]) != set(now["tables"]):
         return _line("--table", sorted(now["tables"]), sorted(before["tables"]))
@@ -54,7 +54,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any], *, of_commands
 
 
 def is_told(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether it has the form that :func:`told` gives."""
+    """Whether a value has the form of :func:`told`."""
     if not isinstance(value, dict):
         return False
     tables, by, options = (value.get(name) for name in ("tables", "by", "options"))
@@ -63,10 +63,10 @@ def is_told(value: object) -> TypeGuard[dict[str, Any]]:
 
 
 def first(folder: str, now: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for when this folder was new, which is now if it tells nothing.
+    """The request of the first start in this folder. If the folder has none, it is this one.
 
-    :param now: as :func:`told` gives it.
-    :raises OSError: it cannot be written or read, or is damaged.
+    :param now: a request in the form of :func:`told`.
+    :raises OSError: the file cannot be written or read, or is damaged.
     """
     files = small_files(folder)
     try:

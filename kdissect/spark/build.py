@@ -1,6 +1,6 @@
-"""Which code made a state: only the code that pickled objects can use them.
+"""The build that made a state: only the same build can use its pickled objects.
 
-The version is not enough: classes change between two releases, and the version stays the same.
+The version is not enough, because classes change between two releases while the version stays the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import kdissect
 from kdissect import dissect
 
 _EDGES = frozenset(("cli", "client", "help", "jobs", "live", "scrub", "spark", "tui", "wireshark"))
-"""Packages of which no object is in a state."""
+"""Packages whose objects are in no state."""
 
 
 @cache
 def build() -> str:
-    """A word that changes when a source changes, and that differs between sources and compiled modules."""
+    """A word that changes with every source, and that differs between sources and compiled modules."""
     top = Path(kdissect.__file__).parent
     made = hashlib.sha256(Path(dissect.__file__).suffix.encode())
     for path in sorted(top.rglob("*.py")):

@@ -1,5 +1,5 @@
-"""What is carried from batch to batch of a stream: the reading of each capture point, and how far its
-files were read. :mod:`kdissect.spark.states` keeps it."""
+"""The state that is carried from batch to batch of a stream: the reading of each capture point, and how far
+its files were read. :mod:`kdissect.spark.states` stores it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kdissect.source import Pass
 from kdissect.spark.growing import Bookmark, ReadSum
 
 Trail = list[list[list[Any]]]
-"""What was read, batch by batch: the values of spans (:class:`~kdissect.spark.spool.FileSpan`)."""
+"""The spans that were read, batch by batch, each as its values (:class:`~kdissect.spark.spool.FileSpan`)."""
 TRAIL_SPANS = 2_000
-"""A state that came of more spans is not made again: they stand in the line that is read of each state."""
+"""The most spans from which a state is made again. They are in the first line of the state, which is read
+often."""
 
 
 @dataclass
@@ -23,40 +24,42 @@ class Carried:
 
     reading: Pass
     packets: int = 0
-    """How many were read."""
+    """How many packets were read."""
     last_ns: int | None = None
     """The latest time of a packet, ns since the epoch; None before any."""
     items: dict[str, int] = field(default_factory=dict)
-    """By path, how many packets and other things of a file were taken in."""
+    """By path, how many items (packets and others) of a file were taken in."""
     final: set[str] = field(default_factory=set)
-    """The files of which nothing more is to come."""
+    """The files to which nothing more will be added."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """By path, up to which byte it was read."""
+    """By path, the number of bytes that were read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
-    """By path, the time of the first packet, ns since the epoch, by which a file is known under a name that
-    comes again."""
+    """By path, the time of the first packet, ns since the epoch. It shows whether a reused name is the same
+    file."""
     bookmarks: dict[str, Bookmark] = field(default_factory=dict)
-    """By path, where one goes on when a file has grown. Without one, a file is read from its beginning
-    again, and what was taken in is passed over."""
+    """By path, the place from which reading goes on when a file has grown. Without it, a file is read from
+    its beginning, and the items that were taken in are skipped."""
     sums: dict[str, ReadSum] = field(default_factory=dict)
-    """By path, what was read of a file that is not final, by which it is known again."""
+    """By path, the checksum of the bytes that were read of a file that is not final. It shows whether the
+    file is the same."""
     trail: Trail | None = field(default_factory=list)
-    """From what the state can be made again; None if it cannot be, because a file is gone, for example."""
+    """The spans from which the state can be made again; None if it cannot be, because a file is gone, for
+    example."""
     has_secrets: bool = False
     """Whether TLS secrets were given beside the captures: key logs, or private keys."""
     judge: Judge | None = None
-    """What findings are judged by, if they are."""
+    """The judge of findings, if they are judged."""
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Those that were told, by key."""
+    """The findings that were reported, by key."""
     _last_path: str | None = None
 
     @property
     def bytes_read(self) -> int:
-        """How many bytes of the files that are there were read."""
+        """The bytes that were read of the files that still exist."""
         return sum(self.sizes.values())
 
     def rename(self, old: str, new: str) -> None:
-        """The file has a new name: what was read of it stays known.
+        """Note that a file has a new name. What was read of it stays known.
 
         :raises KeyError: nothing was read under the old name.
         """
@@ -70,13 +73,13 @@ class Carried:
             self.final.add(new)
 
     def forget(self, path: str) -> None:
-        """The file is gone, or another one has its name now."""
+        """Note that a file is gone, or that another file has its name now."""
         for each in (self.items, self.sizes, self.firsts, self.bookmarks, self.sums):
             each.pop(path, None)
         self.final.discard(path)
 
     def reads(self, spans: Sequence[Sequence[Any]], paths: Sequence[str], is_lost: bool) -> None:
-        """Note what is read next.
+        """Note the spans that are read next.
 
         :param spans: their values.
         :param paths: their files.
@@ -96,7 +99,7 @@ class Carried:
             self.trail = None
 
     def drained(self) -> Drained:
-        """What stays when its reading has ended."""
+        """The state that stays after its reading has ended."""
         reading = self.reading
         numbering = reading.numbering
         return Drained(
@@ -106,8 +109,8 @@ class Carried:
 
 
 class Drained(NamedTuple):
-    """A state of which nothing is open any more: how far files were read, numbers, and names of topic ids.
-    The first six fields are those of :class:`Carried`."""
+    """A state without open connections: how far files were read, numbers, and names of topic ids. The first
+    six fields are those of :class:`Carried`."""
 
     packets: int
     last_ns: int | None
@@ -116,16 +119,16 @@ class Drained(NamedTuple):
     sizes: dict[str, int]
     firsts: dict[str, int | None]
     connections: int
-    """How many have a number …"""
+    """How many connections have a number …"""
     exchanges: int
     """… and how many exchanges."""
     names: list[tuple[str, str, int]]
-    """Topic id, name, and the packet that told it."""
+    """Topic id, name, and the packet that contained it."""
 
     def begun(self, reading: Pass) -> Carried:
-        """The state with a new reading, which goes on with the numbers, and has the names.
+        """The state with a new reading, which continues the numbers and has the names.
 
-        :param reading: one that has read nothing. It is changed.
+        :param reading: a reading that has read nothing. It is changed.
         """
         numbering = reading.numbering
         numbering.connections, numbering.exchanges = self.connections, self.exchanges

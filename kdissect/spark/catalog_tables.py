@@ -1,10 +1,10 @@
-"""``CREATE TABLE … USING kdissect OPTIONS (…)``: what the table's options are when it is read.
+"""``CREATE TABLE … USING kdissect OPTIONS (…)``: the table's options when it is read.
 
-Spark keeps the options of such a table. But when it reads the table, it gives a source in Python none of them
-(seen with 4.1 to 4.3). It does give the schema. So kdissect writes the options into the schema of such a
-table: into the metadata of the first column. The metadata goes where the column goes: into tables that are
-made of it, and into their files of Parquet. So no password may be in them. A schema that is taken from such a
-table and given to another read has these options too.
+Spark keeps the options of such a table. But when it reads the table, it passes none of them to a source in
+Python (seen with 4.1 to 4.3). It passes the schema. So kdissect writes the options into the schema of such a
+table: into the metadata of the first column. The metadata is copied with the column: into tables that are
+made from it, and into their Parquet files. So the options must not contain a password. A schema that is taken
+from such a table and given to another read has these options too.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
 
 PLACES = ("path", "paths")
-"""The options that say where captures are."""
+"""The options with the places of captures."""
 _KEY = "kdissect"
-"""Of the metadata."""
+"""The key in the metadata."""
 _OF_CATALOGS = ("owner", "provider", "location", "comment", "collation", "external")
-"""What ``CREATE TABLE`` adds to options."""
+"""Options that ``CREATE TABLE`` adds."""
 _TWICE = "option."
-"""What it puts before the names of options, which it gives once more so."""
+"""The prefix of the options' second copy, which ``CREATE TABLE`` adds."""
 
 
 def is_ours(key: str) -> bool:
@@ -40,7 +40,7 @@ def is_created(options: Mapping[str, str]) -> bool:
 
 
 def remembering(table: Table, options: Mapping[str, str]) -> StructType:
-    """The schema of a table, with the options in it."""
+    """The schema of a table, with the options in its metadata."""
     schema: StructType = from_arrow_schema(arrow_schema(table))
     kept = {key: value for key, value in options.items() if is_ours(key)}
     schema.fields[0].metadata = {_KEY: json.dumps(kept)}
@@ -48,10 +48,10 @@ def remembering(table: Table, options: Mapping[str, str]) -> StructType:
 
 
 def options_of(schema: StructType, given: Mapping[str, str]) -> dict[str, str]:
-    """The options with which a table is read.
+    """The options for reading a table.
 
-    :param given: those that Spark gives: all, or for a table of a catalog those of the query.
-    :raises CaptureError: nothing says where captures are.
+    :param given: the options from Spark: all of them, or for a table of a catalog those of the query.
+    :raises CaptureError: no option has the place of captures.
     """
     kept = [field.metadata[_KEY] for field in schema.fields if _KEY in field.metadata]
     own: dict[str, str] = json.loads(kept[0]) if kept else {}

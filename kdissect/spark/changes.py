@@ -1,7 +1,7 @@
 """Findings as they change from batch to batch of a stream.
 
-Each batch is judged together with all batches before it. Findings that differ from those before become rows:
-the latest row of a ``key``, by ``batch_number``, is how that finding stands now.
+Each batch is judged together with all batches before it. Changed findings become rows. The latest row of a
+``key``, by ``batch_number``, has the current state of that finding.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FINDING_CHANGES = Table(
 
 
 def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How findings differ from those of the batch before. Afterwards ``before`` holds the new findings.
+    """The changes since the findings of the batch before. Afterwards ``before`` has the new findings.
 
-    :param before: by key.
-    :param rows: all that is found now, as columns have it.
-    :returns: rows that are new, that changed, and, as they were, those that are over; ``change`` says which.
+    :param before: findings by key.
+    :param rows: all current findings, as columns.
+    :returns: rows of new, changed and ended findings, the ended ones as they were; ``change`` says which.
     """
     found: list[dict[str, Any]] = []
     now: dict[str, dict[str, Any]] = {}
@@ -54,7 +54,7 @@ def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -
 
 
 def as_columns(findings: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Findings as plain values by the name of the column."""
+    """Findings as plain values, by the names of columns."""
     from kdissect.present.arrow import RowBatches
 
     rows = RowBatches(FINDINGS)
@@ -67,9 +67,9 @@ def as_columns(findings: Iterable[Any]) -> Iterator[dict[str, Any]]:
 def change_batch(
     table: Table, point: str | None, number: int, rows: Iterable[dict[str, Any]]
 ) -> pa.RecordBatch | None:
-    """Rows of :func:`changes` as Spark takes them, or None without rows.
+    """The rows of :func:`changes` for Spark; None without rows.
 
-    :param number: that of the batch.
+    :param number: the number of the batch.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""A small job on a cluster → what its workers have, and what they lack for captures."""
+"""A small job on a cluster → what its workers have, and what they lack to read captures."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS = 16
-"""So many tasks ask; each takes a moment, so that free workers get some of them."""
+"""The number of tasks that ask. Each takes a moment, so that all free workers get some."""
 TASK_SECONDS = 0.2
 WAIT_SECONDS = 120.0
-"""After this, nobody is expected to answer any more."""
+"""The time after which no further answer is expected."""
 
 Row = tuple[str, str, str]
-"""What; ``ok``, ``missing``, ``differs`` or ``apart``; and the details."""
+"""The name; ``ok``, ``missing``, ``differs`` or ``apart``; and the details."""
 _HOW = "kdissect doctor spark says how"
 
 
 def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Iterator[Row]:
-    """Ask the workers, in a job of a few seconds. An error of Spark's is a row, too.
+    """Ask the workers, in a job of a few seconds. An error of Spark becomes a row, too.
 
-    :param paths: captures, and folders for tables, that they must reach.
+    :param paths: captures, and folders for tables, that the workers must reach.
     """
     yield "spark", "ok", f"{spark.version} at {master}"
     try:
@@ -54,10 +54,10 @@ def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Ite
 
 
 def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[Row]:
-    """What the answers of :func:`kdissect.spark.probe.facts` mean. It deletes the files of the test.
+    """The meaning of the answers of :func:`kdissect.spark.probe.facts`. It deletes the files of the test.
 
     :param told: an answer for each task; a worker may have given several.
-    :param paths: those that the workers were asked about.
+    :param paths: the paths that the workers were asked about.
     """
     told = list(told)
     by_host = {(each["host"], each["program"]): each for each in told}
@@ -98,10 +98,10 @@ def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[R
 
 
 def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | None:
-    """The answers; None if there is no answer."""
+    """The answers; None if there are none."""
     from pyspark import cloudpickle
 
-    pickling: Any = cloudpickle  # which has no types
+    pickling: Any = cloudpickle  # a library without types
     answers: list[Any] = []
     errors: list[Exception] = []
 

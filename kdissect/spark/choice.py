@@ -1,8 +1,8 @@
 """Which rows are made: those that a display filter shows.
 
-Spark applies its own filters later. It can hand them to a source in Python, but then keeps them in the table.
+Spark applies its own filters later. It can pass them to a source in Python, but then keeps them in the table.
 The next query of the same DataFrame then reads only the rows that passed the filters of the query before it.
-This was seen with Spark 4.1.4, 4.2.1 and 4.3.0. So kdissect takes none.
+This was seen with Spark 4.1.4, 4.2.1 and 4.3.0. So kdissect does not accept them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kdissect.spark.settings import TableSettings
 
 
 class Choice:
-    """Which rows of one table are chosen.
+    """The rows of one table that are chosen.
 
     :raises ValueError: the display filter is wrong, or needs to know the whole capture.
     """
@@ -29,10 +29,10 @@ class Choice:
         self._filter = None if settings.filter is None else _compiled(settings.filter, settings)
         self._layer = settings.layer
         self.chosen: set[int] = set()
-        """Connections with an exchange that the filter shows."""
+        """Connections with an exchange that the filter chooses."""
 
     def event(self, event: Event) -> bool:
-        """Whether an event may bring rows. :meth:`row` then decides about rows that are parts of it."""
+        """Whether an event may have rows. :meth:`row` then decides on rows that are parts of it."""
         if self._table == "connections":
             return self._connection(event)
         if (
@@ -44,7 +44,7 @@ class Choice:
         return True
 
     def counts(self, event: Event) -> bool:
-        """Whether an event counts in statistics: a shown exchange, or a connection with one."""
+        """Whether an event counts in statistics: a chosen exchange, or a connection with one."""
         if isinstance(event, Exchange) and (self._filter is None or self._filter.matches(event)):
             self.chosen.add(event.connection)
             return True

@@ -1,7 +1,7 @@
 """What happens to a capture in a stream's folder when all of it was read.
 
 The folder is listed before each batch. If captures stay there, this takes longer from day to day. So they may
-be deleted or moved when the batch that read their end is final, and nothing more will come.
+be deleted or moved once the batch that read their end is final and nothing more will be added to them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEEP, DELETE, MOVE = "keep", "delete", "move:"
 
 
 def destination(when_read: str) -> str | None:
-    """Where captures are moved; None if they are not moved.
+    """The folder to which captures are moved; None if they are not moved.
 
     :raises ValueError: it is not ``keep``, ``delete`` or ``move:DIR``.
     """
@@ -42,12 +42,12 @@ def destination(when_read: str) -> str | None:
 
 
 def clear(position: Position, folder: str, when_read: str) -> None:
-    """Delete or move the captures that were read to their end. One that has grown since stays.
+    """Delete or move the captures that were read to their end. A capture that has grown since stays.
 
-    :param position: how far all files were read, by batches that are there for good.
+    :param position: how far all files were read, by final batches.
     :param folder: the folder of the stream.
     :param when_read: as for :func:`destination`.
-    :raises ValueError: that is not understood.
+    :raises ValueError: it is not understood.
     :raises OSError: a capture cannot be moved or deleted.
     :raises CaptureError: another file system cannot be asked.
     """
@@ -76,7 +76,7 @@ def _delete(path: str) -> None:
 
 
 def _move(path: str, target: str) -> None:
-    """Move a file, never over another one: ring buffers use the same names again."""
+    """Move a file, but never over another one: ring buffers use the same names again."""
     free, number = target, 1
     base, query = split_query(target)
     while found_file(free) is not None:
@@ -102,7 +102,7 @@ def _move(path: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        # The place is on another file system. A copy that is not whole yet has a name of its own.
+        # The place is on another file system. An incomplete copy has another name.
         partial = f"{free}.{os.getpid()}~"
         with open(path, "rb") as source, open(os.open(partial, _NEW, 0o600), "wb") as copy:
             shutil.copyfileobj(source, copy)

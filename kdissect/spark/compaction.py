@@ -1,14 +1,14 @@
 """Many small folders of a stream's table → few larger ones, with the same rows in the same order.
 
-A batch has a folder of its own, so that a batch that is repeated replaces what it wrote. Once the next batch
-has begun, a batch is never repeated. Then 32 batches in a row become one folder: ``batch=31``,
-``batch=63``, …; 32 of those become one again, and so on. So a table has some ninety
-folders, and one for each thirty-two thousand batches. A row is written again at most three times.
+A batch has a folder of its own, so that a repeated batch replaces its own rows. Once the next batch has
+begun, the previous one is never repeated. Then 32 batches in a row become one folder: ``batch=31``,
+``batch=63``, …; 32 of those become one again, and so on. So a table has some ninety folders, and one for each
+thirty-two thousand batches. A row is written again at most three times.
 
-The merged rows are first in a folder that readers pass over. A note beside it then says which folders it
-replaces. They are removed, and it takes the place of the last one. If the process dies meanwhile, the next
-batch finds the note and does the rest. So no row is lost, and no two files have the same row. A query at this
-very moment may miss the rows that are moved.
+The merged rows are first in a folder that readers skip. A note beside it then names the folders that it
+replaces. These are removed, and the merged folder takes the place of the last one. If the process dies
+meanwhile, the next batch finds the note and finishes the work. So no row is lost, and no two files have the
+same row. A query during the move may miss the moved rows.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from kdissect.spark.storage import join
 from kdissect.spark.writing import move_files, read_file, remove
 
 TOGETHER = 32
-"""So many folders become one."""
+"""How many folders become one."""
 LEVELS = 3
 LARGE_BYTES = 512 << 20
-"""What has so many bytes is not written again."""
+"""The size in bytes from which on a folder is not written again."""
 _FOLDER = re.compile(r"batch=([0-9]+)/([^/]+\.parquet)")
 _NOTE, _MERGED = "_compaction.json", "_merged"
 _MERGED_FILE = f"{_MERGED}/part-0.parquet"
@@ -36,7 +36,7 @@ _MERGED_FILE = f"{_MERGED}/part-0.parquet"
 def compact(folder: str, batch: int) -> None:
     """Merge the folders of a table that can be merged.
 
-    :param folder: that of the table.
+    :param folder: the folder of the table.
     :param batch: the latest batch; it may be repeated, and stays as it is.
     :raises OSError: a file cannot be read, written or moved.
     """
@@ -49,9 +49,9 @@ def compact(folder: str, batch: int) -> None:
 
 
 def finish(folder: str) -> None:
-    """Finish what a process began that died.
+    """Finish the merge of a process that died.
 
-    :param folder: that of the table.
+    :param folder: the folder of the table.
     :raises OSError: a file cannot be read or moved.
     """
     _finish(small_files(folder), folder)
@@ -81,7 +81,7 @@ def _finish(files: SmallFiles, folder: str) -> None:
         note: dict[str, Any] = json.loads(files.read(_NOTE))
     except FileNotFoundError:
         return
-    if _MERGED_FILE in files.names():  # else only the note was left
+    if _MERGED_FILE in files.names():  # otherwise only the note was left
         for number in note["batches"]:
             remove(join(folder, f"batch={number}"))
         merged = [join(folder, _MERGED_FILE)]

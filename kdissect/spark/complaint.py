@@ -1,4 +1,4 @@
-"""An error of Spark's, many lines of Java and Python → the one line that tells most."""
+"""An error of Spark, many lines of Java and Python → its most informative line."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from traceback import walk_tb
 _CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*)")
 """The packages of a Java class."""
 _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
-"""How a log begins a line that says why."""
+"""The beginning of a line in a log that gives the reason."""
 
 
 _UNHEARD = (ConnectionRefusedError, ConnectionResetError)
-"""What py4j and PySpark raise when the JVM has ended, beside py4j's own errors."""
+"""Errors of py4j and PySpark after the JVM has ended, beside py4j's own errors."""
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether it comes from Spark, its JVM or its server."""
+    """Whether an error comes from Spark, its JVM or its server."""
     return _is_gone(error) or type(error).__module__.split(".")[0] in ("pyspark", "py4j", "grpc")
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Whether the JVM has ended. Other programs refuse connections, too: who asked for this one counts."""
+    """Whether the JVM has ended. Other programs refuse connections, too, so the calling package counts."""
     if type(error).__name__ == "Py4JNetworkError":
         return True
     return isinstance(error, _UNHEARD) and _asked_by(error) in ("py4j", "pyspark")
 
 
 def _asked_by(error: BaseException) -> str | None:
-    """The package whose call failed, whatever it used of Python's own library."""
+    """The package whose call failed, skipping Python's own library."""
     frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
     packages = (name.split(".")[0] for name in reversed(frames))
     return next((each for each in packages if each not in sys.stdlib_module_names), None)
 
 
 def why(error: BaseException) -> str:
-    """The last line of a traceback in a worker; else what caused it in the JVM; else its first line."""
+    """The last line of a traceback in a worker; else the cause in the JVM; else the first line."""
     if _is_gone(error):
         return "its JVM has ended"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -44,7 +44,7 @@ def why(error: BaseException) -> str:
     told = [line.partition("Error: ")[2] for line in ends if "Error: " in line]
     if told:
         return told[-1]
-    # Of an error in Java the first line says only what was called.
+    # The first line of a Java error only names the call.
     causes = [line.partition(": ")[2] for line in lines if line.startswith(("Caused by: ", ": "))]
     if unfound := [cause for cause in causes if "Cannot run program" in cause]:
         return _CLASS.sub("", unfound[0])

@@ -1,12 +1,11 @@
 """Exchanges that several capture points saw → each exchange once, with the places and times at which it
 was seen.
 
-Two captures of one conversation agree in what was on the wire: both ends' addresses and the correlation id.
-They also agree in API, version and sizes where both have them; one may have lost a side. Their clocks do not
-agree, so the time only says that copies are not far apart. A client may use one correlation id again and
-again. Then their order says which copies belong together, if all capture points have the same number of
-them. If not, nothing shows it, and they stay as they are. They also do if an address is translated between
-the points.
+Two captures of one conversation have the same addresses of both ends and the same correlation ids. They also
+have the same API, version and sizes, unless one of them lost a side. Their clocks differ, so the times only
+show that copies are not far apart. A client may use one correlation id again and again. Then their order says
+which copies belong together, if all capture points have the same number of them. If not, nothing shows it,
+and they are not merged. They are not merged either if an address is translated between the points.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 SEEN_AT = "seen_at"
 """The column that merging adds."""
 APART_NS = 60_000_000_000
-"""Copies of one exchange are not further apart than this; further apart, correlation ids come again."""
+"""The longest time between copies of one exchange. Over longer times correlation ids repeat."""
 
 _SAME = ("client", "broker", "correlation_id")
 _ALIKE = ("api_key", "api_version", "request_size", "response_size")
-"""What copies have alike, as far as they have it."""
+"""Columns in which copies agree, unless one has null."""
 _OF_COPIES = ("number", "connection", "request_time_ns", "response_start_ns", "latency_ns")
-"""What is kept of every copy."""
+"""The columns that are kept of every copy."""
 
 
 def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What Spark's UI says of our jobs."""
+"""Descriptions of our jobs in Spark's UI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DESCRIPTION = "spark.job.description"
 
 @contextmanager
 def described(spark: SparkSession, text: str) -> Iterator[None]:
-    """Jobs that are begun in here have this description. A server of Spark Connect shows its own."""
+    """Give the jobs that start inside this description. A server of Spark Connect shows its own."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         yield
         return

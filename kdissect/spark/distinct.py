@@ -1,4 +1,5 @@
-"""How many different names something has: a row for each pair, so that the limits of rows hold for them."""
+"""The number of different names of something: a row for each pair, so that the limit of rows applies to the
+pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class _SeenName:
-    """It was there. That is all."""
+    """A pair that was seen."""
 
     __slots__ = ()
 
@@ -22,7 +23,7 @@ class _SeenName:
 
 
 class Distinct(Generic[K]):
-    """The different names of each key. None is no name.
+    """The different names of each key. None does not count.
 
     :param room: the memory that they share with their fold.
     """
@@ -36,7 +37,7 @@ class Distinct(Generic[K]):
             self._pairs.row((key, name))
 
     def merge(self, later: Distinct[K]) -> None:
-        """Add what another one saw."""
+        """Add the pairs of another one."""
         self._pairs.merge(later._pairs)
 
     @property

@@ -1,4 +1,4 @@
-"""The form of a question for :mod:`kdissect.spark.folds`: what to count, and the tables that come of it."""
+"""The form of a question for :mod:`kdissect.spark.folds`: what to count, and the resulting tables."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class FoldRows(NamedTuple):
 
     rows: Sequence[Any]
     left_out: int = 0
-    """How often something was not counted because its row would have been one too many."""
+    """How often something was not counted because there was no room for its row."""
 
 
 class FoldQuestion(Protocol[C]):
-    """What is counted, and the tables that come of it. It is sent to the tasks."""
+    """What is counted, and the resulting tables. It is sent to the tasks."""
 
     @property
     def tables(self) -> Sequence[Table]:

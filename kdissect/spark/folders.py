@@ -1,7 +1,6 @@
-"""A folder of small files, each of which is there as a whole or not at all: here, or wherever ``pyarrow.fs``
-reaches.
+"""A folder of small files, each of which is complete or missing: here, or wherever ``pyarrow.fs`` reaches.
 
-Names are relative to the folder, with ``/`` between. What is written replaces what had the name.
+Names are relative to the folder, with ``/`` between. A new file replaces one with the same name.
 """
 
 from __future__ import annotations
@@ -18,11 +17,12 @@ from kdissect.spark.storage import file_system, is_remote, plain_path
 
 
 class UntrustedError(Exception):
-    """Others may have written a file; the text is one line."""
+    """Another user may have written a file; the text is one line."""
 
 
 class SmallFiles(Protocol):
-    """The folder. Elsewhere, each method also has a CaptureError: the file system cannot be reached."""
+    """The folder. On other file systems, each method also raises CaptureError: the file system cannot be
+    reached."""
 
     def prepare(self) -> None:
         """Make the folder, if it is not there.
@@ -31,7 +31,7 @@ class SmallFiles(Protocol):
         """
 
     def names(self) -> list[str]:
-        """The files that are there, also those in folders in it; none if the folder is not there.
+        """The existing files, also those in folders in it; empty if the folder does not exist.
 
         :raises OSError: another file system does not answer.
         """
@@ -39,48 +39,48 @@ class SmallFiles(Protocol):
     def read(self, name: str) -> bytes:
         """All bytes of a file.
 
-        :raises FileNotFoundError: it is not there.
+        :raises FileNotFoundError: it does not exist.
         :raises OSError: it cannot be read.
         """
 
     def first_line(self, name: str) -> bytes:
-        """The bytes of a file up to its first newline, which may be among them, or all if it has none.
+        """The bytes of a file up to its first newline, which may be included; all bytes if it has none.
 
         :raises OSError: it cannot be read.
         """
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file; folders that its name needs are made.
+        """Write a file, and make the folders that its name needs.
 
         :raises OSError: it cannot be written.
         """
 
     def move(self, old: str, new: str) -> None:
-        """Give a folder in it another name. On this machine one that has the name goes before; elsewhere
-        files come into it one by one.
+        """Rename a folder in it. On this machine, a folder with the new name is removed first. On other file
+        systems the files are moved into it one by one.
 
         :raises OSError: it cannot be moved.
         """
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with what is in it, if it is there.
+        """Remove a file, or a folder with its contents, if it exists.
 
         :raises OSError: a file cannot be removed.
         """
 
     def tidy(self) -> None:
-        """Remove folders without a file, and what a killed process did not finish to write.
+        """Remove folders without files, and unfinished files of killed processes.
 
         :raises OSError: a file cannot be removed.
         """
 
     def refuse_others(self, name: str = "") -> None:
-        """See that nobody else could write to a file, or to the folder itself. Elsewhere nobody can tell, and
-        a signature has to.
+        """Check that no other user can write to a file, or to the folder itself. On other file systems nobody
+        knows, and a signature must show it.
 
-        :param name: of the file; empty for the folder.
-        :raises UntrustedError: others could.
-        :raises OSError: it is not there.
+        :param name: the name of the file; empty for the folder.
+        :raises UntrustedError: other users can.
+        :raises OSError: it does not exist.
         """
 
 
@@ -90,7 +90,7 @@ def small_files(folder: str) -> SmallFiles:
 
 
 class LocalFiles:
-    """On this machine, or where it mounts something. Files are for their owner only."""
+    """A folder on this machine, or on a file system that it mounts. Only the owner can read files."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
@@ -162,10 +162,10 @@ class LocalFiles:
 
 
 class ElsewhereFiles:
-    """In another file system. Nobody can tell who may write.
+    """A folder in another file system. Nobody knows who may write there.
 
-    An object store puts a file there as a whole. In HDFS others see a file that is being written, so it gets
-    its name when it is whole.
+    An object store stores a file at once. In HDFS others can see a file while it is written, so it gets its
+    name when it is complete.
     """
 
     def __init__(self, uri: str) -> None:
@@ -245,13 +245,13 @@ class ElsewhereFiles:
             if each.type == fs.FileType.Directory and not any(
                 folder == name or folder.startswith(f"{name}/") for folder in used
             ):
-                # Somebody may have written since: only a folder that is empty now goes.
+                # Another process may have written since: only a folder that is empty now is removed.
                 inside = system.get_file_info(fs.FileSelector(each.path, recursive=True))
                 if all(found.type == fs.FileType.Directory for found in inside):
                     system.delete_dir(each.path)
 
     def refuse_others(self, name: str = "") -> None:
-        pass  # a signature tells who wrote
+        pass  # a signature shows who wrote it
 
     def _all(self) -> list[str]:
         from pyarrow import fs

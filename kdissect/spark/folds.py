@@ -1,4 +1,4 @@
-"""Captures → what folds count of them (statistics, findings): counted in many tasks, added in order.
+"""Captures → counts of folds (statistics, findings), which many tasks make, and which are added in order.
 
     keep     one task reads and dissects a capture point and keeps the events in files, one after another
              (:mod:`kdissect.spark.kept`), if several tasks are to count them
@@ -7,8 +7,8 @@
              capture point, so that numbers and names are those of ``kdissect read``, and takes its parts
     add      one task for each capture point adds the parts in their order, and makes the rows
 
-A fold needs the events of all connections: a group or a transaction uses many. So no task gets only some of
-the connections.
+A fold needs the events of all connections, because a group or a transaction uses many. So no task gets only
+some of the connections.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ else:
     pa = Later("pyarrow")
 
 PARTS_A_TASK = 4
-"""About how many parts a task has where nothing is compressed. With more, tasks have more alike to do; with
-fewer, less is sent and added."""
+"""About how many parts a task has if nothing is compressed. With more parts, the tasks have more equal work;
+with fewer, less is sent and added."""
 _AROUND = PACKET_OVERHEAD + 54
-"""About what a message takes in a file beside its bytes: the headers of a packet."""
+"""About how many bytes a message takes in a file beside its own: the headers of a packet."""
 PARTS_DDL = "point int, part int, data binary"
 _PARTS = pa.schema([("point", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
 _ROWS_DDL = "point int, `table` int, left_out bigint, data binary"
@@ -64,20 +64,21 @@ _ROWS = pa.schema(
     [("point", pa.int32()), ("table", pa.int32()), ("left_out", pa.int64()), ("data", pa.binary())]
 )
 _DAMAGE, _READ = -1, -2
-"""In place of a table: the faults of files; how many bytes were read, as what is left out."""
+"""Numbers in place of a table: for the faults of files, and for the number of bytes read, which is stored as
+left out rows."""
 _LAST = (1 << 31) - 1
-"""In place of a part: how many bytes a task read."""
+"""The number in place of a part, for how many bytes a task read."""
 
 
 class CountedPoints(NamedTuple):
     """The results of all capture points."""
 
     tables: tuple[pa.Table, ...]
-    """In the order of the question. If capture points have names, the first column has them."""
+    """The tables in the order of the question. If capture points have names, the first column has them."""
     left_out: tuple[int, ...]
-    """Of each table, how often something was left out because there was no room."""
+    """For each table, how often something was left out because there was no room."""
     damage: list[Fault]
-    """What is wrong with files; of many, the first."""
+    """The first faults of files."""
     read: int = 0
     """Bytes of captures that all tasks read together."""
 
@@ -91,37 +92,37 @@ class CountedAlone(NamedTuple):
     """The results of one capture point."""
 
     rows: Sequence[FoldRows]
-    """Those of each table."""
+    """The rows of each table."""
     damage: list[Fault]
-    """What is wrong with its files; of many, the first."""
+    """The first faults of its files."""
 
 
 class _FoldTask(NamedTuple):
-    """Some of the parts of one capture point: each ``tasks``-th, from ``first`` on."""
+    """Some parts of one capture point: every ``tasks``-th, from ``first`` on."""
 
     point: int
     paths: tuple[str, ...]
     first: int
     tasks: int
     part_bytes: int | None
-    """About how long a part is; None where all is one."""
+    """About how long a part is; None if everything is one part."""
     points: Points | None
-    """Those that its files turn out to be of, where it was not said which are."""
+    """The capture points that kdissect found in its files, if the user named none."""
 
 
 class _KeptTask(NamedTuple):
-    """Some of the parts of one capture point, in files that follow one another."""
+    """Some parts of one capture point, in consecutive files."""
 
     point: int
     before: int
-    """How many parts come before them."""
+    """The number of earlier parts."""
     rows: RowMaker
     paths: tuple[str, ...]
-    """The captures of which they were kept."""
+    """The captures that the parts come from."""
 
 
 class _SentPart(NamedTuple, Generic[C]):
-    """A part, and the damage to files among its events."""
+    """A part, and the damage to files in its events."""
 
     part: Part[C]
     damage: list[Fault]
@@ -130,12 +131,12 @@ class _SentPart(NamedTuple, Generic[C]):
 def found(
     spark: SparkSession, settings: TableSettings, paths: list[str], question: FoldQuestion[C]
 ) -> CountedPoints:
-    """Have captures counted. The captures are read once, by one job, which has run when this returns.
+    """Have captures counted. One job, which has ended when this returns, reads the captures once.
 
-    :raises CaptureError: no file is there, a key log is missing, or a key cannot be used.
+    :raises CaptureError: there is no file, a key log is missing, or a key cannot be used.
     :raises ValueError: a file belongs to no capture point, or the filter is wrong.
     """
-    Choice(settings)  # what is wrong is told before any task starts
+    Choice(settings)  # errors are reported before any task starts
     settings.refuse_unusable()
     points = capture_points(list_files(paths), settings.capture_point)
     counts = [replicas_of(point, settings) for point in points]
@@ -175,7 +176,7 @@ def _kept_tasks(
     settings: TableSettings,
     folder: str,
 ) -> tuple[bytes, list[_KeptTask], int]:
-    """Have capture points dissected, and find who counts what was kept; also gives how many bytes were
+    """Have capture points dissected, and assign the kept parts to tasks. It also returns how many bytes were
     read."""
     own = [at for at, each in enumerate(keeps) if each]
     units = units_of([points[at] for at in own], [counts[at] for at in own], keeps=True)
@@ -194,10 +195,10 @@ def _kept_tasks(
 def added(
     parts: DataFrame, names: tuple[str, ...], settings: TableSettings, question: FoldQuestion[C]
 ) -> CountedPoints:
-    """Have parts added in their order, and rows made of them.
+    """Have parts added in their order, and made into rows.
 
-    :param parts: of the form :data:`PARTS_DDL`, as :func:`part_batch` makes them.
-    :param names: of the capture points.
+    :param parts: parts in the form :data:`PARTS_DDL`, as :func:`part_batch` makes them.
+    :param names: the names of the capture points.
     """
     ordered = parts.repartitionById(len(names), "point").sortWithinPartitions("point", "part")
     rows = ordered.mapInArrow(partial(_add, names, settings, question), _ROWS_DDL).toArrow().to_pylist()
@@ -209,7 +210,7 @@ def added(
         own = [row for row in rows if row["table"] == at]
         batches = list(chain.from_iterable(pa.ipc.open_stream(row["data"]) for row in own))
         schema = arrow_schema(with_point(table, settings.capture_point is not None))
-        # PySpark refuses lists without a chunk, which a table of no batch has.
+        # PySpark refuses lists without a chunk, which a table without batches has.
         tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
         left_out.append(sum(row["left_out"] for row in own))
     read = sum(row["left_out"] for row in rows if row["table"] == _READ)
@@ -223,9 +224,9 @@ def counted_alone(
     note: Note,
     points: Points | None,
 ) -> CountedAlone:
-    """One capture point, all of it counted by one task.
+    """Count one capture point in a single task.
 
-    :param points: the capture points that its files are of, where they are of several.
+    :param points: the capture points in its files, if there are several.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
     sent = _part(all_events(paths, settings, note, points), paths, settings, question, note)
@@ -243,7 +244,7 @@ def several_points(point: CapturePoint, settings: TableSettings) -> Points | Non
 
 
 class _EventParts:
-    """Which part an event belongs to; every task must ask for the same events in the same order."""
+    """Assigns events to parts. Every task must ask for the same events in the same order."""
 
     def __init__(self, part_bytes: int | None) -> None:
         self._most = part_bytes
@@ -251,7 +252,7 @@ class _EventParts:
         self._load = 0
 
     def part(self, event: Event) -> int:
-        """The number of its part."""
+        """The part of an event."""
         if self._most is not None and isinstance(event, Exchange):
             if self._load >= self._most:
                 self._part += 1
@@ -267,7 +268,7 @@ def _count(
     question: FoldQuestion[C],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The second step: numbers of tasks → parts, pickled."""
+    """The second step: numbers of tasks → pickled parts."""
     for number in task_numbers(batches):
         task = tasks[number]
         note = Note(settings.progress, f"folds-{number}")
@@ -366,9 +367,9 @@ def _add(
 
 
 def part_batch(point: int, number: int, part: Part[C], damage: list[Fault]) -> pa.RecordBatch:
-    """A part on its way to the task that adds it.
+    """A part in the form in which it is sent to the task that adds it.
 
-    :param damage: the damage to files among its events.
+    :param damage: the damage to files in its events.
     """
     data = pickle.dumps(_SentPart(part, damage), pickle.HIGHEST_PROTOCOL)
     return _batch(_PARTS, (point, number, data))

@@ -1,8 +1,8 @@
-"""The part of a file that a batch reads → its items. Reading goes on from where the last batch stopped.
+"""The part of a file that a batch reads → its items. Reading goes on where the last batch stopped.
 
-A compressed file cannot be read on: it is read from its beginning. So is one whose reader was not kept, and
-one that was written anew. The bytes before the place where reading stopped tell that. A file that has another
-inode is compared as a whole with what was read.
+A compressed file cannot be continued: it is read from its beginning. The same holds for a file whose reader
+was not kept, and for a rewritten file. The bytes before the place where reading stopped show that. If a file
+has another inode, everything that was read is compared.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from kdissect.spark.storage import is_remote, open_file, plain_path
 
 OTHERS_ARE_READ = "; the other files are read"
 END_BYTES = 4096
-"""So many bytes before the place where reading stopped tell whether a file is still the same."""
+"""The number of bytes before the place where reading stopped that are compared with the file."""
 
 
 class Bookmark(NamedTuple):
-    """Where reading of a file stopped."""
+    """The place where reading of a file stopped."""
 
     reader: Reader
-    """What goes on there."""
+    """The reader that goes on there."""
     end: bytes
-    """The digest of the last bytes that it was fed."""
+    """The digest of the last bytes that the reader received."""
     inode: int | None
-    """That of the file; None where there is none."""
+    """The inode of the file; None if there is none."""
 
 
 class ReadSum(NamedTuple):
-    """What was read of a file, by which it is known again."""
+    """The size and the checksum of the read part of a file, to recognise it."""
 
     size: int = 0
-    """Bytes from its beginning."""
+    """Bytes from the beginning of the file."""
     checksum: int = 0
     """Their CRC-32."""
 
     def plus(self, piece: bytes) -> ReadSum:
-        """With the bytes that come next."""
+        """The sum with the next bytes added."""
         return ReadSum(self.size + len(piece), crc32(piece, self.checksum))
 
 
 class SpanReading:
-    """Reads a span once. What cannot be read is a fault among its items.
+    """Reads a span once. Errors are faults among its items.
 
     :param bookmark: where reading of the file stopped before, if that was kept.
-    :param before: what was read of the file before, if that was kept.
+    :param before: the sum of the bytes read before, if that was kept.
     """
 
     def __init__(
@@ -69,27 +69,29 @@ class SpanReading:
         self._limits = limits
         self._before = before
         self.is_other = before is not None
-        """Whether the file does not begin with what was read of it before, once all items were given."""
+        """Whether the file does not begin with the bytes that were read before. It is valid after all items
+        were given."""
         self.sum = ReadSum()
-        """What was read of it by now."""
+        """The sum of the bytes that were read so far."""
         self._end = b""
         """The last bytes that were read."""
         self.goes_on = bookmark is not None and self._fits(bookmark)
-        """Whether the items are those behind what was read before; else they are those of the whole file."""
+        """Whether the items are only the new ones; otherwise they are those of the whole file."""
         if self.goes_on and before is not None:
             self.is_other, self.sum = False, before
         self.bookmark = bookmark if self.goes_on else None
-        """Where one can go on when the file has grown further, once all items were given."""
+        """The place where reading can go on if the file grows further. It is valid after all items were
+        given."""
 
     def items(self) -> Iterator[Item]:
-        """What the span holds. Unless it is final, what is incomplete at its end is left for later."""
+        """The items of the span. Unless it is final, an incomplete item at its end is left for later."""
         if self.bookmark is not None:
             yield from map(self._named, self._further(self.bookmark.reader))
         else:
             yield from self._whole(is_final=self._span.is_final, keeps=True)
 
     def items_at_end(self, taken: int) -> Iterator[Item]:
-        """What would come next if the file ended here.
+        """The items that would come next if the file ended here.
 
         :param taken: how many items it had.
         """
@@ -99,7 +101,7 @@ class SpanReading:
             yield from islice(self._whole(is_final=True, keeps=False), taken, None)
 
     def _fits(self, bookmark: Bookmark) -> bool:
-        """Whether what was read before is still what the file begins with, as far as its end tells."""
+        """Whether the file still begins with the bytes that were read, as far as the last of them show."""
         fed = bookmark.reader.fed_bytes
         if fed > self._span.size:
             return False
@@ -111,18 +113,18 @@ class SpanReading:
                 while (left := fed - start - len(self._end)) and (piece := file.read1(left)):
                     self._end += piece
         except OSError:
-            return True  # reading on fails as well, and tells why
+            return True  # reading on fails as well, and reports the reason
         return _digest(self._end) == bookmark.end
 
     def _begins_with(self, before: ReadSum) -> bool:
-        """Whether the file begins with what was read before."""
+        """Whether the file begins with the bytes that were read before."""
         found = ReadSum()
         try:
             with closing(limited(before.size, self._keep_end)(self._span.path)) as file:
                 while piece := file.read1(PIECE_BYTES):
                     found = found.plus(piece)
         except OSError:
-            return True  # reading on fails as well, and tells why
+            return True  # reading on fails as well, and reports the reason
         return found == before
 
     def _whole(self, *, is_final: bool, keeps: bool) -> Iterator[Item]:
@@ -156,7 +158,8 @@ class SpanReading:
         self.bookmark = self._if_all(reader)
 
     def _note(self, piece: bytes) -> None:
-        """Keep the end and the sum of what is read, as it was fed: the file may be another by now."""
+        """Keep the end and the sum of the bytes as they were read, because the file may have changed
+        since."""
         self._keep_end(piece)
         before, now = self._before, self.sum
         if before is not None and now.size < before.size <= now.size + len(piece):
@@ -167,7 +170,7 @@ class SpanReading:
         self._end = (self._end + piece[-END_BYTES:])[-END_BYTES:]
 
     def _if_all(self, reader: Reader | None) -> Bookmark | None:
-        """Where one can go on, if the reader was fed all of the span."""
+        """The place where reading can go on, if the reader received all of the span."""
         if reader is None or not (reader.stopped or reader.fed_bytes == self._span.size):
             return None
         return Bookmark(reader, _digest(self._end), _inode(self._span.path))
@@ -190,7 +193,7 @@ def _digest(end: bytes) -> bytes:
 
 
 def ends_whole(path: str, size: int, limits: Limits) -> bool:
-    """Whether nothing would be wrong with the end of a file that is read so far."""
+    """Whether a file up to ``size`` has a complete last item."""
     items = read_packets([path], limits, limited(size, lambda _: None))
     try:
         last = deque(items, maxlen=1)

@@ -1,4 +1,4 @@
-"""Hadoop's file system ``hdfs://host:port/path``, as ``pyarrow.fs`` has file systems.
+"""Hadoop's file system ``hdfs://host:port/path``, in the form of ``pyarrow.fs``.
 
 ``hdfs-native`` speaks Hadoop's protocol without Java. It reads ``core-site.xml`` and ``hdfs-site.xml`` in the
 folder that ``HADOOP_CONF_DIR`` names, and ``HADOOP_USER_NAME``. Without it, ``pyarrow.fs`` loads libhdfs of
@@ -17,11 +17,11 @@ from urllib.parse import quote, urlsplit
 from kdissect.wording import how_to_install
 
 _NO_LIBRARY = re.compile("Unable to load lib(hdfs|jvm)")
-"""What pyarrow says where no Hadoop or no Java is installed."""
+"""Pyarrow's message if Hadoop or Java is not installed."""
 
 
 def is_hdfs(path: str) -> bool:
-    """Whether it is the URI of a file there."""
+    """Whether a path is the URI of a file in HDFS."""
     return path.startswith("hdfs:")
 
 
@@ -29,7 +29,7 @@ def hdfs(uri: str) -> tuple[Any, str]:
     """The file system, and the path in it.
 
     :raises OSError: it cannot be reached.
-    :raises ImportError: nothing is installed that speaks its protocol.
+    :raises ImportError: no library for its protocol is installed.
     """
     # As in Hadoop, a path is not quoted: "%" and "#" are characters of names.
     authority, slash, inner = uri.partition("?")[0].removeprefix("hdfs://").partition("/")
@@ -38,7 +38,7 @@ def hdfs(uri: str) -> tuple[Any, str]:
         address = urlsplit(f"hdfs://{authority}")
         try:
             return _native(address.hostname, address.port), path
-        except RuntimeError as error:  # what Hadoop's configuration lacks
+        except RuntimeError as error:  # settings that Hadoop's configuration lacks
             raise _as_os_error(error) from None
     from pyarrow import fs
 
@@ -57,12 +57,12 @@ def _native(host: str | None, port: int | None) -> Any:
     from pyarrow import fs
 
     class _HdfsFileSystem(HdfsFileSystem):
-        """With the times of files, and with renaming that replaces, as pyarrow wants them. What cannot be
-        listed or looked at is an :class:`OSError`."""
+        """A file system with the times of files, and with renaming that replaces, as pyarrow needs them. If a
+        path cannot be listed or examined, that is an :class:`OSError`."""
 
         cachable = False
-        """fsspec would keep the file system, and drop it in each process that is forked. There, the client
-        waits for its threads for ever: they are not forked with it."""
+        """fsspec would keep the file system, and drop it in each forked process. There, the client would wait
+        for ever for its threads, which are not forked."""
 
         def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
             found: dict[str, Any] = super()._convert_file_status(file_status)
@@ -92,8 +92,8 @@ def _native(host: str | None, port: int | None) -> Any:
             return file
 
         def walk(self, path: str, *arguments: Any, **options: Any) -> Any:
-            # fsspec takes a folder that cannot be listed for an empty one, and says nothing. It walks
-            # through folders in folders by this method.
+            # fsspec treats a folder that cannot be listed as empty, without a message. It uses this method to
+            # walk through folders.
             return super().walk(path, *arguments, **{**options, "on_error": _unless_gone})
 
         def isdir(self, path: str) -> bool:
@@ -103,7 +103,8 @@ def _native(host: str | None, port: int | None) -> Any:
             return self._type(path) == "file"
 
         def _type(self, path: str) -> str | None:
-            """fsspec's own methods take a file system that does not answer for one without the file."""
+            """The type of a path. fsspec's own methods treat a file system that does not answer as one
+            without the file."""
             try:
                 return str(self.info(path)["type"])
             except FileNotFoundError:
@@ -112,13 +113,13 @@ def _native(host: str | None, port: int | None) -> Any:
     for name in ("info", "ls", "mkdir", "mv", "rm", "rmdir", "_open"):
         setattr(_HdfsFileSystem, name, _telling(getattr(_HdfsFileSystem, name)))
 
-    # A port names one machine, where trying again for minutes would help nobody.
+    # A port means a single machine. Trying again for minutes would not help.
     options = {} if port is None else {"dfs.client.failover.max.attempts": "1"}
     return fs.PyFileSystem(fs.FSSpecHandler(_HdfsFileSystem(host, port, **options)))
 
 
 def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which tells what Hadoop refused as an :class:`OSError`."""
+    """A wrapper of a method that turns Hadoop's refusals into an :class:`OSError`."""
 
     @wraps(method)
     def called(*arguments: Any, **options: Any) -> Any:
@@ -131,7 +132,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _OpenFile:
-    """An open file of Hadoop, whose methods tell what it refused as an :class:`OSError`."""
+    """An open file of Hadoop, whose methods turn its refusals into an :class:`OSError`."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -141,11 +142,11 @@ class _OpenFile:
 
 
 def _unless_gone(error: OSError) -> None:
-    """What was removed while it was listed has no files; whatever else is wrong is told."""
+    """Ignore the error if a path was removed while it was listed, and raise any other error."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
 
 def _as_os_error(error: RuntimeError) -> OSError:
-    """The first line of what may be the stack of a server."""
+    """An error with the first line of a text that may be a server's stack."""
     return OSError(str(error).replace("\\n", "\n").partition("\n")[0])

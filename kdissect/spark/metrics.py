@@ -1,4 +1,4 @@
-"""How a stream goes ─► metrics for Prometheus, over HTTP. They count from the start of the process."""
+"""The progress of a stream ─► metrics for Prometheus, over HTTP. They count from the start of the process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTED = {
 
 
 class StreamMetrics:
-    """Counts batches; :meth:`serve` lets others ask.
+    """Counts batches; :meth:`serve` publishes the counts.
 
     :raises ImportError: prometheus_client is not installed.
     """
@@ -56,8 +56,8 @@ class StreamMetrics:
             self._counted[name].inc(count)
 
     def serve(self, address: str, port: int) -> Callable[[], None]:
-        """Answer on a port from now on; gives what ends that.
+        """Serve on a port from now on; return the function that ends it.
 
-        :raises OSError: the port is taken.
+        :raises OSError: the port is in use.
         """
         return served(self.registry, address, port)

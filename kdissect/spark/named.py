@@ -1,4 +1,4 @@
-"""Faults of files, as they are told."""
+"""Faults of files, in the form in which they are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from kdissect.model import Fault
 
 
 def named(fault: Fault, paths: Sequence[str]) -> Fault:
-    """A fault of one of these files with the name of its file. If there are several files, it has it."""
+    """A fault of one of these files, with the name of its file. If there are several files, it already has
+    it."""
     if len(paths) != 1 or fault.message.startswith(paths[0]):
         return fault
     return fault._replace(message=f"{paths[0]}: {fault.message}")

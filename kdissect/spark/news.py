@@ -1,8 +1,8 @@
-"""What is wrong with files, told to whoever uses the data source or the functions of :mod:`kdissect.spark`.
+"""Faults of files, reported to users of the data source or of the functions of :mod:`kdissect.spark`.
 
-Tasks tell the driver by an accumulator, the only thing that Spark carries back beside rows. So the driver
-warns while an action runs, or when it ends. Spark Connect has no accumulators: there the table ``faults``
-tells.
+Tasks send them to the driver by an accumulator, the only thing that Spark carries back beside rows. So the
+driver warns while an action runs, or when it ends. Spark Connect has no accumulators: there the table
+``faults`` has them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MOST = 1_000
-"""Faults that a task tells."""
+"""The most faults that a task sends."""
 _MOST_WARNINGS = 10
-"""In one session; what is wrong with more files is in the table ``faults``."""
+"""The most warnings in one session. The table ``faults`` has all faults."""
 
 News = Accumulator[list[str]]
 E = TypeVar("E", bound=Event)
@@ -45,22 +45,22 @@ def line_of(faults: Sequence[str]) -> str:
 def warn_of(faults: Sequence[str]) -> None:
     """Warn of the faults of files, if there are any."""
     if faults:
-        # No line of ours says more than the words.
+        # A line of our source would add nothing to the words.
         warnings.warn_explicit(line_of(faults), UserWarning, "kdissect", 1)
 
 
 class _FaultNews(AccumulatorParam[list[str]]):
-    """Adds messages; in the driver it warns of those that are new."""
+    """Adds messages; in the driver it warns of the new ones."""
 
     def __init__(self) -> None:
         self._known: set[str] | None = set()
         self._warned = 0
 
     def __reduce__(self) -> Any:
-        return (_adding, ())  # in a task nobody hears of it
+        return (_adding, ())  # a task has nobody to warn
 
     def forget(self) -> None:
-        """Only add."""
+        """Forget the known messages, so that further ones are only added."""
         self._known = None
 
     def zero(self, value: list[str]) -> list[str]:
@@ -70,12 +70,12 @@ class _FaultNews(AccumulatorParam[list[str]]):
         if self._known is None:
             return value1 + value2[: MOST - len(value1)]
         if self._warned == _MOST_WARNINGS:
-            return []  # what is known grows no further
+            return []  # no more messages are kept
         news = [each for each in dict.fromkeys(value2) if each not in self._known]
         self._known.update(news)
         if news:
             self._warned += 1
-            with suppress(UserWarning):  # in this thread of Spark's an error would end the job
+            with suppress(UserWarning):  # in this thread of Spark an error would end the job
                 warn_of(news)
         return []
 
@@ -87,11 +87,12 @@ def _adding() -> _FaultNews:
 
 
 _OF_SESSIONS: dict[str, News] = {}
-"""By Spark's name of the application: each driver has one at a time, and workers are told its number."""
+"""Accumulators by Spark's name of the application. Each driver has one application at a time, and workers
+know the accumulator by its number."""
 
 
 def news_of(spark: SparkSession) -> News | None:
-    """What tasks tell faults of files with; None with Spark Connect."""
+    """The accumulator for faults of files; None with Spark Connect."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
     context = spark.sparkContext
@@ -103,8 +104,8 @@ def news_of(spark: SparkSession) -> News | None:
 
 
 def tell(news: News | None, items: Iterable[object], paths: Sequence[str]) -> int:
-    """Tell the driver the faults of files among these, of a task that reads these files. Gives how many
-    they are."""
+    """Send the faults of files among these items to the driver, for a task that reads these files; return how
+    many there are."""
     found = [each for each in items if isinstance(each, Fault) and each.layer == "file"]
     if news is not None and found:
         news.add([named(each, paths).message for each in found])
@@ -112,7 +113,7 @@ def tell(news: News | None, items: Iterable[object], paths: Sequence[str]) -> in
 
 
 def telling(news: News | None, events: Iterable[E], paths: Sequence[str]) -> Iterator[E]:
-    """The events. The driver is told the faults of files among them."""
+    """The events. The faults of files among them are sent to the driver."""
     for event in events:
         if isinstance(event, Fault):
             tell(news, (event,), paths)

@@ -1,10 +1,10 @@
 """Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
 
-A run is a batch of a stream (:mod:`kdissect.spark.step`). For each capture point a task takes
-what is carried from the run before, and reads the new bytes. What is open, it leaves for the next run. The
-plan of a run says which bytes are new. It is kept before anything is read (:mod:`kdissect.spark.runs`). A
-run that died is done again from its plan, and targets take the rows of a run once. So each row is there
-once, whenever a run dies.
+A run is a batch of a stream (:mod:`kdissect.spark.step`). For each capture point a task takes what is carried
+from the run before, and reads the new bytes. It leaves open exchanges for the next run. The plan of a run
+names the new bytes. It is stored before anything is read (:mod:`kdissect.spark.runs`). If a run dies, it is
+repeated from its plan, and targets accept the rows of a run only once. So each row is there once, whenever a
+run dies.
 
 kdissect does not load a state of another version. It makes the same state again from the files of the
 earlier runs. If they are gone, it says so.
@@ -54,7 +54,7 @@ else:
 
 
 Shown = Callable[[int], AbstractContextManager[object]]
-"""Gives for so many bytes a context in which a line shows how far tasks are."""
+"""Returns, for a number of bytes, a context that shows the progress of tasks in a line."""
 
 
 class NightlyOptions(NamedTuple):
@@ -66,21 +66,22 @@ class NightlyOptions(NamedTuple):
 
 
 class Inputs:
-    """The files that a run may read: those that are named, and those that were read before."""
+    """The files that a run may read: those that the user names, and those that were read before."""
 
     def __init__(self, paths: Sequence[str], known: Position, digests: dict[str, str]) -> None:
         self._paths = list(paths)
         self._known = known
         self._digests = digests
         self.doubles: dict[str, str] = {}
-        """Files that are copies of others that were read, and those."""
+        """Copies of files that were read before, each with the name of that file."""
         self.refused: list[Fault] = []
-        """Why files and folders that are known, missing, or below a folder that is locked cannot be read now.
-        No run reads them, so none tells it."""
+        """Why known files, missing files, and files below a locked folder cannot be read now. No run reads
+        them, so no run reports it."""
 
     def __call__(self) -> dict[str, SpoolRead]:
-        """By path, size and time of change. A folder that cannot be listed stands for its files, and is
-        final: reading it tells why. So it is with a new file that cannot be read: no run waits for it.
+        """The files by path, with size and time of change. A folder that cannot be listed stands for its
+        files, and is final: reading it reports the reason. The same holds for a new file that cannot be read,
+        so that no run waits for it.
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
@@ -110,14 +111,14 @@ class Inputs:
 
 
 class RunOutcome(NamedTuple):
-    """What a run did."""
+    """The result of a run."""
 
     row: dict[str, Any]
-    """As in the table of runs."""
+    """Its row in the table of runs."""
     is_repeated: bool
-    """Whether it is one that had died."""
+    """Whether it repeats a run that had died."""
     reads: bool = True
-    """Whether it read something: it may have written what was open."""
+    """Whether it read something. Otherwise it may have written what was open."""
 
 
 def add_new(
@@ -132,15 +133,15 @@ def add_new(
     drains: bool = False,
     shown: Shown | None = None,
 ) -> list[RunOutcome]:
-    """Do again what had died, then read what is new; gives nothing where nothing is.
+    """Repeat a run that died, then read what is new; return an empty list if nothing is.
 
-    :param tell: is given the faults of files.
-    :param doubled: is told a file that is a copy of another.
-    :param closes: whether no run comes after: what is open then is written, by a run of its own.
+    :param tell: receives the faults of files.
+    :param doubled: receives a file that is a copy of another, and that other one.
+    :param closes: whether this is the last run: what is open then is written by a run of its own.
     :param drains: whether what is open then is written, and connections begin anew in the next run.
-    :param shown: is given the new bytes of each run, while its tasks run.
+    :param shown: receives the new bytes of each run, while its tasks run.
     :raises CaptureError: there are no such files.
-    :raises StateError: what is carried cannot be used.
+    :raises StateError: the carried state cannot be used.
     :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
     :raises TargetError: rows cannot be written.
     """
@@ -190,8 +191,8 @@ def add_new(
 
 
 def _says_nothing(start: Position, end: Position, runs: Runs, settings: TableSettings) -> bool:
-    """Whether a run would only look again at files to which nobody has written since: it tells then if one of
-    them ends in the midst of a packet. To see that, this reads the whole file: it does so once."""
+    """Whether a run would have nothing to report: it would only look again at unchanged files, to report
+    those that end in the middle of a packet. To check that, this reads the whole files, but only once."""
     changed = [path for path in {**start, **end} if start.get(path) != end.get(path)]
     for path in changed:
         before, now = start.get(path), end.get(path)
@@ -207,7 +208,7 @@ def _says_nothing(start: Position, end: Position, runs: Runs, settings: TableSet
 
 
 def _is_to_be_tried(now: FoundFile, before: SpoolRead) -> bool:
-    """Whether something that is known has to be read, or would have to be if it could be."""
+    """Whether a known file or folder must be read, or would have to be if it were readable."""
     is_touched = (before.size, before.modified_ns) != (now.size, now.modified_ns)
     return now.is_folder or is_touched or before.first_ns is None
 
@@ -223,7 +224,8 @@ def _unreadable(path: str, why: str) -> Fault:
 
 
 def _digest_of(path: str, size: int) -> str | None:
-    """As :func:`digest_of`. None of what cannot be read on this machine; reading tells why."""
+    """The digest of :func:`digest_of`; None if the file cannot be read on this machine. Reading it then
+    reports the reason."""
     try:
         return digest_of(path, size)
     except OSError:
@@ -241,7 +243,7 @@ def _text_of(asked: NightlyOptions) -> dict[str, Any]:
 
 
 def _asked_of(plan: RunPlan, now: NightlyOptions) -> NightlyOptions:
-    """What a plan asked for; secrets and the folder of progress are those of now."""
+    """The options in a plan, with the current secrets and the current folder of progress."""
     value = plan.asked
     own = now.settings
     settings = TableSettings.of(value["options"])
@@ -296,7 +298,7 @@ def _run(
 
 
 def _size(start: Position, path: str, read: SpoolRead) -> int:
-    """How much of a file was read before, if it is the same one."""
+    """The bytes of a file that were read before, if it is the same file."""
     before = start.get(path)
     return before.size if before is not None and before.first_ns in (None, read.first_ns) else 0
 
@@ -305,10 +307,9 @@ def _size(start: Position, path: str, read: SpoolRead) -> int:
 
 
 def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings) -> None:
-    """Make lost states, and states of another version of kdissect, again from the files that earlier
-    runs read.
+    """Make lost states, and states of another version of kdissect, again from the files of earlier runs.
 
-    :raises StateError: a file that they read is gone, or they were given TLS secrets.
+    :raises StateError: such a file is gone, or earlier runs were given TLS secrets.
     """
     states, rule = States(runs.states), settings.capture_point
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
@@ -350,10 +351,10 @@ def _again(
     has_secrets: bool | None,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run
-    that dies here is done again. Gives for each capture point whether that could be.
+    """Read what earlier runs read, and keep the state at the end. The old state stays until then, so that a
+    run that dies here is repeated. For each capture point it gives whether that was possible.
 
-    :param history: what each run read; None: it drained the state.
+    :param history: what each run read; None if it drained the state.
     """
     for each in numbers:
         for at in each.column(0).to_pylist():

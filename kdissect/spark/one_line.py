@@ -1,4 +1,4 @@
-"""What a user of the data source did wrong, as one line."""
+"""A mistake of a user of the data source, in one line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kdissect.spark.states import StateError
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """What is wrong with options, captures or states reaches the user without a stack. PySpark's workers end
-    after an error, so what is set here holds for this one only.
+    """Show errors in options, captures or states to the user without a stack. PySpark's workers end after an
+    error, so the setting here affects this error only.
 
-    :raises CaptureError: it is about captures.
+    :raises CaptureError: the error is about captures.
     :raises ValueError: it is about anything else; the text is the same.
     """
     try:

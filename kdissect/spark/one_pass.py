@@ -62,11 +62,11 @@ _OUTCOME = pa.schema([("outcome", pa.binary())])
 
 
 def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
-    """Have the tasks write files into a folder, in which each table has one of its own. If Spark gives a task
+    """Have the tasks write files into a folder, in which each table has its own folder. If Spark gives a task
     up, this raises Spark's own error.
 
-    :param folder: a new one, which driver and workers share.
-    :returns: what each task tells, in the order of the tasks.
+    :param folder: a new folder that driver and workers share.
+    :returns: the result of each task, in the order of the tasks.
     """
     job = job._replace(key=secrets.token_bytes(32))
     outcomes = _outcomes(spark, job, folder)
@@ -79,9 +79,10 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome
 
 
 def keep_events(spark: SparkSession, job: Job, folder: str) -> tuple[Job, list[TaskOutcome]]:
-    """Have units keep their events, and make no rows of them; gives the job with the key of what was kept.
+    """Have units keep their events, and make no rows of them; return the job with the key of the kept events.
 
-    :param folder: a new one, which driver and workers share; who needs the files no more removes it.
+    :param folder: a new folder that driver and workers share; the caller removes it when the files are not
+        needed any more.
     """
     job = job._replace(key=secrets.token_bytes(32))
     return job, _outcomes(spark, job, folder)
@@ -92,12 +93,12 @@ def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     every = spark.range(0, count, 1, count)
     with described(spark, job.words):
         rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
-    return [pickle.loads(row.outcome) for row in rows]  # of our own tasks
+    return [pickle.loads(row.outcome) for row in rows]  # from our own tasks
 
 
 def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutcome]]:
-    """The tables as Spark keeps them until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
-    its key. Units must keep nothing."""
+    """The tables, which Spark keeps until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
+    its key. Units must keep no events."""
     count = len(job.units)
     schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
@@ -145,8 +146,7 @@ def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 class _WholeCapture:
     """A capture point, read from beginning to end.
 
-    :ivar names: those of topic ids that are known at the end.
-    :ivar findings: how findings changed.
+    :ivar names: the names of topic ids that are known at the end. :ivar findings: the changes of findings.
     """
 
     def __init__(self, unit: Unit, settings: TableSettings, note: Note) -> None:
@@ -157,14 +157,15 @@ class _WholeCapture:
         self.findings: list[dict[str, Any]] = []
 
     def blocks(self) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
-        """The packets that come together, and their events."""
+        """Packets that come together, with their events."""
         reading = last_pass(self._unit.paths, self._settings, self._note)
         self.names = reading.names
         yield from blocks_of(reading, self._settings, self._note)
 
 
 class _NewTraffic:
-    """What is new at a capture point, as :class:`_WholeCapture`. Its packets become no rows."""
+    """The new part of a capture point, with the methods of :class:`_WholeCapture`. Its packets become no
+    rows."""
 
     def __init__(self, unit: BatchUnit, settings: TableSettings, note: Note) -> None:
         states, batch, point, judgement = unit.states, unit.batch, unit.point, unit.judgement
@@ -188,7 +189,7 @@ class _NewTraffic:
 
 
 class _PassTask:
-    """A task of the pass: makes the rows of some of the wanted tables."""
+    """A task of the pass. It makes the rows of some of the wanted tables."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit | RowMaker) -> None:
         self._job = job
@@ -203,7 +204,7 @@ class _PassTask:
             for at, each in enumerate(job.wanted)
             if each.is_of(unit) and not each.is_of_findings
         }
-        """Of each table of captures that it makes, by the table's place."""
+        """The rows of each table of captures that it makes, by the table's index."""
         self._packets = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PacketRows)]
         self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PointRows)]
         self._of_findings = [
@@ -219,7 +220,7 @@ class _PassTask:
         return found | {at: arrow_schema(self._job.wanted[at].table) for at in self._of_findings}
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The record batches of all tables that it makes, with the table's place."""
+        """The record batches of all tables that it makes, with the table's index."""
         with rarely_collected():
             for at, batch in chain(self._made(), self._rest()):
                 self._made_rows[self._job.wanted[at].key] += batch.num_rows
@@ -227,18 +228,18 @@ class _PassTask:
         self._note.write()
 
     def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
-        """What came of it."""
+        """The result of the task."""
         made, cpu_seconds = dict(self._made_rows), time.process_time() - self._begun
         return TaskOutcome(self._note.read, written, self._damage, made, self._tally, cpu_seconds=cpu_seconds)
 
     def abandon(self) -> None:
-        """Remove what the task left beside the files of tables, after it failed."""
+        """Remove the files that the task left beside those of tables, after it failed."""
 
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         raise NotImplementedError
 
     def _rest(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows that still wait in batches, when all events were taken in."""
+        """The rows that still wait in batches, after all events were taken in."""
         for at, each in self.rows.items():
             for batch in each.close():
                 yield at, batch
@@ -256,14 +257,14 @@ class _PassTask:
                 yield at, batch
 
     def _tell_file(self, event: Event) -> None:
-        """Tell what is wrong with files."""
+        """Report faults of files."""
         if isinstance(event, Fault) and event.layer == "file":
             self._note.damage += 1
             if len(self._damage) < self._job.settings.limits.rows:
                 self._damage.append(named(event, self._paths))
 
     def _tell(self, event: Event) -> None:
-        """Tell what becomes rows."""
+        """Count what becomes rows."""
         if isinstance(event, Exchange):
             self._note.rows_of(size_of(event))
         if self._job.tallies:
@@ -308,7 +309,7 @@ class _WholePoint(_Dissecting):
 
 
 class _Keeping(_Dissecting):
-    """A task that makes the rows of connections, and keeps the events of which other tasks make rows."""
+    """A task that makes the rows of connections, and keeps the events for other tasks to make rows of."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit, folder: str) -> None:
         super().__init__(job, number, unit)
@@ -355,7 +356,7 @@ class _Making(_PassTask):
                         yield at, batch
                 events = piece.events
                 events.reverse()
-                while events:  # what is decoded of an event takes many times its bytes: let go of it
+                while events:  # the decoded values of an event take many times its bytes, so they are dropped
                     event = events.pop()
                     self._tell(event)
                     yield from self._fed(event)
@@ -373,7 +374,7 @@ def _tally_of(event: Event, settings: TableSettings) -> RunCounts:
 def _task(job: Job, number: int, folder: str | None) -> _PassTask:
     """The task with this number.
 
-    :param folder: where files go that others make rows of.
+    :param folder: the folder for files of events that other tasks use.
     """
     unit = job.units[number]
     if isinstance(unit, RowMaker):

@@ -1,8 +1,8 @@
-"""Tables of a place, and of which captures they are.
+"""The tables at a place, and the captures that they come from.
 
-Rows of one table name those of another by numbers, which count in one capture. Beside tables of other
-captures they would name anything. So each table that is made whole keeps its origin: in the file
-``_captures.json`` of its folder, or in a property of the table. Tables that grow are known by their runs.
+Rows of one table refer to rows of another by numbers, which count within one capture. Beside tables of other
+captures they would refer to wrong rows. So a table that is made as a whole stores its origin. It is in the
+file ``_captures.json`` of its folder, or in a property of the table. Growing tables have their runs instead.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from kdissect.spark.tables import TABLES
 from kdissect.spark.writing import create_file, read_file, remove
 
 FILE = "_captures.json"
-"""Spark and others pass over a file whose name begins so."""
+"""Spark and other readers skip files with such names."""
 PROPERTY = "kdissect.captures"
-"""The same, of a table in a catalog."""
+"""The same for a table in a catalog: the name of the property."""
 KNOWN = (*TABLES, FINDING_CHANGES.name)
 """The tables of captures."""
 STATISTICS = "stats"
-"""The folder of statistics, in that of the tables."""
+"""The folder of statistics, in the folder of the tables."""
 _FORM = 1
 _MOST_NAMED = 3
 
 
 class TableOrigin(NamedTuple):
-    """What a table was made of."""
+    """The captures that a table was made from."""
 
     captures: str
-    """One word for the names and sizes of the files."""
+    """A single word for the names and sizes of the files."""
     reading: str
-    """The options that decide how exchanges are numbered."""
+    """The options that affect how exchanges are numbered."""
     words: str
-    """The files, as a user is told."""
+    """The files, for a user."""
 
     def text(self) -> str:
-        """As it is kept."""
+        """The origin, as text to store."""
         return json.dumps({"form": _FORM, **self._asdict()})
 
 
 def origin_of(files: Collection[InputFile], settings: TableSettings) -> TableOrigin:
-    """The origin of tables that are made of these files."""
+    """The origin of tables made from these files."""
     each = sorted((_whole(file.path), file.size) for file in files)
     named = [os.path.basename(without_query(path)) for path, _ in each[:_MOST_NAMED]]
     more = len(each) - len(named)
@@ -65,7 +65,7 @@ def origin_of(files: Collection[InputFile], settings: TableSettings) -> TableOri
 
 
 def origin_in(text: str | None) -> TableOrigin | None:
-    """What was kept; None if that is no origin."""
+    """The stored origin; None if the text is no origin."""
     with suppress(ValueError, TypeError):
         value = json.loads(text or "")
         if isinstance(value, dict) and value.get("form") == _FORM:
@@ -76,7 +76,7 @@ def origin_in(text: str | None) -> TableOrigin | None:
 
 
 def tables_in(folder: str) -> list[str]:
-    """The tables that are in a folder. Those of statistics are called ``stats/NAME``.
+    """The tables in a folder. Those of statistics are called ``stats/NAME``.
 
     :raises CaptureError: it cannot be listed, or another file system does not answer.
     """
@@ -88,7 +88,7 @@ def tables_in(folder: str) -> list[str]:
 
 
 def kept_in(folder: str) -> TableOrigin | None:
-    """The origin that the folder of a table keeps."""
+    """The stored origin in the folder of a table."""
     try:
         with read_file(join(folder, FILE)) as file:
             return origin_in(file.read().decode(errors="replace"))
@@ -97,7 +97,7 @@ def kept_in(folder: str) -> TableOrigin | None:
 
 
 def forget(folder: str) -> None:
-    """Let a table have no origin, because its rows are about to be others.
+    """Remove the origin of a table, because its rows are about to change.
 
     :raises OSError: the file of the origin cannot be removed.
     """
@@ -106,9 +106,9 @@ def forget(folder: str) -> None:
 
 def keep(folder: str, origin: str | None) -> None:
     """Keep the origin of a table in its folder, if this machine sees the folder and can write there. The
-    table is complete without it, and a table without an origin is never taken for one of these captures.
+    table is complete without it, and a table without an origin never counts as one of these captures.
 
-    :raises OSError: the file of the origin before cannot be removed.
+    :raises OSError: the file of the earlier origin cannot be removed.
     """
     with suppress(CaptureError):
         if origin is None or not is_folder(folder):
@@ -125,10 +125,10 @@ def stranger(
     *,
     may_grow: bool,
 ) -> str | None:
-    """Why tables of this origin cannot stand beside those that are there and stay; None if they can.
+    """Why tables of this origin cannot be put beside the existing ones that stay; None if they can.
 
-    :param kept: gives what a table keeps.
-    :param may_grow: whether a table without an origin is passed over: runs, or a stream, may add to it.
+    :param kept: returns the origin that a table keeps.
+    :param may_grow: whether to ignore a table without an origin, because runs or a stream may add to it.
     """
     for name in there:
         found = kept(name)

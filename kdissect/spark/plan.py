@@ -1,4 +1,4 @@
-"""Names of captures → what is one capture, and how its work is shared.
+"""Names of captures → which files are one capture, and how its work is shared.
 
 All files are one capture, as for ``kdissect read``, unless the setting ``capture_point`` tells several
 apart. One task reads a capture point, each byte once, and dissects it. If a point is large and there
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_REPLICAS = 4
-"""Dissecting takes about half of all work, and each task does it: more tasks than these gain little."""
+"""The most tasks that share a capture. Dissecting takes about half of all work, and each task does it, so
+more tasks gain little."""
 BYTES_A_TASK = 32 << 20
-"""With less to do, another task costs more than it saves."""
+"""The bytes for one task. With less to do, another task costs more than it saves."""
 
 
 class CapturePoint(NamedTuple):
@@ -33,38 +34,39 @@ class CapturePoint(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Those of its files, in the order in which they were named."""
+        """The paths of its files, in the order in which they were named."""
         return tuple(file.path for file in self.files)
 
     @property
     def size(self) -> int:
-        """Bytes of its files."""
+        """The bytes of its files."""
         return sum(file.size for file in self.files)
 
 
 class Plan(NamedTuple):
-    """What is read by how many tasks."""
+    """What is read, and by how many tasks."""
 
     points: tuple[CapturePoint, ...]
     tasks: tuple[int, ...]
-    """How many make the rows of each point."""
+    """How many tasks make the rows of each point."""
     passes: int = 1
-    """How often a task reads."""
+    """How often a task reads the captures."""
     is_told: bool = True
-    """Whether the tasks were asked for; else the cores of the session settle them (:meth:`on`)."""
+    """Whether the user set the number of tasks; otherwise it depends on the cores of the session
+    (:meth:`on`)."""
 
     @property
     def size(self) -> int:
-        """Bytes of all captures; 0 where that cannot be told."""
+        """The bytes of all captures; 0 if unknown."""
         return sum(point.size for point in self.points)
 
     @property
     def bytes_to_read(self) -> int:
-        """What all tasks together read of captures."""
+        """The bytes that all tasks together read of captures."""
         return self.passes * self.size
 
     def on(self, cores: int) -> Plan:
-        """The plan for so many cores: the larger a capture point is, the more of them make its rows."""
+        """The plan for a number of cores: the larger a capture point is, the more of them make its rows."""
         if self.is_told:
             return self
         share = cores / max(self.size, 1)
@@ -72,7 +74,8 @@ class Plan(NamedTuple):
         return self._replace(tasks=tasks, is_told=True)
 
     def lines(self) -> list[str]:
-        """The plan in words, sizes in MiB (1,048,576 bytes); of files that cannot be read, why."""
+        """The plan in words, with sizes in MiB (1,048,576 bytes), and the reason for files that cannot be
+        read."""
         reading = plural(len(self.points), "task")
         out = [f"{reading} to read {_mib(self.bytes_to_read)} of {_mib(self.size)}"]
         for point, tasks in zip(self.points, self.tasks, strict=True):
@@ -86,9 +89,9 @@ class Plan(NamedTuple):
 
 
 def plan(paths: list[str], settings: TableSettings) -> Plan:
-    """What to do with these captures.
+    """The plan for these captures.
 
-    :raises CaptureError: no file is there.
+    :raises CaptureError: there is no file.
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     points = capture_points(list_files(paths), settings.capture_point)
@@ -97,24 +100,24 @@ def plan(paths: list[str], settings: TableSettings) -> Plan:
 
 
 def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    """What ``spark.range`` gives a task."""
+    """The numbers that ``spark.range`` gives a task."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
 
 def tasks_for(size: int, wanted: int) -> int:
-    """How many tasks share a capture of so many bytes, if ``wanted`` tasks can run at a time."""
+    """How many tasks share a capture of ``size`` bytes, if ``wanted`` tasks can run at a time."""
     return max(1, min(wanted, -(-size // BYTES_A_TASK)))
 
 
 def replicas_of(point: CapturePoint, settings: TableSettings) -> int:
-    """How many tasks share a capture where no plan was made. Each task reads everything."""
+    """How many tasks share a capture without a plan. Each task reads everything."""
     return settings.tasks or tasks_for(point.size, min(MOST_REPLICAS, os.cpu_count() or 1))
 
 
 def capture_points(files: list[InputFile], rule: str | None) -> tuple[CapturePoint, ...]:
     """Which files are one capture; ``rule`` is the setting ``capture_point``. A folder that cannot be listed
-    has a point of its own: nobody knows whose captures are in it.
+    is a point of its own, because the captures in it are unknown.
 
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
@@ -128,7 +131,7 @@ def capture_points(files: list[InputFile], rule: str | None) -> tuple[CapturePoi
 
 
 def point_of(path: str, rule: str | None) -> str:
-    """The name of the capture point that a file belongs to.
+    """The name of the capture point of a file.
 
     :raises ValueError: it belongs to no capture point, or the regular expression is wrong.
     """

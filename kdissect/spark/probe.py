@@ -1,5 +1,4 @@
-"""What a worker says of itself. Spark sends it these functions whole, because it may have no
-kdissect.
+"""The report of a worker on itself. Spark sends these functions to it, because it may have no kdissect.
 
 So this module imports Python's own library only. Functions import the rest where they need it.
 """
@@ -18,7 +17,7 @@ from typing import Any
 
 
 def tell(paths: Sequence[str], seconds: float, batches: Iterable[Any]) -> Iterator[Any]:
-    """For each number, what :func:`facts` finds, as JSON.
+    """For each number, the facts of :func:`facts`, as JSON.
 
     :param seconds: how long each takes, so that no worker does all of them.
     """
@@ -31,10 +30,10 @@ def tell(paths: Sequence[str], seconds: float, batches: Iterable[Any]) -> Iterat
 
 
 def facts(paths: Sequence[str]) -> dict[str, Any]:
-    """Which programs are here, and what is seen at these paths.
+    """The programs on this worker, and what it sees at these paths.
 
-    :returns: ``host``, ``python`` and ``program`` say where it is. ``kdissect`` is its version. It is null if
-        it cannot be imported, and ``why`` tells the reason. ``seen`` has each path: null, or why it cannot be
+    :returns: ``host``, ``python`` and ``program`` say where it is. ``kdissect`` is its version; null if it
+        cannot be imported, and ``why`` has the reason. ``seen`` has each path: null, or why it cannot be
         used. ``wrote`` has each folder, and a file that was written into it.
     """
     found: dict[str, Any] = {
@@ -47,7 +46,7 @@ def facts(paths: Sequence[str]) -> dict[str, Any]:
         "wrote": {},
     }
     try:
-        import kdissect.spark.one_pass  # with all that tasks need
+        import kdissect.spark.one_pass  # with everything that tasks need
     except Exception as error:  # a library may be damaged in any way
         found["why"] = f"{type(error).__name__}: {error}"
     else:

@@ -1,4 +1,5 @@
-"""How far the tasks are: each writes a note into a folder that they share with the driver, which adds up.
+"""The progress of tasks. Each task writes a note into a folder that it shares with the driver, which adds the
+notes up.
 
 A note is a file of one line, replaced as a whole. It has the bytes of captures that were read. It also has
 the bytes of messages and the exchanges that became rows, and the faults of files.
@@ -19,27 +20,27 @@ from kdissect.wording import plural
 NOTE_EVERY = 0.5
 SHOW_EVERY = 0.5
 _BAR = 20
-"""Cells of the bar."""
+"""The cells of the bar."""
 _PACKETS_BETWEEN = 2_048
-"""The clock is looked at no more often."""
+"""The number of packets between two looks at the clock."""
 _SERIAL = itertools.count()
-"""A worker does many tasks, one after another; each has its own note."""
+"""The numbers of notes. A worker does many tasks, one after another, and each has its own note."""
 
 
 class Done(NamedTuple):
-    """What tasks have done."""
+    """The work that tasks have done."""
 
     read: int = 0
-    """Bytes of captures."""
+    """Bytes of captures that were read."""
     decoded: int = 0
-    """Bytes of messages."""
+    """Bytes of messages that were decoded."""
     exchanges: int = 0
     damage: int = 0
     """Faults of files; each may have been met by several tasks."""
 
 
 class Note:
-    """What one task has done; without a folder it is only counted."""
+    """The work of one task; without a folder it is only counted."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self._path = None if folder is None else os.path.join(folder, f"{name}.{os.getpid()}.{next(_SERIAL)}")
@@ -54,7 +55,7 @@ class Note:
             self._write_now_and_then()
 
     def packet(self, size: int) -> None:
-        """Count a packet of so many bytes, of a file whose bytes are not counted."""
+        """Count a packet of ``size`` bytes, of a file whose bytes are not counted."""
         self.read += size + PACKET_OVERHEAD
         self._packets += 1
         if self._path is not None and self._packets % _PACKETS_BETWEEN == 0:
@@ -85,7 +86,7 @@ class Note:
 
 
 def done(folder: str) -> Done:
-    """What all tasks together have done, by their latest notes.
+    """The work of all tasks together, by their latest notes.
 
     :raises OSError: the folder, or a note in it, cannot be read.
     """
@@ -105,7 +106,7 @@ class Meter:
     the output of a notebook's cell."""
 
     def __init__(self, folder: str, total: int, what: str) -> None:
-        """:param total: bytes that all tasks together will read."""
+        """:param total: the bytes that all tasks together will read."""
         self._folder = folder
         self._total = total
         self._what = what
@@ -129,13 +130,13 @@ class Meter:
             self._show.line(self.text(time.monotonic() - self._start))
 
     def text(self, seconds: float) -> str:
-        """The line to show after so many seconds."""
+        """The line to show after this many seconds."""
         now = done(self._folder)
         read, exchanges = now.read - self._before.read, now.exchanges - self._before.exchanges
         rate = read / seconds if seconds else 0.0
         text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, "
         text += plural(exchanges, "exchange")
-        # A run that goes on counts what packets have: of compressed files more comes out than goes in.
+        # A run with new data counts the bytes of packets, which are more than the bytes of a compressed file.
         if 0 < read <= self._total and rate:
             text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"
             text = f"{_bar(read, self._total)} {text}"
@@ -150,17 +151,17 @@ def is_notebook() -> bool:
 
 
 class _MeterLine(Protocol):
-    """Where the line is."""
+    """The place of the line."""
 
     def line(self, text: str) -> None:
-        """Show it in place of the one before."""
+        """Show a text in place of the previous one."""
 
     def end(self, text: str) -> None:
-        """There will be no further one."""
+        """Show the last text."""
 
 
 class _OfTerminal:
-    """On stderr; at the end it is wiped off."""
+    """The line on stderr; at the end it is cleared."""
 
     def line(self, text: str) -> None:
         sys.stderr.write(f"\r\x1b[Kkdissect: {text}")
@@ -172,7 +173,7 @@ class _OfTerminal:
 
 
 class _OfNotebook:
-    """In the output of a cell, where it stays."""
+    """The line in the output of a cell, where it stays."""
 
     def __init__(self) -> None:
         self._handle: Any = None

@@ -1,8 +1,8 @@
-"""What is wrong with captures, and what they lack, by capture point and hour.
+"""Faults and gaps of captures, by capture point and hour.
 
 A fault has a packet and no time. It counts in the hour of the last message before it at its capture point.
-Before the first message, it counts in the hour of that. A fault without a packet counts in the hour in which
-its connection began. Bytes that a connection lost count in that hour too.
+Before the first message, it counts in the hour of the first message. A fault without a packet counts in the
+hour in which its connection began. Bytes that a connection lost count in that hour too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SECTION = "quality"
 
 NOT_CAPTURED = ("not captured", "gap", "skipped", "evicted", "capture ended")
-"""Words of ``missing`` that say that the capture, not the broker, lacks something."""
+"""Values of ``missing`` that mean that the capture, and not the broker, lacks something."""
 
 LAYERS = ("file", "link", "tcp", "frame", "session", "message", "records", "tls")
 
@@ -33,7 +33,8 @@ def quality(exchanges: DataFrame, connections: DataFrame, faults: DataFrame) -> 
     Its columns: ``exchanges``; of them ``not_captured``; ``faults``, and those of each layer; ``gap_bytes``,
     ``skipped_bytes`` and ``retransmitted`` bytes; the ``kinds`` of faults.
 
-    :param exchanges: with the column of the capture point, as all three; copies of several points not merged.
+    :param exchanges: exchanges with the column of the capture point, which all three tables have; copies of
+        several points are not merged.
     """
     from pyspark.sql import functions as f
 

@@ -22,10 +22,10 @@ from kdissect.spark.fold_question import FoldQuestion, FoldRows
 
 @dataclass(frozen=True)
 class AskedStatistics:
-    """Statistics, as ``stats -z`` asks for them; what several of them share is counted once.
+    """Statistics, as ``stats -z`` names them; several statistics share what they count alike.
 
     :raises LookupError: no statistic has that name.
-    :raises ValueError: what follows a name is not understood; the text says what may.
+    :raises ValueError: the rest after a name is not understood; the text lists what is allowed.
     """
 
     texts: tuple[str, ...]
@@ -49,8 +49,8 @@ class AskedStatistics:
 class Judgement:
     """Findings, as ``explain --all`` gives them.
 
-    :param limits: how much is kept of what is judged.
-    :param thresholds: of rules, by id, where they are not the usual ones.
+    :param limits: the limits of the judged facts.
+    :param thresholds: changed thresholds of rules, by id.
     :param ignored: rules that are not run, by id or pattern.
     """
 
@@ -74,11 +74,11 @@ PAGE = Table("report", (dict_column("page", "text", "the page of kdissect report
 
 @dataclass(frozen=True)
 class WholeReport:
-    """All that ``kdissect report`` tells: findings, its tables, and the page.
+    """The contents of ``kdissect report``: findings, its tables, and the page.
 
-    :param thresholds: of rules, by id, where they are not the usual ones.
+    :param thresholds: changed thresholds of rules, by id.
     :param ignored: rules that are not run, by id or pattern.
-    :param made: what the page says of how it was made.
+    :param made: the text on the page about how it was made.
     """
 
     limits: Limits
@@ -87,7 +87,7 @@ class WholeReport:
     made: ReportOptions
 
     titles = (FINDINGS.name, *TABLES, PAGE.name)
-    """What each table is, as ``-z`` has it."""
+    """The name of each table, as ``-z`` has it."""
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -103,13 +103,13 @@ class WholeReport:
 
 
 class Fed:
-    """Several folds that take in the same events. Each has the results that it would have alone."""
+    """Several folds that take in the same events. Each has the same results as alone."""
 
     def __init__(self, several: Sequence[Counted]) -> None:
         self.several = several
 
     def feed(self, event: Event, counts: bool = True) -> None:
-        """Take in the next event; one that does not count tells of others."""
+        """Take in the next event. An event that does not count helps to understand others."""
         for each in self.several:
             each.feed(event, counts)
 
@@ -119,17 +119,17 @@ class Fed:
             each.feed_all(events)
 
     def merge(self, later: Self) -> None:
-        """Add what was counted later."""
+        """Add later counts."""
         for mine, theirs in zip(self.several, later.several, strict=True):
             mine.merge(theirs)
 
 
 def asked_tables(texts: Sequence[str], judgement: Judgement) -> tuple[Several, tuple[str, ...]]:
-    """The question after statistics, and after findings where ``findings`` is among them. Also gives what
-    each of its tables is; findings come last.
+    """The question for statistics, with findings if ``findings`` is among them; and the name of each of its
+    tables. Findings come last.
 
     :raises LookupError: no statistic has that name.
-    :raises ValueError: what follows a name is not understood; the text says what may.
+    :raises ValueError: the rest after a name is not understood; the text lists what is allowed.
     """
     others = tuple(text for text in dict.fromkeys(texts) if text != FINDINGS.name)
     asked: list[FoldQuestion[Any]] = [AskedStatistics(others, judgement.limits)] if others else []
@@ -140,7 +140,8 @@ def asked_tables(texts: Sequence[str], judgement: Judgement) -> tuple[Several, t
 
 @dataclass(frozen=True)
 class Several:
-    """Several questions, for which captures are read once. Their tables follow one another, in this order."""
+    """Several questions, for which captures are read once. Their tables follow one another, in the order of
+    the questions."""
 
     questions: tuple[FoldQuestion[Any], ...]
 

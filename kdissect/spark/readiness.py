@@ -1,4 +1,5 @@
-"""Exchanges and connections of many captures → the versions that Kafka 4 does not have, and who limits them.
+"""Exchanges and connections of many captures → the versions that Kafka 4 does not have, and the sides that
+limit them.
 
 Spark counts, and :class:`~kdissect.analysis.versions.VersionFacts` judges, as for ``stats -z versions``.
 """

@@ -1,8 +1,8 @@
-"""One capture → the events of one task: everything is dissected, and the task's share is given.
+"""One capture → the events of one task: it dissects everything, and gives the task's share.
 
-Each of a capture's tasks makes the same numbers and names: each reads all of it in one ordinary pass,
-as ``kdissect read`` does. A share saves the making of rows, which costs most. Each exchange goes to the task
-that has the fewest bytes so far, so that no task gets all of a large connection. The first task gets
+Every task of a capture computes the same numbers and names, because each reads all of it in one ordinary
+pass, as ``kdissect read`` does. Sharing saves the making of rows, which costs most. Each exchange goes to the
+task with the fewest bytes so far, so that no task gets all of a large connection. The first task gets
 everything that is not an exchange.
 """
 
@@ -23,11 +23,11 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import counting
 
 EXCHANGE_COST = 2_048
-"""What a row costs beside its bytes, in bytes."""
+"""The cost of a row beside its bytes, in bytes."""
 
 
 class Shares:
-    """Which task an exchange belongs to. Every task must ask for the same exchanges in the same order."""
+    """Assigns exchanges to tasks. Every task must ask for the same exchanges in the same order."""
 
     def __init__(self, count: int) -> None:
         self._loads = [0] * count
@@ -41,15 +41,15 @@ class Shares:
 
 
 def size_of(exchange: Exchange) -> int:
-    """Bytes of its messages."""
+    """The bytes of its messages."""
     return sum(len(message.frame.payload) for message in exchange.messages)
 
 
 def share_of(
     paths: Sequence[str], settings: TableSettings, index: int, count: int, note: Note
 ) -> Iterator[Event]:
-    """The events of the task ``index`` of ``count``. The first task has all events but exchanges, which they
-    share.
+    """The events of the task ``index`` of ``count``. The first task has all other events; exchanges are
+    shared.
 
     :raises CaptureError: a key log, or a key, cannot be read.
     """
@@ -62,8 +62,8 @@ def share_of(
 def packets_of(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[Sequence[Item]]:
-    """The packets of these files, with what is wrong with them, in lists. If none of them is a capture, that
-    is a fault too: among other captures it is no reason to end.
+    """The packets of these files, with their faults, in lists. If none of the files is a capture, that is a
+    fault too, because among other captures it is no reason to end.
     """
     try:
         capture = read_packets(paths, settings.limits, counting(note.took), points=points)
@@ -74,7 +74,7 @@ def packets_of(
 
 
 def damage_of(paths: Sequence[str], settings: TableSettings, note: Note) -> Iterator[Fault]:
-    """What is wrong with the files."""
+    """The faults of the files."""
     for items in packets_of(paths, settings, note):
         for item in items:
             if isinstance(item, Fault):
@@ -84,7 +84,7 @@ def damage_of(paths: Sequence[str], settings: TableSettings, note: Note) -> Iter
 def new_pass(settings: TableSettings, paths: Sequence[str] = (), points: Points | None = None) -> Pass:
     """A reading from the beginning, as the settings ask for it.
 
-    :param paths: what it reads; a stream has none, and feeds what came.
+    :param paths: the files to read; a stream has none, and feeds its items itself.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
     source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
@@ -96,8 +96,8 @@ def all_events(
 ) -> Iterator[Event]:
     """All events of a capture, with the numbers and names that ``kdissect read`` gives.
 
-    :param points: the capture points of the files, where they are of several.
-    :raises CaptureError: a key log, or a key, cannot be read. What is wrong with captures is an event.
+    :param points: the capture points of the files, if there are several.
+    :raises CaptureError: a key log, or a key, cannot be read. Faults of captures are events.
     """
     for _, events in all_blocks(paths, settings, note, points):
         yield from events
@@ -106,12 +106,12 @@ def all_events(
 def all_blocks(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
-    """The packets that come together, and the same events, which are to be taken before the next packets.
+    """Packets that come together, with their events, which must be taken before the next packets.
 
     :raises CaptureError: as :func:`all_events`.
     """
     if points is not None:
-        points = points._replace(of_interface={})  # it grows while packets are read
+        points = points._replace(of_interface={})  # the list grows while packets are read
     reading = last_pass(paths, settings, note, points)
     yield from blocks_of(reading, settings, note)
 

@@ -1,11 +1,11 @@
-"""Tables of ``kdissect spark batch`` or ``stream`` → what many captures say together.
+"""Tables of ``kdissect spark batch`` or ``stream`` → a report on many captures together.
 
-Sections read statistics that are fed rows: those of :mod:`kdissect.spark.stored_folds`, and ``versions`` for
-what Kafka 4 would refuse (:mod:`kdissect.spark.readiness`). SQL orders and names what is there. Only
-the section on quality is counted by Spark: no fold knows when a fault was (:mod:`kdissect.spark.quality`).
+Sections read statistics of rows: those of :mod:`kdissect.spark.stored_folds`, and ``versions`` for requests
+that Kafka 4 would refuse (:mod:`kdissect.spark.readiness`). SQL orders and names their rows. Only the section
+on quality is counted by Spark, because no fold knows the time of a fault (:mod:`kdissect.spark.quality`).
 
 The other views: ``exchanges`` and ``connections``; numbers count in each capture point, so they are joined by
-both. What several capture points saw of one exchange counts once: see :mod:`kdissect.spark.copies`.
+both. An exchange that several capture points saw counts once: see :mod:`kdissect.spark.copies`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ SECTIONS = {
         f"select * from {quality.SECTION}",
     ),
 }
-"""Name: what it is, and the query."""
+"""The meaning and the query of each section, by name."""
 
 _COUNTED = {
     "topics": "traffic,topic,client_id,client",
@@ -97,11 +97,11 @@ _COUNTED = {
     "groups": "groups",
     "versions": "versions",
 }
-"""Which statistic of rows a section reads (:mod:`kdissect.spark.stored_folds`)."""
+"""The statistic of rows that a section reads (:mod:`kdissect.spark.stored_folds`)."""
 
 _NEWER = {"error_class": "string", "principal": "string"}
 _NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
-"""Columns of exchanges that tables of older releases do not have, and their types."""
+"""Columns of exchanges that tables of older releases lack, and their types."""
 
 
 class ReportViews:
@@ -117,8 +117,8 @@ class ReportViews:
         wanted: Collection[str] = tuple(SECTIONS),
     ) -> None:
         """
-        :param faults: without it there is no section on quality.
-        :param wanted: the sections that will be asked for: what they need is counted together.
+        :param faults: the faults; without them there is no section on quality.
+        :param wanted: the sections that will be requested, so that their statistics are counted together.
         """
         self._spark = spark
         connections = _with_point(connections)
@@ -136,9 +136,9 @@ class ReportViews:
         connections.createOrReplaceTempView("connections")
 
     def section(self, name: str, most: int) -> DataFrame:
-        """The rows of one of the :data:`SECTIONS`, so many at most.
+        """The rows of one of the :data:`SECTIONS`, at most ``most``.
 
-        :raises LookupError: the table that it needs is not there.
+        :raises LookupError: the table that it needs does not exist.
         """
         self.left_out = 0
         if name == "kafka4":
@@ -153,7 +153,7 @@ class ReportViews:
         return self._spark.sql(SECTIONS[name][1]).limit(most)
 
     def _count(self, name: str) -> int:
-        """Make the view that a section is read from; gives how often something was left out."""
+        """Make the view that a section reads; return how often something was left out."""
         if self._counted is None or name not in self._asked:
             self._asked = {**self._asked, name: _COUNTED[name]}
             rows = _with_software(self._exchanges, self._spark.table("connections"))
@@ -167,13 +167,13 @@ class ReportViews:
 
 
 def _with_software(exchanges: DataFrame, connections: DataFrame) -> DataFrame:
-    """With the column ``software`` of their connections."""
+    """Exchanges with the column ``software`` of their connections."""
     known = connections.select(POINT, "connection", "software")
     return exchanges.join(known, [POINT, "connection"], "left")
 
 
 def _whole(exchanges: DataFrame) -> DataFrame:
-    """With the columns that tables of older releases do not have: of their errors the class is not known."""
+    """Exchanges with the columns that tables of older releases lack. The class of their errors is unknown."""
     from pyspark.sql import functions as f
 
     for name, kind in _NEWER.items():

@@ -1,4 +1,4 @@
-"""Folders that the driver shares with its workers, for what is there only while a job runs."""
+"""Folders that the driver shares with its workers, for files that exist only while a job runs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def is_local(spark: SparkSession) -> bool:
-    """Whether its workers are on this machine, and have its folders."""
+    """Whether Spark's workers are on this machine, with the same folders."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return False
     return str(spark.sparkContext.master).startswith("local")
 
 
 def spare_folder(spark: SparkSession, settings: TableSettings) -> str | None:
-    """A new folder, to be removed at the end; None where none is known that workers share.
+    """A new folder, which the caller removes; None if no folder is known that workers share.
 
-    On this machine it is where Spark puts its own files. On a cluster it is in the folder for progress, if
-    there is one.
+    On this machine it is in the folder for Spark's own files. On a cluster it is in the folder for progress,
+    if there is one.
     """
     if is_local(spark):
         parent = spark.sparkContext.getConf().get("spark.local.dir")
@@ -39,7 +39,7 @@ def spare_folder(spark: SparkSession, settings: TableSettings) -> str | None:
 
 @contextmanager
 def room(spark: SparkSession, settings: TableSettings) -> Iterator[str | None]:
-    """The same, removed here."""
+    """A new folder of :func:`spare_folder`, which is removed at the end."""
     folder = spare_folder(spark, settings)
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""Folds over rows of the table ``exchanges``: what they read of a row, and what they declare."""
+"""Folds over rows of the table ``exchanges``: the values that they read, and their declarations."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class StoredExchange(NamedTuple):
     response_size: int | None
     latency_ns: int | None
     software: str | None
-    """That of its connection."""
+    """The software of its connection."""
     begun_ns: int
-    """When it began, ns since the epoch."""
+    """The time when it began, ns since the epoch."""
     asked: Mapping[str, Any]
     """The body of its request; empty unless a fold reads it."""
     copies: Sequence[SeenCopy]
@@ -57,7 +57,7 @@ class StoredExchange(NamedTuple):
 
 
 COLUMNS = StoredExchange._fields[: StoredExchange._fields.index("begun_ns")]
-"""Values that are columns of the rows. The others are made of columns."""
+"""Values that are columns of the rows. The others are computed from columns."""
 
 
 class RowFold(Statistic):
@@ -78,7 +78,7 @@ class RowFold(Statistic):
         """Count a row."""
 
     def learn(self, topic_id: str, name: str) -> None:
-        """A row tells the name of a topic id."""
+        """Learn the name of a topic id from a row."""
 
     def _exchange(self, exchange: Exchange) -> None:
         raise NotImplementedError  # it is fed rows

@@ -26,13 +26,13 @@ PACKETS_A_BLOCK = 1_024
 
 
 class PointRows:
-    """The rows of one table that the events of a capture point bring.
+    """Makes the rows of one table from the events of a capture point.
 
-    Records come in columns, a whole batch of a producer at a time, where each of its rows is wanted as it is.
+    Records come in columns, a whole batch of a producer at a time, if each of its rows is needed unchanged.
 
-    :param table: the columns that are made.
+    :param table: the columns to make.
     :param point: the name of the capture point.
-    :param choice: says which rows are made; it is of this table.
+    :param choice: the choice of rows for this table.
     """
 
     def __init__(self, table: Table, point: str, settings: TableSettings, choice: Choice) -> None:
@@ -44,17 +44,17 @@ class PointRows:
         self._with_place = settings.places and table.name in PLACED
         self._rows = RowBatches(table_at(table, point, settings.head), self._options)
         self._full: list[Any] = []
-        """Record batches of records that are to be given out."""
+        """Record batches of records that wait to be given out."""
         self._records = None
         if _goes_in_columns(table, settings):
             self._records = RecordBatches(table, self._options, self._full.append)
 
     def takes(self, event: Event) -> bool:
-        """Whether the next event may bring rows. Each event is to be asked for once."""
+        """Whether the next event may have rows. It must be called once for each event."""
         return self._choice.event(event)
 
     def feed(self, event: Event) -> Iterator[Any]:
-        """Take in an event that may bring rows; gives the record batches that are full now."""
+        """Take in an event that may have rows; give the record batches that are full now."""
         if self._records is not None:
             if isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages):
                 yield from self._in_columns(self._records, event)
@@ -86,7 +86,7 @@ def _goes_in_columns(table: Table, settings: TableSettings) -> bool:
 def batches_of(
     events: Iterable[Event], table: Table, point: str, settings: TableSettings, choice: Choice, note: Note
 ) -> Iterator[Any]:
-    """The rows of ``table`` that the events bring and ``choice`` shows."""
+    """The chosen rows of ``table`` from these events."""
     rows = PointRows(table, point, settings, choice)
     with rarely_collected():
         for event in events:
@@ -102,7 +102,7 @@ def batches_of(
 
 
 class PacketRows:
-    """The rows of the table ``packets`` that are the share of a task: every so many packets one block.
+    """Makes the rows of the table ``packets`` for a task's share: every ``count``-th block of packets.
 
     :param table: as :func:`~kdissect.spark.tables.table_at` gives it.
     """
@@ -116,11 +116,11 @@ class PacketRows:
         self._count = count
 
     def feed(self, items: Iterable[Item]) -> Iterator[Any]:
-        """Take in what comes next; gives the record batches that are full now."""
+        """Take in the next items; give the record batches that are full now."""
         return self.add(self.sources(items))
 
     def sources(self, items: Iterable[Item]) -> list[dict[str, Any]]:
-        """What the rows of the next packets are made of."""
+        """The sources of the rows of the next packets."""
         found = []
         for item in items:
             if not isinstance(item, Packet):
@@ -131,7 +131,7 @@ class PacketRows:
         return found
 
     def add(self, sources: Iterable[dict[str, Any]]) -> Iterator[Any]:
-        """Take in rows; gives the record batches that are full now."""
+        """Take in rows; give the record batches that are full now."""
         for source in sources:
             if (batch := self._rows.add(source)) is not None:
                 yield batch

@@ -28,7 +28,7 @@ from kdissect.spark.storage import open_file
 from kdissect.system import try_lock
 
 FOLDER = "_runs"
-"""In the folder of the tables."""
+"""The folder, in the folder of the tables."""
 _FORM = 1
 _WHOLE = "whole.json"
 _RUN = re.compile(r"run-([0-9]+)\.json")
@@ -46,19 +46,19 @@ class RunPlan(NamedTuple):
     end: Position
     """How far all files are read when it is over."""
     digests: dict[str, str]
-    """Of the files that it reads, as they are up to there."""
+    """The digests of the files that it reads, up to that position."""
     asked: dict[str, Any]
-    """Tables, partitions and options: a run that is done again does the same, and so do all runs after it."""
+    """Tables, partitions and options. A repeated run has the same ones, and so have all later runs."""
     closes: bool = False
-    """Whether it reads nothing, writes what is open, and is the last."""
+    """Whether it reads nothing, writes what is open, and is the last run."""
     drains: bool = False
     """Whether it reads nothing, writes what is open, and connections begin anew after it."""
     has_secrets: bool | None = None
-    """Whether TLS secrets were given beside the captures; None where nobody kept it."""
+    """Whether TLS secrets were given beside the captures; None if unknown."""
 
     @property
     def identity(self) -> str:
-        """One word for what is read and how: the same input has the same."""
+        """A single word for what is read and how: the same input has the same word."""
         told = [sorted(self.digests.values()), self.asked]
         told += [word for word in ("closes", "drains") if getattr(self, word)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
@@ -100,9 +100,9 @@ class Runs:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While one run adds, no other may.
+        """Lock the folder, so that no other run adds at the same time.
 
-        :raises RunsError: another one does, or the folder cannot be made.
+        :raises RunsError: another run has locked it, or the folder cannot be made.
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -121,22 +121,22 @@ class Runs:
             os.close(descriptor)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What each run that is over came to, the first one first: the columns of :data:`RUNS`.
+        """The results of all ended runs, the first run first, with the columns of :data:`RUNS`.
 
         :raises RunsError: one of them is damaged.
         """
         return [self._row(self._folder / f"run-{number}.json") for number in self._over()]
 
     def has_begun(self) -> bool:
-        """Whether any run has begun, or is over."""
+        """Whether any run has begun or ended."""
         return any(any(self._folder.glob(f"{kind}-*.json")) for kind in ("plan", "run"))
 
     def last(self) -> int:
-        """The number of the last run that is over; 0 before any."""
+        """The number of the last run that ended; 0 before any."""
         return max(self._over(), default=0)
 
     def plan(self, number: int) -> RunPlan | None:
-        """What a run reads; None where nothing was planned.
+        """The plan of a run; None if it has none.
 
         :raises RunsError: the plan is damaged, or of another version of kdissect.
         """
@@ -154,7 +154,7 @@ class Runs:
         raise RunsError(f"{path} is damaged")
 
     def position(self, number: int) -> Position:
-        """How far files were read at the end of a run; nothing before the first.
+        """How far files were read at the end of a run; empty before the first.
 
         :raises RunsError: its plan is gone or damaged.
         """
@@ -166,7 +166,7 @@ class Runs:
         return plan.end
 
     def digests(self) -> dict[str, str]:
-        """By the digest, the file that was read and has it.
+        """The file that was read, by its digest.
 
         :raises RunsError: a plan is damaged.
         """
@@ -174,33 +174,33 @@ class Runs:
         return {digest: path for plan in plans if plan for path, digest in plan.digests.items()}
 
     def whole(self) -> Position:
-        """The files of :meth:`keep_whole`. Nothing where that was not kept, or is damaged: whoever needs it
-        looks at the files again."""
+        """The files of :meth:`keep_whole`. Empty if they were not kept, or if the file is damaged: then the
+        caller examines the files again."""
         with suppress(RunsError, KeyError, TypeError, AttributeError):
             return of_offset(self._read(self._folder / _WHOLE)["end"])
         return {}
 
     def keep_whole(self, files: Position) -> None:
-        """Keep which files end whole, as they are now.
+        """Keep the files that end with a complete packet, in their current state.
 
-        :raises OSError: that cannot be written.
+        :raises OSError: it cannot be written.
         """
         self._write(_WHOLE, {"end": to_offset(files)})
 
     def begin(self, plan: RunPlan) -> None:
-        """Keep what a run reads. From now on it is done again if it dies.
+        """Keep the plan of a run. From now on the run is repeated if it dies.
 
-        :raises OSError: that cannot be written.
+        :raises OSError: it cannot be written.
         """
         value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
         value |= {"closes": plan.closes, "drains": plan.drains, "has_secrets": plan.has_secrets}
         self._write(f"plan-{plan.number}.json", value)
 
     def end(self, row: dict[str, Any]) -> None:
-        """Keep what a run came to: it is over.
+        """End a run: keep its result.
 
-        :param row: by the columns of :data:`RUNS`.
-        :raises OSError: that cannot be written.
+        :param row: its values, by the columns of :data:`RUNS`.
+        :raises OSError: it cannot be written.
         """
         self._write(f"run-{row['run']}.json", row)
 
@@ -214,7 +214,7 @@ class Runs:
         return row
 
     def _over(self) -> list[int]:
-        """The numbers of the runs that are over. Files of other names are somebody else's."""
+        """The numbers of the ended runs. Files with other names are ignored."""
         names = (_RUN.fullmatch(path.name) for path in self._folder.glob("run-*.json"))
         return sorted(int(found[1]) for found in names if found)
 

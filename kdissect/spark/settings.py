@@ -1,6 +1,6 @@
 """The options of the data source: text, as Spark carries it, ⇄ values.
 
-Names count without case and underscores: ``capturePoint`` and ``capture_point`` are one.
+Case and underscores in names do not matter: ``capturePoint`` and ``capture_point`` are the same.
 """
 
 from __future__ import annotations
@@ -26,66 +26,68 @@ from kdissect.source import read_rsa_key
 from kdissect.spark.tables import TABLES, full_table, with_point
 
 DIRECTORY = "directory"
-"""As a capture point: every directory is one."""
+"""A value for capture points: every directory is one."""
 
 
 class TableSettings(NamedTuple):
-    """What is chosen about a table."""
+    """The options for a table."""
 
     table: str = "exchanges"
     stats: str | None = None
-    """A statistic in place of the table, as ``stats -z`` has it: ``rebalances``, ``srt,client_id``; or
+    """A statistic instead of the table, as ``stats -z`` names it: ``rebalances``, ``srt,client_id``; or
     ``findings``. One task counts each capture point. :func:`kdissect.spark.stats` shares the work."""
     columns: tuple[str, ...] = ()
     """Only these columns are made, in this order; with commas between. Spark does not tell a source in Python
     which columns a query needs. A schema says the same."""
     ports: frozenset[int] = frozenset()
-    """Ports whose connections are taken for Kafka's: ``9092,29092``."""
+    """Ports whose connections count as Kafka: ``9092,29092``."""
     payload: str = "full"
     """``none``: request, response, keys, values and header values are null. ``head:N``: keys, values and
     header values are cut to N bytes."""
     capture_point: str | None = None
-    """A regular expression for paths; files in which its first group (or else all of it) finds the same
-    text are one capture, and the others are others. ``directory``: the files of a directory are one. The
-    table then has the column ``capture_point``, and numbers count in each."""
+    """A regular expression for paths. Files with the same text in its first group (or else in the whole
+    match) are one capture. ``directory``: the files of a directory are one. The table then has the column
+    ``capture_point``, and numbers count within each capture."""
     filter: str | None = None
-    """Only what this display filter shows, as ``read -Y``."""
+    """A display filter for the rows, as in ``read -Y``."""
     records: bool = False
-    """Decoded record batches inside request and response."""
+    """Whether request and response contain decoded record batches."""
     embedded: bool = False
-    """The bytes inside messages and records decoded too."""
+    """Whether bytes inside messages and records are decoded too."""
     schemas: tuple[str, ...] = ()
-    """Folders of schemas that decode keys and values of records, which all workers can read; with commas
-    between. Schemas that the capture itself has do not count here: tasks do not see each other's."""
+    """Folders of schemas that decode keys and values of records, separated by commas. All workers must be
+    able to read them. Schemas in the capture itself are not used here, because a task does not see those of
+    other tasks."""
     decode_as: tuple[str, ...] = ()
-    """Rules as of ``--decode-as``, ``TOPIC=FORM``; with commas between."""
+    """Rules as in ``--decode-as``, ``TOPIC=FORM``, separated by commas."""
     show_secrets: bool = False
     shown_fields: frozenset[str] = frozenset()
-    """Fields and classes of imported definitions that are shown although their name says secret; with commas
-    between."""
+    """Fields and classes of imported definitions that are shown although their names suggest a secret,
+    separated by commas."""
     two_pass: bool = False
-    """Names of topic ids count from the start of the capture (it is read twice)."""
+    """Whether names of topic ids apply from the start of the capture, which is then read twice."""
     topics: Mapping[str, str] = {}
     """Names of topic ids that no capture tells, as JSON: ``{"id": "name"}``."""
     limits: Limits = DEFAULTS
-    """Those that are not the usual ones: ``connections=1000,frame_bytes=1048576``."""
+    """Changed limits: ``connections=1000,frame_bytes=1048576``."""
     keylog: tuple[str, ...] = ()
-    """Files, or directories of files, with TLS secrets, which all workers can read; with commas between."""
+    """Files, or directories of files, with TLS secrets, separated by commas. All workers must be able to read
+    them."""
     rsa_key: tuple[str, ...] = ()
-    """Private keys of brokers, in files that all workers can read; with commas between."""
+    """Private keys of brokers, in files that all workers can read, separated by commas."""
     tasks: int | None = None
     """How many tasks share the work of one capture point."""
     places: bool = False
     """Whether records, batches and faults also have the time and the broker of their exchange, as ``time_ns``
     and ``broker``."""
     layer: str | None = None
-    """Of faults: only those of this layer. Those of ``file`` are found without dissecting anything."""
+    """The layer of faults to give. Faults of ``file`` are found without dissecting anything."""
     progress: str | None = None
     """A folder that driver and workers share, for the notes of :mod:`kdissect.spark.progress`."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TableSettings:
-        """Settings from options; values are text or what they mean.
+        """Settings from options, whose values are text or already parsed.
 
         :raises LookupError: there is no such option, table or limit.
         :raises ValueError: an option cannot have this value.
@@ -114,7 +116,7 @@ class TableSettings(NamedTuple):
         return made
 
     def options(self) -> dict[str, str]:
-        """The text form of what is not the default."""
+        """The text form of all options that are not the default."""
         written = {}
         for name, value, usual in zip(self._fields, self, TableSettings(), strict=True):
             if value != usual:
@@ -123,7 +125,7 @@ class TableSettings(NamedTuple):
 
     @property
     def shown(self) -> Options:
-        """How values are shown."""
+        """The options for showing values."""
         return Options(
             self.show_secrets,
             self.records,
@@ -134,7 +136,7 @@ class TableSettings(NamedTuple):
         )
 
     def refuse_unusable(self) -> None:
-        """See on this machine whether there is what the options name: key logs, keys, schemas.
+        """Check on this machine that the files of the options exist: key logs, keys, schemas.
 
         :raises ValueError: schemas are missing, or a rule for decoding is wrong.
         :raises CaptureError: a key log is missing, or a key cannot be used.
@@ -143,13 +145,13 @@ class TableSettings(NamedTuple):
             _decoder(self.schemas, self.decode_as, self.limits)
         for path in self.rsa_key:
             read_rsa_key(path)
-        next(KeyLogs(self.keylog).read(), None)  # before the first secret it sees whether all are there
+        next(KeyLogs(self.keylog).read(), None)  # before the first secret it checks that all exist
 
     def chosen_table(self) -> Table:
-        """The table, or statistic, with the columns that are chosen.
+        """The table, or statistic, with the chosen columns.
 
         :raises LookupError: there is no such statistic or column.
-        :raises ValueError: the statistic cannot be asked for so.
+        :raises ValueError: the statistic does not have this grouping.
         """
         if self.stats is None:
             table = self.full_table(self.table)
@@ -161,7 +163,7 @@ class TableSettings(NamedTuple):
         return table.select(self.columns) if self.columns else table
 
     def full_table(self, name: str) -> Table:
-        """A table with all columns for which there can be a value."""
+        """A table with all columns that can have a value."""
         return full_table(name, self.embedded, self.capture_point is not None, self.decodes, self.places)
 
     @property
@@ -176,7 +178,7 @@ class TableSettings(NamedTuple):
 
     @property
     def head(self) -> int | None:
-        """To how many bytes keys and values are cut; None: they are whole."""
+        """The number of bytes to which keys and values are cut; None if they are not cut."""
         if self.payload == "full":
             return None
         return 0 if self.payload == "none" else int(self.payload[len("head:") :])
@@ -184,7 +186,7 @@ class TableSettings(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _decoder(folders: tuple[str, ...], rules: tuple[str, ...], limits: Limits) -> PayloadDecoder:
-    """What decodes keys and values.
+    """The decoder of keys and values.
 
     :raises ValueError: a folder or a rule cannot be used.
     """

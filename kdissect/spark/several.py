@@ -1,9 +1,9 @@
 """Several tables of the same captures: made in one pass (:mod:`kdissect.spark.one_pass`), then written to a
 target.
 
-A table that is as the tasks made it goes to the target in files that tasks wrote. Small ones are joined
-before (:mod:`kdissect.spark.joining`). Spark takes up what needs all rows of a table together: partitions,
-and the copies that several capture points have of an exchange.
+A table that needs no more work goes to the target in the files that tasks wrote, after small files were
+joined (:mod:`kdissect.spark.joining`). Spark processes tables that need all rows together: partitions, and
+merging the copies of an exchange from several capture points.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGED = "_staged"
-"""How names of folders begin in which files are on their way."""
+"""The beginning of the names of folders with files on their way."""
 Units = Callable[[int | None], tuple[Unit | BatchUnit, ...]]
 _CONNECTIONS, _EXCHANGES = "_connections", "_exchanges"
-"""What other tables need, where it is not written as it is."""
+"""Tables that other tables need, in a form that is not written."""
 
 
 class BatchOptions(NamedTuple):
@@ -55,16 +55,16 @@ class BatchOptions(NamedTuple):
 
     tables: tuple[str, ...]
     by: tuple[str, ...]
-    """What they are partitioned by."""
+    """The columns by which they are partitioned."""
     settings: TableSettings
     merges: bool = False
-    """Whether the copies of an exchange become one row."""
+    """Whether the copies of an exchange are merged into one row."""
     finds: bool = False
     """Whether there is a table of findings, which change from batch to batch."""
 
     @property
     def wanted(self) -> tuple[WantedTable, ...]:
-        """What the tasks make."""
+        """The tables that the tasks make."""
         settings = self.settings._replace(places=needs_places(self.by))
         found = [
             WantedTable(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
@@ -87,7 +87,7 @@ class BatchOptions(NamedTuple):
         return (*self.tables, FINDING_CHANGES.name) if self.finds else self.tables
 
     def needs_spark(self, name: str) -> bool:
-        """Whether all rows of a table must be seen together."""
+        """Whether Spark must see all rows of a table together."""
         if name == FINDING_CHANGES.name:
             return False
         settings = self.settings._replace(places=needs_places(self.by))
@@ -104,16 +104,16 @@ class MadeTables(NamedTuple):
     target: Target
     outcomes: list[TaskOutcome]
     folder: str | None
-    """The folder with their files; None where Spark keeps them."""
+    """The folder with their files; None if Spark keeps them."""
     wide: DataFrame | None
     files: tuple[TaskFile, ...] = ()
-    """The files that have the rows of the tables."""
+    """The files with the rows of the tables."""
 
     def write(self, overwrite: bool, run: int | None = None, origin: str | None = None) -> None:
-        """Write them, and let go of what the tasks made.
+        """Write the tables, and drop what the tasks made.
 
-        :param run: the number of the run whose rows these are; None where tables are made whole.
-        :param origin: what tables that are made whole keep of their captures.
+        :param run: the number of the run with these rows; None if tables are made as a whole.
+        :param origin: the origin that tables store if they are made as a whole.
         :raises TargetError: they cannot be written.
         """
         try:
@@ -125,32 +125,32 @@ class MadeTables(NamedTuple):
 
     @property
     def rows(self) -> int | None:
-        """How many rows all tables have together; None where copies of an exchange become one row."""
+        """The number of rows of all tables; None if copies of an exchange are merged."""
         if self.asked.merges:
             return None
         return sum(map(self.rows_of, self.asked.tables))
 
     def rows_of(self, name: str) -> int:
-        """How many rows the tasks made of a table."""
+        """The number of rows that the tasks made of a table."""
         return sum(each.rows.get(name, 0) for each in self.outcomes)
 
     @property
     def damage(self) -> list[Fault]:
-        """What is wrong with files, as each task met it."""
+        """The faults of files, as each task met them."""
         return [fault for each in self.outcomes for fault in each.damage]
 
     @property
     def tally(self) -> RunCounts:
-        """What was counted, if it was asked for."""
+        """The counts, if they were requested."""
         return reduce(RunCounts.plus, (each.tally for each in self.outcomes), RunCounts())
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time of the tasks; that of Spark itself is not among it."""
+        """Processor time of the tasks, without that of Spark itself."""
         return sum(each.cpu_seconds for each in self.outcomes)
 
     def close(self) -> None:
-        """Let go of what the tasks made: remove their files, or have Spark forget them."""
+        """Drop what the tasks made: remove their files, or let Spark forget them."""
         if self.folder is not None:
             remove(self.folder)
         if self.wide is not None:
@@ -196,11 +196,11 @@ class MadeTables(NamedTuple):
 def make_tables(
     spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, tallies: bool
 ) -> MadeTables:
-    """Have the tasks make tables of whole captures: all jobs have run when this returns.
+    """Have the tasks make tables of whole captures. All jobs have ended when this returns.
 
-    :param tallies: whether what is wrong with captures is counted.
-    :returns: the tables, which nobody reads yet: :meth:`MadeTables.write` hands them to the target.
-    :raises TargetError: the driver does not see what workers write.
+    :param tallies: whether to count the faults of captures.
+    :returns: the tables, which are not published yet: :meth:`MadeTables.write` gives them to the target.
+    :raises TargetError: the driver cannot read what workers write.
     """
 
     def units(cores: int | None) -> tuple[Unit, ...]:
@@ -220,12 +220,12 @@ def add_batch(
     *,
     joins: bool,
 ) -> MadeTables:
-    """As :func:`make_tables`, of what is new. What a batch that died had made goes.
+    """Do the same as :func:`make_tables` for the new data. Files of a batch that died are removed.
 
-    :param units: gives the tasks for so many cores.
-    :param owner: the folder of states: others may write into the same warehouse.
-    :param joins: whether small files of tasks become one.
-    :raises TargetError: the driver does not see what workers write.
+    :param units: returns the tasks for a number of cores.
+    :param owner: the folder of states, because other streams may write into the same warehouse.
+    :param joins: whether to join small files of tasks.
+    :raises TargetError: the driver cannot read what workers write.
     """
     name = f"{STAGED}-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
     return _made(spark, units, asked, target, tallies, name, joins)
@@ -242,9 +242,9 @@ def _made(
 ) -> MadeTables:
     """Have the tasks make tables.
 
-    :param units: gives what the tasks do, by how many of them can run at a time; None where none can keep
-        events for others.
-    :param name: of the folder for their files, where target, driver and workers have one.
+    :param units: returns the work of the tasks, by how many of them can run at a time; None if tasks cannot
+        keep events for others.
+    :param name: the name of the folder for their files, if target, driver and workers share one.
     :raises TargetError: as for :func:`make_tables`.
     """
     folder = _folder(spark, target, name, asked.settings)
@@ -288,7 +288,8 @@ def _folder(spark: SparkSession, target: Target, name: str, settings: TableSetti
 
 
 def _shares_files(spark: SparkSession) -> bool:
-    """Whether a path without a file system's name means the same to the driver, the workers and Spark."""
+    """Whether a path without the name of a file system means the same to the driver, the workers and
+    Spark."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return False
     if is_local(spark):

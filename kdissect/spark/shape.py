@@ -1,11 +1,11 @@
-"""How tables are laid out where queries read them: moments beside nanoseconds, and partitions.
+"""The layout of tables for queries: moments beside nanoseconds, and partitions.
 
 Each time in nanoseconds has its ``TIMESTAMP`` beside it, in microseconds: ``request_time_ns`` and
 ``request_time_ts``. Partitions are ``date`` (UTC), ``hour`` (UTC), or any column.
 
-Records, batches and faults have no time and no broker of their own. They take the values of their exchange
-(:data:`kdissect.spark.tables.PLACED`). A fault without an exchange takes the broker of its connection, and
-the time at which that began.
+Records, batches and faults have no time and no broker of their own. They get the values of their exchange
+(:data:`kdissect.spark.tables.PLACED`). A fault without an exchange gets the broker of its connection, and the
+time when the connection began.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 DATE, HOUR, BROKER = "date", "hour", "broker"
 TIME_PARTS = (DATE, HOUR)
-"""What a table can be partitioned by beside its columns."""
+"""Partition columns that are not columns of the tables."""
 _EPOCHS = frozenset(
     f"{name}_ns"
     for name in ("request_start", "request_time", "response_start", "response_time", "start", "end", "time")
 )
-"""Of the tables of captures, the columns that are times and no durations."""
+"""The columns of the tables of captures that are points in time, and no durations."""
 _WHEN = {
     "exchanges": ("request_time_ns", "response_time_ns"),
     "connections": ("start_ns",),
 }
-"""When a row was, where no column ``time_ns`` says it: the first of these that is known."""
+"""The time of a row without a column ``time_ns``: the first of these columns that is not null."""
 _DAY = 86_400 * 1_000_000_000
 
 
@@ -46,12 +46,12 @@ def epochs(table: Table) -> list[str]:
 
 
 def moment_name(name: str) -> str:
-    """The column beside one in nanoseconds."""
+    """The name of the moment beside a column in nanoseconds."""
     return f"{name.removesuffix('ns')}ts"
 
 
 def with_moments(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The table with a ``TIMESTAMP`` behind each of these columns that it has."""
+    """The table with a ``TIMESTAMP`` after each of these columns that it has."""
     from pyspark.sql import functions as f
 
     columns: list[Column] = []
@@ -63,7 +63,7 @@ def with_moments(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def moments_ddl(table: Table, names: Sequence[str]) -> str:
-    """The same schema in Spark's words."""
+    """The schema with moments, in Spark's words."""
     parts: list[str] = []
     for column, kind in zip(table.columns, types(table), strict=True):
         parts.append(f"`{column.name}` {kind}")
@@ -73,12 +73,12 @@ def moments_ddl(table: Table, names: Sequence[str]) -> str:
 
 
 def needs_places(by: Sequence[str]) -> bool:
-    """Whether rows must say when and where they were."""
+    """Whether rows need a time and a broker for these partitions."""
     return any(part in (*TIME_PARTS, BROKER) for part in by)
 
 
 def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
-    """Faults. Those without an exchange get the time and the broker of their connection."""
+    """Faults, where those without an exchange get the time and the broker of their connection."""
     from pyspark.sql import functions as f
 
     keys = [POINT, "connection"] if POINT in faults.columns else ["connection"]
@@ -100,8 +100,8 @@ def parts_of(columns: Sequence[str], name: str, by: Sequence[str]) -> list[str]:
 def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """A table, and its partition columns: those of ``by`` that it can have.
 
-    Spark brings the rows of a partition together, so that it is few files. It joins small ones and splits
-    large ones as its adaptive execution is set.
+    Spark brings the rows of a partition together, so that it is few files. Its adaptive execution joins small
+    files and splits large ones.
     """
     from pyspark.sql import functions as f
 

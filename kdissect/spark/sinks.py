@@ -30,22 +30,22 @@ class TaskFile(NamedTuple):
     """A file that a task wrote."""
 
     table: str
-    """By which the table was asked for."""
+    """The key of the table."""
     path: str
     rows: int
-    """How many it has."""
+    """The number of its rows."""
     size: int
-    """Its bytes."""
+    """Its size in bytes."""
 
 
 class FileSink:
-    """Takes the record batches of one table.
+    """Writes the record batches of one table.
 
-    :param folder: where its file goes.
-    :param table: the name by which the table was asked for.
+    :param folder: the folder of its file.
+    :param table: the key of the table.
     :param task: the number of the task.
     :param epochs: the columns that get a moment beside them.
-    :param is_first: whether the file is made even without rows: a table has one file at least.
+    :param is_first: whether to make the file even without rows, because a table has at least one file.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FileSink:
         pa.default_memory_pool().release_unused()  # as for files of read
 
     def close(self) -> TaskFile | None:
-        """Write the end; gives what was written, or None if there were no rows and the file was not made.
+        """Write the end; return the written file, or None if there were no rows and no file was made.
 
         :raises OSError: it cannot be written.
         """
@@ -86,7 +86,7 @@ class FileSink:
         return TaskFile(self._table, self._path, self._rows, size)
 
     def abandon(self) -> None:
-        """The task failed: leave nothing."""
+        """Remove the file, because the task failed."""
         for each in (self._writer, self._file):
             if each is not None:
                 with suppress(OSError, ValueError, pa.ArrowException):
@@ -101,7 +101,7 @@ class FileSink:
 
 
 def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """The schema of :func:`~kdissect.spark.shape.with_moments`, as Arrow has it."""
+    """The schema of :func:`~kdissect.spark.shape.with_moments`, for Arrow."""
     fields: list[pa.Field] = []
     for field in schema:
         fields.append(field)
@@ -111,9 +111,9 @@ def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
 
 
 def _with_moments(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
-    """As :func:`~kdissect.spark.shape.with_moments`, of a record batch.
+    """A record batch with the moments of :func:`~kdissect.spark.shape.with_moments`.
 
-    :param schema: that of :func:`moments_in`.
+    :param schema: the schema of :func:`moments_in`.
     """
     if not names:
         return batch

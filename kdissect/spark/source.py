@@ -1,6 +1,6 @@
 """``spark.read.format("kdissect")``: capture files → a table, by replicas (:mod:`kdissect.spark.replay`).
 
-What a user did wrong, or a path that is not there, is one line, without the stack of a worker.
+A user's mistake, or a missing path, is reported in one line, without the stack of a worker.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ else:
 
 
 class CaptureSource(DataSource):
-    """What Spark finds under the name ``kdissect``."""
+    """The data source that Spark finds under the name ``kdissect``."""
 
     news: News | None = None
-    """By which its tasks tell the driver what is wrong with files."""
+    """Sends faults of files from its tasks to the driver."""
 
     @classmethod
     def name(cls) -> str:
-        """The format by which users name it."""
+        """The name of the format for users."""
         return "kdissect"
 
     def schema(self) -> str | StructType:
@@ -68,11 +68,11 @@ class CaptureSource(DataSource):
             table = _settings_of(options, _OF_STREAMS).chosen_table()
             if any(each in options for each in PLACES):
                 for path in _paths_of(options):
-                    refuse_password(path)  # the catalog would keep it, for everybody to see
+                    refuse_password(path)  # the catalog would keep it where everybody can read it
             return remembering(table, options) if is_created(options) else ddl(table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """What follows a folder. What is wrong with options is told when it is first used."""
+        """The reader that follows a folder. Wrong options are reported when it is first used."""
         try:
             return _stream_of(self.options, schema, self.news)
         except (LookupError, ValueError, CaptureError, StateError) as error:
@@ -87,9 +87,9 @@ class CaptureSource(DataSource):
             raise ValueError("kdissect reads captures, and writes none")
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What reads captures.
+        """The reader of captures.
 
-        :param schema: that of the table, or some of its columns.
+        :param schema: the schema of the table, or some of its columns.
         :raises ValueError: an option is wrong, or there is no such option, table, statistic or column.
         :raises CaptureError: no path is given, or none of the files is a capture.
         """
@@ -98,7 +98,7 @@ class CaptureSource(DataSource):
             settings, paths = _settings_of(options), _paths_of(options)
             names = tuple(schema.fieldNames())
             table = _selected(settings._replace(columns=()).chosen_table(), schema)
-            # If nothing can be read, that is told before any task starts.
+            # If nothing can be read, that is reported before any task starts.
             refuse_unreadable([file.path for file in list_files(paths)])
             if settings.stats is not None:
                 return FoldReader(settings._replace(columns=names), paths, self.news)
@@ -106,16 +106,16 @@ class CaptureSource(DataSource):
 
 
 def called(title: str, news: News | None = None) -> type[CaptureSource]:
-    """The source under this name. A plan shows nothing else of a source in Python.
+    """The source under this name, which is the only thing that a plan shows of a source in Python.
 
-    :param news: by which its tasks tell the driver what is wrong with files.
+    :param news: sends faults of files from its tasks to the driver.
     """
     return type("NamedSource", (CaptureSource,), {"name": classmethod(lambda _: title), "news": news})
 
 
 class _NoStream(DataSourceStreamReader):
-    """Says why there is no stream when it is asked where to begin, or where to end: Spark 4.1 asks that first
-    if the trigger is ``availableNow``. Spark 4.3 loses what is said before."""
+    """Says why there is no stream when it is asked for its beginning or its end: Spark 4.1 asks for the end
+    first if the trigger is ``availableNow``. Spark 4.3 loses earlier messages."""
 
     def __init__(self, why: Exception) -> None:
         self._why = why
@@ -137,7 +137,7 @@ _OF_STREAMS = frozenset(("state", "statekey", "maxbytesperbatch", "settleseconds
 
 
 def _stream_of(options: Mapping[str, str], schema: StructType, news: News | None) -> DataSourceStreamReader:
-    """What follows a folder.
+    """The reader that follows a folder.
 
     :raises ValueError: this Spark has no such streams, or an option is wrong.
     """
@@ -159,18 +159,18 @@ def _stream_of(options: Mapping[str, str], schema: StructType, news: News | None
 
 
 def _settings_of(options: Mapping[str, str], without: Container[str] = ()) -> TableSettings:
-    """What the options ask for, but where captures are.
+    """The settings of the options, without the places of captures.
 
-    :param without: options that do not count, in the form of :func:`_plain`.
+    :param without: options to ignore, in the form of :func:`_plain`.
     """
     own = {key: value for key, value in options.items() if is_ours(key) and key.lower() not in PLACES}
     return TableSettings.of({key: value for key, value in own.items() if _plain(key) not in without})
 
 
 def _paths_of(options: Mapping[str, str]) -> list[str]:
-    """What ``load`` was given.
+    """The paths that ``load`` got.
 
-    :raises CaptureError: that is no path.
+    :raises CaptureError: they are no paths.
     """
     several = options.get("paths")
     if several is None:
@@ -189,7 +189,7 @@ def _plain(name: str) -> str:
 
 
 def _selected(table: Table, schema: StructType) -> Table:
-    """The columns that a schema names, which may be given by the user.
+    """The columns that a schema names, which the user may have given.
 
     :raises ValueError: a column has another type.
     """
@@ -200,7 +200,7 @@ def _selected(table: Table, schema: StructType) -> Table:
 
 
 class SourceTask(InputPartition):
-    """What a task does: the share ``index`` of ``count`` of a capture point's rows."""
+    """The work of a task: the share ``index`` of ``count`` of a capture point's rows."""
 
     def __init__(self, point: str, paths: tuple[str, ...], index: int, count: int) -> None:
         super().__init__(index)
@@ -211,7 +211,7 @@ class SourceTask(InputPartition):
 
 
 class CountingTask(InputPartition):
-    """What a task counts: all of one capture point."""
+    """The work of a task that counts all of one capture point."""
 
     def __init__(self, name: str, paths: tuple[str, ...], index: int, points: Points | None) -> None:
         super().__init__(index)
@@ -228,7 +228,7 @@ class FoldReader(DataSourceReader):
         self._settings = settings
         self._news = news
         self._paths = paths
-        Choice(settings)  # what is wrong is told before any task starts
+        Choice(settings)  # errors are reported before any task starts
         settings.refuse_unusable()
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -277,7 +277,7 @@ class CaptureReader(DataSourceReader):
         self._news = news
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
-        Choice(settings)  # what is wrong is told before any task starts
+        Choice(settings)  # errors are reported before any task starts
         settings.refuse_unusable()
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -329,8 +329,8 @@ class CaptureReader(DataSourceReader):
 
 
 def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:
-    """The same rows without the data source. The data source asks the driver's Python for its plan, and the
-    workers' Python may be in an archive that only they unpack.
+    """The same rows without the data source. The data source needs its plan from a Python on the driver, but
+    the workers' Python may be in an archive that only workers unpack.
 
     :raises LookupError: there is no such table or column.
     :raises CaptureError: there are no such captures.

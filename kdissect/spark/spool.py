@@ -1,16 +1,16 @@
 """A folder in which captures appear → which of their bytes are read next.
 
-The position of a stream tells what was read of each file: its size then, whether it is final, and its first
-packet's time. A file is final when a later one of its capture point is there; until then more may come. Files
-go in the order of their first packets. A file without a packet waits, and holds up no other.
+The position of a stream contains what was read of each file: its size then, whether it is final, and its
+first packet's time. A file is final when a later one of its capture point exists; until then it may grow.
+Files go in the order of their first packets. A file without a packet waits, but does not delay the others.
 
 kdissect waits for nothing in silence. If nobody writes to a file that is not final for the settle time,
-kdissect looks at it once as if it were whole. It tells what is wrong with the file then, and reads on when
-the file grows.
+kdissect looks at it once as if it were whole. It then reports the faults of the file, and reads on when the
+file grows.
 
 A name may come again, as in tcpdump's rings (``-W``). A file that became shorter, or that has another first
-packet, is another file. Files that are gone are forgotten when others are read. Those below a folder that
-cannot be listed are not gone. A file that was compressed goes on under its other name
+packet, is another file. Files that are gone are forgotten when others are read. Files below a folder that
+cannot be listed do not count as gone. A file that was compressed continues under its other name
 (:mod:`kdissect.spark.twins`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
@@ -35,15 +35,15 @@ from kdissect.spark.twins import doubles, twins
 
 _MAGIC_BYTES = 4
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
-"""The type of the block that a pcapng file begins with."""
+"""The type of the first block of a pcapng file."""
 _ENOUGH = 64
-"""Bytes in which the header of any capture is whole."""
+"""The number of bytes that contain the complete header of any capture."""
 
 
 CHECKPOINT = "_checkpoint"
 """The folder beside tables that keeps how far a stream has read, unless another one is named."""
 SETTLE_SECONDS = 60.0
-"""Unless it is chosen otherwise."""
+"""The default settle time."""
 
 
 class SpoolRead(NamedTuple):
@@ -52,12 +52,12 @@ class SpoolRead(NamedTuple):
     size: int
     is_final: bool
     first_ns: int | None
-    """Time of its first packet, ns; None where there is none yet, 0 where it is no capture, or a folder that
+    """The time of its first packet in ns; None if it has none yet; 0 if it is no capture, or a folder that
     cannot be listed."""
     is_settled: bool = False
     """Whether nobody wrote to it for the settle time, before it was final."""
     modified_ns: int = 0
-    """When it was written to last."""
+    """The time of the last write."""
 
     @property
     def is_folder(self) -> bool:
@@ -65,9 +65,9 @@ class SpoolRead(NamedTuple):
         return self.first_ns == 0 and self.size == 0
 
     def point(self, path: str, rule: str | None) -> str:
-        """The capture point. That of a folder is its own: nobody knows whose captures are in it.
+        """The capture point. A folder is a point of its own, because the captures in it are unknown.
 
-        :param rule: tells capture points apart, as the setting ``capture_point``.
+        :param rule: the setting ``capture_point``.
         :raises ValueError: a file belongs to no capture point.
         """
         return path if self.is_folder and rule is not None else point_of(path, rule)
@@ -83,15 +83,15 @@ class FileSpan(NamedTuple):
     first_ns: int | None
     is_settled: bool
     is_gone: bool = False
-    """Whether it is no more in the folder; the rest is what was known of it."""
+    """Whether the file is no longer in the folder. Then the other fields are what was known of it."""
 
 
 Position = dict[str, SpoolRead]
-"""By the file's path."""
+"""What was read of each file, by path."""
 
 
 def to_offset(position: Position) -> dict[str, Any]:
-    """A position as Spark keeps it: JSON."""
+    """A position in the form that Spark keeps: JSON."""
     return {"files": {path: list(read) for path, read in position.items()}}
 
 
@@ -101,9 +101,9 @@ def of_offset(offset: dict[str, Any]) -> Position:
 
 
 def spans_between(start: Position, end: Position, rule: str | None) -> list[FileSpan]:
-    """What a batch reads, in the order in which it is read, and then the files that are gone.
+    """The spans of a batch, in the order in which they are read, and then the files that are gone.
 
-    :param rule: tells capture points apart, as the setting ``capture_point``.
+    :param rule: the setting ``capture_point``.
     :raises ValueError: a file belongs to no capture point.
     """
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
@@ -114,21 +114,21 @@ def spans_between(start: Position, end: Position, rule: str | None) -> list[File
 
 
 class SpoolFolder(NamedTuple):
-    """A folder, and how it is looked at."""
+    """A folder, and how it is read."""
 
     folder: str
     rule: str | None = None
-    """Tells capture points apart."""
+    """The setting ``capture_point``."""
     limits: Limits = DEFAULTS
     settle_seconds: float = SETTLE_SECONDS
     there: Callable[[], dict[str, SpoolRead]] | None = None
-    """Tells the files in place of the folder."""
+    """Returns the files, instead of listing the folder."""
 
     def next(self, start: Position, most_bytes: int | None = None, last: Position | None = None) -> Position:
-        """How far the next batch reads; ``start`` itself where there is nothing to read.
+        """How far the next batch reads; ``start`` itself if there is nothing to read.
 
-        :param most_bytes: files are taken up to so many bytes, but at least one.
-        :param last: what is not in this position does not count.
+        :param most_bytes: the most bytes of files to take, but at least one file.
+        :param last: only files and bytes of this position count.
         :raises CaptureError: the folder cannot be listed, or its file system cannot be reached.
         :raises ValueError: a file belongs to no capture point.
         """
@@ -182,7 +182,7 @@ class SpoolFolder(NamedTuple):
         return end if is_any else start
 
     def _look(self, path: str, now: SpoolRead, before: SpoolRead | None) -> SpoolRead:
-        """What is there of a file."""
+        """The current state of a file."""
         if now.is_final:
             return now._replace(first_ns=0)
         first = None if before is None else before.first_ns
@@ -194,10 +194,10 @@ class SpoolFolder(NamedTuple):
 
 
 def limited(size: int, note: Callable[[bytes], None]) -> Callable[[str], BufferedIOBase]:
-    """What opens a file that ends after ``size`` bytes, whatever was written to it since. It raises what
-    :func:`~kdissect.spark.storage.open_file` does.
+    """A function that opens a file and lets it end after ``size`` bytes, even if it has grown since. It
+    raises the same errors as :func:`~kdissect.spark.storage.open_file`.
 
-    :param note: is given the bytes that are read.
+    :param note: receives the bytes that are read.
     """
 
     def opened(path: str) -> BufferedIOBase:
@@ -207,7 +207,7 @@ def limited(size: int, note: Callable[[bytes], None]) -> Callable[[str], Buffere
 
 
 class _Head:
-    """The first bytes of a file, as far as captures are read."""
+    """The first bytes of a file, with the methods that readers of captures use."""
 
     def __init__(self, file: BufferedIOBase, size: int, note: Callable[[bytes], None]) -> None:
         self._file = file
@@ -225,8 +225,8 @@ class _Head:
 
 
 def files_in(folder: str) -> dict[str, SpoolRead]:
-    """By path the size and time of the files that count, also those of the folders in it. A folder inside it
-    that cannot be listed stands for its files, and is final: reading it tells why.
+    """Size and time of the files that count, by path, also of those in inner folders. An inner folder that
+    cannot be listed stands for its files, and is final: reading it reports the reason.
 
     :raises CaptureError: the folder cannot be listed, or another file system cannot be asked.
     """
@@ -237,12 +237,12 @@ def files_in(folder: str) -> dict[str, SpoolRead]:
 
 
 def _at_most(now: SpoolRead, last: SpoolRead) -> SpoolRead:
-    """A file as far as it was there at ``last``, if it is still the same."""
+    """A file up to its size in ``last``, if it is still the same."""
     return now._replace(size=min(now.size, last.size), is_settled=now.is_settled and last.is_settled)
 
 
 def _first_of(path: str, size: int, limits: Limits) -> int | None:
-    """The time of the file's first packet; 0 of what is no capture, None where it is not there yet."""
+    """The time of the file's first packet; 0 if it is no capture; None if it has none yet."""
     try:
         for item in read_packets([path], limits, open_file, (path,)):
             if isinstance(item, Packet):
@@ -253,7 +253,7 @@ def _first_of(path: str, size: int, limits: Limits) -> int | None:
 
 
 def _is_no_capture(path: str, size: int) -> bool:
-    """Whether a file that cannot be read as a capture will never be one, whatever is written to it."""
+    """Whether a file that cannot be read as a capture will never be one, even if it grows."""
     head = b""
     try:
         pieces = Pieces(open_file(path))
@@ -262,7 +262,7 @@ def _is_no_capture(path: str, size: int) -> bool:
                 head += piece
         finally:
             pieces.close()
-        if len(head) < _MAGIC_BYTES:  # nothing yet, unless it is damage that keeps it from being unpacked
+        if len(head) < _MAGIC_BYTES:  # nothing yet, unless damage prevents unpacking it
             offset = None if pieces.fault is None else pieces.fault.offset
             return offset is not None and offset < size
     except (OSError, CaptureError):

@@ -1,13 +1,13 @@
-"""States: what is carried from batch to batch of a stream (:mod:`kdissect.spark.carried`), in files.
+"""States of a stream, which are carried from batch to batch (:mod:`kdissect.spark.carried`), in files.
 
-Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
-first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
-only from files and folders that belong to the user and that nobody else may write to. In an object store
-nobody can tell that: a state there is signed with a key that only the user has. The line before the
-pickle says its format, the kdissect that made it, with its build, and its digest.
+Each batch and capture point has a state in a file of its own. A repeated batch reads and writes the same as
+the first time. States are pickled, and loading a pickle can run code. So they are loaded only from files and
+folders that belong to the user and that nobody else may write to. In an object store that is unknown, so a
+state there is signed with a key that only the user has. The line before the pickle has its format, the
+version and the build of kdissect that made it, and its digest.
 
-The line also says from which spans of files the state came, and whether TLS secrets were given beside them.
-Without secrets, another build of kdissect makes the same state again from the files, if they are there.
+The line also has the spans of files that the state comes from, and whether TLS secrets were given beside
+them. Without secrets, another build of kdissect makes the same state again from the files, if they are there.
 
 A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
 which any release of kdissect reads:
@@ -45,13 +45,13 @@ _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
 _KEY_BYTES = 32
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
-"""What the line before the pickle tells …"""
+"""Fields of the line before the pickle …"""
 _LATER = (_DRAINED, "build", "signed", "trail", "has_secrets")
-"""… and what it did not always tell."""
+"""… and fields that older releases did not write."""
 _SIGNED = ("format", "kdissect", "build", "point", "sha256", "trail")
-"""What a signature covers …"""
+"""Fields that a signature covers …"""
 _SIGNED_SINCE_7 = (_DRAINED, "has_secrets", "bytes")
-"""… and what it covers since format 7, with the number of the batch."""
+"""… and those that it also covers since format 7, with the number of the batch."""
 
 
 class StateError(Exception):
@@ -62,10 +62,10 @@ class OtherBuildError(StateError):
     """Another build of kdissect wrote it.
 
     :param path: the state.
-    :param maker: who wrote it, in words.
-    :param trail: from what the state can be made again, if it can be.
-    :param has_secrets: whether TLS secrets were given beside that; None where nobody kept it.
-    :param why: why it cannot be made again, where that is not plain.
+    :param maker: the build that wrote it, in words.
+    :param trail: the spans to make the state again, if that is possible.
+    :param has_secrets: whether TLS secrets were given; None if unknown.
+    :param why: why it cannot be made again, if that is not obvious.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class OtherBuildError(StateError):
         self._told = path, maker, trail, has_secrets
 
     def because(self, why: str) -> OtherBuildError:
-        """The same, which also tells why it cannot be made again."""
+        """The same error, with the reason why the state cannot be made again."""
         return OtherBuildError(*self._told, f", and cannot be made again, because {why}")
 
 
@@ -88,7 +88,7 @@ class States:
     """The folder of a stream's states.
 
     :param folder: on this machine, or a URI.
-    :param key: with which states are signed. It is needed where it cannot be told who may write to them.
+    :param key: the key that signs states. It is needed if it is unknown who may write to them.
     """
 
     def __init__(self, folder: str, key: bytes | None = None) -> None:
@@ -97,9 +97,9 @@ class States:
         self._key = key
 
     def prepare(self) -> None:
-        """Make the folder, or see that it is ours.
+        """Make the folder, or check that it belongs to the user.
 
-        :raises StateError: it is not, or cannot be made.
+        :raises StateError: it does not, or cannot be made.
         """
         try:
             self._files.prepare()
@@ -116,7 +116,7 @@ class States:
         return sorted({self._head(each)["point"] for each in self._all()})
 
     def bytes_read(self) -> int:
-        """How many bytes were read of the files that are there, of all capture points.
+        """The bytes that were read of the files that still exist, of all capture points.
 
         :raises StateError: a state is damaged.
         """
@@ -130,12 +130,12 @@ class States:
         return max((each.batch for each in self._all()), default=None)
 
     def last_of(self, point: str, before: int) -> int:
-        """The latest batch before one that left a state of a capture point; 0 where none did."""
+        """The latest batch before another one that left a state of a capture point; otherwise 0."""
         found = self._latest(point, before)
         return 0 if found is None else found.batch
 
     def load(self, point: str, batch: int) -> Carried | Drained | None:
-        """What batches before this one left of a capture point; None if no batch came before.
+        """The state that batches before this one left of a capture point; None if there was no such batch.
 
         :raises OtherBuildError: another build of kdissect wrote it.
         :raises StateError: it is damaged, not signed with this key, or not the user's own.
@@ -172,7 +172,7 @@ class States:
                 return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
             except (ValueError, TypeError, KeyError):
                 raise StateError(f"{path} is damaged: it holds no drained state") from None
-        carried = pickle.loads(data)  # ours, see above
+        carried = pickle.loads(data)  # it is ours, see above
         assert isinstance(carried, Carried)
         return carried
 
@@ -187,7 +187,7 @@ class States:
         ]
 
     def save(self, point: str, batch: int, carried: Carried) -> None:
-        """Keep what a batch leaves. It replaces what an earlier try of the batch left.
+        """Keep the state of a batch. It replaces the state of an earlier try of the batch.
 
         :raises OSError: it cannot be written.
         """
@@ -196,7 +196,7 @@ class States:
         self._write(name, point, carried.bytes_read, data, None, carried.trail, carried.has_secrets)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
-        """Keep it as drained; it counts after :meth:`end_drain`.
+        """Keep a drained state. It counts after :meth:`end_drain`.
 
         :raises OSError: it cannot be written.
         """
@@ -205,7 +205,7 @@ class States:
         self._write(_StateFile(batch, _DRAINING, _base_of(point)), point, size, data, _DRAINED_FORM)
 
     def end_drain(self, batch: int) -> None:
-        """Everything that was open is written: the drained states count from now on."""
+        """Let the drained states count from now on, because everything that was open is written."""
         self._files.move(f"{batch}/{_DRAINING}", f"{batch}/{_DRAINED}")
 
     def is_drained(self, batch: int) -> bool:
@@ -245,8 +245,8 @@ class States:
         return hmac.compare_digest(self._signature(head, batch), str(head["signed"]))
 
     def _signature(self, head: dict[str, Any], batch: int) -> str:
-        """Of the digest of the state, and of what it is the state of. The format counts, too: no new state
-        can pass for an old one."""
+        """The signature of the digest of a state, and of the facts that identify it. The format is covered,
+        too, so that no new state can pass for an old one."""
         told = [head[name] for name in _SIGNED]
         if not _is_before_7(head):
             told += [batch, *(head[name] for name in _SIGNED_SINCE_7)]
@@ -254,8 +254,8 @@ class States:
         return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
 
     def forget(self) -> None:
-        """Remove what no later batch needs. The latest two of each capture point stay: a repeat of the
-        latest batch reads the older one again. Files that a killed run did not finish go too.
+        """Remove states that no later batch needs. The latest two of each capture point stay, because a
+        repeat of the latest batch reads the older one again. Unfinished files of killed runs are removed too.
         """
         found = self._listed()
         for base in {each.base for each in found}:
@@ -265,7 +265,8 @@ class States:
                 if each.batch not in kept:
                     self._files.remove(each.name)
         for batch in {each.batch for each in found if each.kind == _DRAINING}:
-            # Elsewhere some may have got there before it died; they must not count when the others are gone.
+            # On other file systems some files may have been moved before it died. They must not count after
+            # the others are removed.
             self._files.remove(f"{batch}/{_DRAINED}")
             self._files.remove(f"{batch}/{_DRAINING}")
         self._files.tidy()
@@ -275,15 +276,15 @@ class States:
         return [_StateFile(int(found[1]), found[2] or "", found[3]) for found in names if found]
 
     def _all(self) -> list[_StateFile]:
-        """The states of all capture points, without those of a drain that has not come to its end."""
+        """The states of all capture points, without those of an unfinished drain."""
         found = self._listed()
-        # Elsewhere files get there one by one.
+        # On other file systems files are moved one by one.
         halves = {each.batch for each in found if each.kind == _DRAINING}
         whole = (each for each in found if each.kind != _DRAINING)
         return [each for each in whole if not each.kind or each.batch not in halves]
 
     def _latest(self, point: str, before: int | None) -> _StateFile | None:
-        """The latest state of a capture point, of the batches before one."""
+        """The latest state of a capture point from the batches before ``before``."""
         found = [each for each in self._all() if each.base == _base_of(point)]
         if before is not None:
             found = [each for each in found if each.batch < before]
@@ -305,16 +306,16 @@ class States:
 
 
 class _StateFile(NamedTuple):
-    """The name of one. What is drained comes after the state that it replaces."""
+    """The name of the file of a state. A drained state sorts after the state that it replaces."""
 
     batch: int
     kind: str
-    """``drained``, ``draining``, or nothing."""
+    """``drained``, ``draining``, or empty."""
     base: str
 
     @property
     def name(self) -> str:
-        """Relative to the folder of states."""
+        """The name relative to the folder of states."""
         return "/".join(filter(None, (str(self.batch), self.kind, self.base)))
 
 
@@ -322,10 +323,10 @@ _STATE_FILE = re.compile(rf"([0-9]+)/(?:({_DRAINING}|{_DRAINED})/)?([^/]+{re.esc
 
 
 def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> bytes:
-    """The key that signs this user's states elsewhere.
+    """The key that signs this user's states on other file systems.
 
-    :param path: the file with it; None: the user's own, which is made if it is missing.
-    :raises StateError: the file cannot be read, or others can.
+    :param path: the file with it; None for the user's own, which is made if it is missing.
+    :raises StateError: the file cannot be read, or other users can read it.
     """
     file = Path(path) if path is not None else state_folder(environment) / "spark.key"
     try:
@@ -348,17 +349,17 @@ def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> 
 
 
 def _base_of(point: str) -> str:
-    """What the states of a capture point are called."""
+    """The base name of the states of a capture point."""
     return hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24] + _SUFFIX
 
 
 def _is_before_7(head: dict[str, Any]) -> bool:
-    """Whether its signature leaves out what :data:`_SIGNED_SINCE_7` names."""
+    """Whether a state's signature leaves out the fields of :data:`_SIGNED_SINCE_7`."""
     return head["format"] in range(7)
 
 
 def _is_of_others(head: dict[str, Any]) -> bool:
-    """Whether this release cannot load a state. What is drained, all can."""
+    """Whether this release cannot load a state. All releases can load drained states."""
     if head["drained"] is not None:
         return bool(head["drained"] != _DRAINED_FORM)
     maker = head["format"], head["kdissect"], head["build"]
@@ -366,7 +367,7 @@ def _is_of_others(head: dict[str, Any]) -> bool:
 
 
 def _maker(head: dict[str, Any]) -> str:
-    """Who made a state that this release cannot load, in words."""
+    """The version that made a state that this release cannot load, in words."""
     if head["kdissect"] == kdissect.__version__:
         return f"another build of kdissect {kdissect.__version__}"
     return f"kdissect {head['kdissect']}, this is {kdissect.__version__}"

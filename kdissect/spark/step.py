@@ -1,4 +1,4 @@
-"""One batch of a stream: what appeared of a capture point → its events, and what is carried on.
+"""One batch of a stream: the new bytes of a capture point → its events, and the state for the next batch.
 
 Files of a batch that overlap are merged by packet time, as :mod:`kdissect.capture.files` merges them.
 """
@@ -33,21 +33,21 @@ from kdissect.spark.storage import found_file, may_be_there, unopened
 from kdissect.spark.twins import twins
 
 WAITED = "it may have waited for TLS secrets that are known by now"
-"""Why a state cannot be made again."""
+"""A reason why a state cannot be made again."""
 
 
 class BatchEvents:
-    """What a batch brings to light: to be iterated once.
+    """The events of a batch, which can be iterated once.
 
     :param carried: the state that goes on with the events, if there is one.
-    :param judgement: how findings are told, if they are.
+    :param judgement: how to judge findings, if that is wanted.
     """
 
     def __init__(
         self, carried: Carried | None, events: Iterable[Event], judgement: Judgement | None = None
     ) -> None:
         self.findings: list[dict[str, Any]] = []
-        """How findings changed, when all has been given."""
+        """The changes of findings, after all events were given."""
         self._carried = carried
         self._events = events
         self._judgement = judgement
@@ -67,12 +67,12 @@ class BatchEvents:
 
     @property
     def names(self) -> TopicNames:
-        """Those of topic ids that were told by now."""
+        """The known names of topic ids."""
         return TopicNames() if self._carried is None else self._carried.reading.names
 
 
 class _BatchOfFiles(BatchEvents):
-    """What spans bring to light; then the state is kept."""
+    """The events of spans. Afterwards the state is kept."""
 
     def __init__(
         self, carried: Carried, events: Iterable[Event], judgement: Judgement | None, keep: Callable[[], None]
@@ -94,10 +94,10 @@ def events_of_batch(
     note: Note,
     judgement: Judgement | None = None,
 ) -> BatchEvents:
-    """What the spans bring to light; the state is kept when all has been given.
+    """The events of the spans. The state is kept after all of them were given.
 
-    :param batch: the number of the batch. The state is that of the batches before it.
-    :param spans: those of this capture point, in the order in which they are read.
+    :param batch: the number of the batch. It starts from the state of the batches before it.
+    :param spans: the spans of this capture point, in the order in which they are read.
     :param note: counts what was read.
     :raises StateError: the state cannot be used.
     :raises CaptureError: a key log, or a key, cannot be read.
@@ -113,7 +113,7 @@ def events_of_batch(
 def events_of_spans(
     carried: Carried, spans: Sequence[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
-    """What spans bring to light, which are as :func:`kdissect.spark.spool.spans_between` has them."""
+    """The events of spans, which come from :func:`kdissect.spark.spool.spans_between`."""
     is_lost = any(
         span.is_gone or carried.firsts.get(span.path) not in (None, span.first_ns) for span in spans
     )
@@ -125,7 +125,7 @@ def events_of_spans(
 
 
 def keep(states: States, point: str, batch: int, carried: Carried) -> None:
-    """Keep what a batch leaves. Private keys stay where they are.
+    """Keep the state of a batch, without private keys.
 
     :raises OSError: it cannot be written.
     """
@@ -140,9 +140,9 @@ def events_at_end(
     settings: TableSettings,
     judgement: Judgement | None = None,
 ) -> BatchEvents:
-    """What comes to light when nothing more is to come. The state remains, and the stream may go on.
+    """The events that come out if nothing more is read. The state remains, and the stream may go on.
 
-    :param batch: the number that it has, behind that of the last batch.
+    :param batch: the number for these events, after that of the last batch.
     :raises StateError: the state cannot be used.
     """
     found = _found(states, batch, point, settings, judgement)
@@ -172,7 +172,8 @@ def events_of_drain(
     drained_at: int,
     judgement: Judgement | None = None,
 ) -> BatchEvents:
-    """What is open, as if connections ended here; what is left is kept as drained. Files may be gone.
+    """The events of everything that is open, as if connections ended here. The rest is kept as a drained
+    state. Files may be gone.
 
     :param drained_at: the batch whose drained state it is.
     :raises StateError: the state cannot be used.
@@ -196,7 +197,7 @@ def _drain(
 def _found(
     states: States, batch: int, point: str, settings: TableSettings, judgement: Judgement | None
 ) -> Carried | Drained | None:
-    """What batches before left. What another build left is made again from the files that it had read.
+    """The state of earlier batches. If another build made it, it is made again from the files.
 
     :raises StateError: it cannot be used, or made again.
     """
@@ -221,20 +222,20 @@ def made_again(
     has_secrets: bool | None,
     judgement: Judgement | None = None,
 ) -> Carried | None:
-    """The state that batches left, made again from what they read; None where that may be another one.
+    """The state of batches, made again from what they read; None if the result may differ.
 
-    TLS waits for secrets. With a key log as it is today, nothing would wait that did then. Its exchanges
-    would come to light among those that were written long ago, and be lost.
+    TLS connections wait for secrets. With today's key log, connections that waited then would not wait now.
+    Their exchanges would come among those that were written long ago, and be lost.
 
-    :param history: what each batch read; None: it drained the state.
-    :param has_secrets: whether TLS secrets were given to batches; None where nobody kept it.
+    :param history: what each batch read; None if it drained the state.
+    :param has_secrets: whether TLS secrets were given to batches; None if unknown.
     """
     if has_secrets or (has_secrets is None and settings.has_secrets):
         return None
     settings = settings._replace(keylog=(), rsa_key=())
     carried = Carried(new_pass(settings))
     if judgement is not None:
-        carried.judge = judgement.new()  # what was found then is told anew
+        carried.judge = judgement.new()  # the findings of that time are reported again
     sees_tls = False
     for spans in history:
         if spans is None:
@@ -252,7 +253,7 @@ def made_again(
 
 
 def why_lost(span: FileSpan) -> str | None:
-    """Why what was read of a file cannot be read again, as in "the file is missing"; None where it can be."""
+    """Why the read part of a file cannot be read again, such as "the file is missing"; None if it can."""
     now = found_file(span.path)
     if now is not None and now.size < span.size:
         return "is shorter now"
@@ -263,31 +264,31 @@ def why_lost(span: FileSpan) -> str | None:
 
 
 def begun(found: Carried | Drained, settings: TableSettings) -> Carried:
-    """A state with which one can go on."""
+    """A state that can go on."""
     return found.begun(new_pass(settings)) if isinstance(found, Drained) else found
 
 
 def _learn(carried: Carried, settings: TableSettings) -> Iterator[Event]:
-    """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
+    """Take in TLS secrets again: key logs have grown since the last batch, and private keys were not kept."""
     carried.reading.secrets.rsa_keys = tuple(map(read_rsa_key, settings.rsa_key))
     for lines in KeyLogs(settings.keylog).read():
         yield from carried.reading.feed(lines)
 
 
 def _know_again(carried: Carried, span: FileSpan) -> None:
-    """See whether it was read under another name, before it was compressed or unpacked."""
+    """Check whether a file was read under another name, before it was compressed or unpacked."""
     if span.path in carried.items or not span.first_ns:
         return
     for twin in twins(span.path):
         if carried.firsts.get(twin) == span.first_ns:
             carried.rename(twin, span.path)
-            carried.sizes[span.path] = span.size  # that of the other form is no measure
+            carried.sizes[span.path] = span.size  # the size of the other form cannot be compared
             return
 
 
 def _gone(carried: Carried, span: FileSpan) -> Iterator[Fault]:
-    """A file is no more there. If somebody wrote to it shortly before, nobody knows what is missing; at the
-    end of one that had settled, what was wrong was told."""
+    """Handle a file that is gone. If somebody wrote to it shortly before, its unread bytes are reported. If
+    it had settled, its faults at the end were reported before."""
     if span.path in carried.items and span.path not in carried.final and not span.is_settled:
         read = carried.sizes[span.path]
         words = f"{span.path}: is gone; its bytes after {read:,} were not read"
@@ -298,7 +299,7 @@ def _gone(carried: Carried, span: FileSpan) -> Iterator[Fault]:
 def _events_of_files(
     carried: Carried, spans: Iterable[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
-    """What spans bring to light, which are in the order of their first packets."""
+    """The events of spans, which are in the order of their first packets."""
     last_ns = carried.last_ns
     for item in _merged(spans, lambda span: _new_items(carried, span, settings, last_ns)):
         if isinstance(item, Packet):
@@ -307,8 +308,8 @@ def _events_of_files(
 
 
 def _merged(spans: Iterable[FileSpan], items_of: Callable[[FileSpan], Iterator[Item]]) -> Iterator[Item]:
-    """The items of spans by packet time; each keeps its own order. A file is opened when its first packet is
-    next. What is no packet stays behind the packet that it follows."""
+    """The items of spans by packet time; each span keeps its own order. A file is opened when its first
+    packet is next. Other items stay after the packet that they follow."""
     waiting = deque(enumerate(spans))
     heap: list[tuple[int, int, Packet, Iterator[Item]]] = []
     while waiting or heap:
@@ -328,7 +329,7 @@ def _merged(spans: Iterable[FileSpan], items_of: Callable[[FileSpan], Iterator[I
 def _new_items(
     carried: Carried, span: FileSpan, settings: TableSettings, last_ns: int | None
 ) -> Iterator[Item]:
-    """The items of a span that were not taken in yet; when all were given, it is noted how far it was read.
+    """The items of a span that were not taken in yet. After all of them, it notes how far the file was read.
 
     :param last_ns: the latest time of a packet of earlier batches.
     """
@@ -362,7 +363,7 @@ def _new_items(
         if taken > known:
             yield item
     if reading.is_other and known:
-        carried.trail = None  # what was read is not there any more
+        carried.trail = None  # the bytes that were read do not exist any more
         yield fault("rewritten-file", _rewritten_words(path, carried.sizes[path], known))
     if not span.is_final:
         carried.sums[path] = reading.sum
@@ -378,11 +379,11 @@ def _new_items(
 
 
 def _waiting(reading: SpanReading, taken: int) -> Iterator[Fault]:
-    """What would be wrong with a file that nobody has written to for long, if it ended here; or why it cannot
+    """The faults that a file without recent writes would have if it ended here; or the reason why it cannot
     be read."""
     for item in reading.items_at_end(taken):
         if isinstance(item, Fault) and item.kind == "unreadable":
-            yield item  # it may be quite new
+            yield item  # the file may be quite new
         elif isinstance(item, Fault):
             what = item.message.removesuffix(OTHERS_ARE_READ)
             words = f"{what}; nobody has written to it for a long time; kdissect reads on if it grows"
@@ -390,7 +391,7 @@ def _waiting(reading: SpanReading, taken: int) -> Iterator[Fault]:
 
 
 def _renumbered(item: Item, carried: Carried) -> Item:
-    """With the packet's number in the whole stream."""
+    """An item with the packet's number in the whole stream."""
     if isinstance(item, Packet):
         carried.packets += 1
         carried.last_ns = max(item.timestamp_ns, carried.last_ns or item.timestamp_ns)

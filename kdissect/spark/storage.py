@@ -2,10 +2,10 @@
 ``gs://``, ``abfss://``, ``hdfs://`` (:mod:`kdissect.spark.hdfs`).
 
 A directory stands for the files in it, without those whose names begin with ``.`` or ``_``: that is Spark's
-rule. A glob stands for the files that it matches; one with a ``/`` at its end, for those in the directories
-that it matches. A directory of this machine that cannot be listed stands for itself: reading it tells why. On
-other file systems only the last part of a path may be a glob (``*`` and ``[``). What is known of an object
-store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers must know too.
+rule. A glob stands for the files that it matches. With a ``/`` at its end, it stands for the files in the
+directories that it matches. A directory of this machine that cannot be listed stands for itself: reading it
+reports the reason. On other file systems only the last part of a path may be a glob (``*`` and ``[``). If the
+environment has settings for an object store, such as ``AWS_ACCESS_KEY_ID``, workers need them too.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ class InputFile(NamedTuple):
 
     path: str
     size: int
-    """Bytes; 0 where that cannot be told."""
+    """The size in bytes; 0 if unknown."""
     is_folder: bool = False
     """Whether it is a folder of this machine that cannot be listed."""
 
 
 class FoundFile(NamedTuple):
-    """A file that is there, or a folder."""
+    """An existing file or folder."""
 
     size: int
-    """Bytes; 0 of a folder."""
+    """The size in bytes; 0 for a folder."""
     modified_ns: int
-    """When it was written to last; 0 where that cannot be told."""
+    """The time of the last write; 0 if unknown."""
     is_folder: bool = False
-    """Whether it is a folder of this machine. Where files are listed, it is one that cannot be listed."""
+    """Whether it is a folder of this machine. In a list of files, it is a folder that cannot be listed."""
 
 
 _ELSEWHERE = ("s3", "gs", "abfss", "hdfs")
-"""Where files may be, as a user who named another place is told."""
+"""The supported file systems, for the message about another one."""
 _LOST = "lost+found"
-"""A folder of root in many file systems. Nobody writes captures to it: it is left out unless it is named."""
+"""A folder of root in many file systems. It has no captures, so it is left out unless the user names it."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@")
 _MAGIC = re.compile(r"[*\[]")
 
 
 def is_remote(path: str) -> bool:
-    """Whether it is the URI of another file system."""
+    """Whether a path is the URI of another file system."""
     return "://" in path and not path.startswith("file:")
 
 
 def join(place: str, name: str) -> str:
-    """What has this name in a folder. The query of a URI (``?endpoint_override=…``) stays at its end."""
+    """The path of a name in a folder. The query of a URI (``?endpoint_override=…``) stays at its end."""
     base, query = split_query(place)
     return f"{base.rstrip('/')}/{name}{query}"
 
@@ -72,12 +72,13 @@ def name_below(folder: str, path: str) -> str:
 
 
 def without_query(place: str) -> str:
-    """A path, or a URI as Spark and Delta take it: their own configuration says what the query tells us."""
+    """A path, or a URI in the form for Spark and Delta, whose own configuration has the settings of the
+    query."""
     return split_query(place)[0]
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a folder is another one, or in it."""
+    """Whether a folder is the same as another one, or inside it."""
     if is_remote(path) is not is_remote(folder):
         return False
     if not is_remote(path):
@@ -100,7 +101,7 @@ def _as_s3(uri: str) -> str:
 def list_files(paths: list[str]) -> list[InputFile]:
     """The files that these names stand for, each once, in this order; those of a directory by name.
 
-    A file that is not there is listed all the same: reading it tells why, as ``kdissect read`` does.
+    A missing file is listed too: reading it reports the error, as ``kdissect read`` does.
 
     :raises CaptureError: a directory is empty, a glob matches nothing, a file system cannot be reached.
     :raises ValueError: a URI has a password in it, which would be printed with it.
@@ -113,7 +114,7 @@ def list_files(paths: list[str]) -> list[InputFile]:
 
 
 def found_file(path: str) -> FoundFile | None:
-    """What is known of a file; None where it is not there.
+    """Size and time of a file; None if it does not exist.
 
     :raises CaptureError: another file system cannot be asked.
     """
@@ -137,8 +138,8 @@ def found_file(path: str) -> FoundFile | None:
 
 
 def may_be_there(path: str) -> bool:
-    """Whether a file that is not listed is perhaps there: the folder that it is in may be one that cannot be
-    listed. On other file systems everything is listed, or nothing."""
+    """Whether a file that is not listed may still exist, because its folder cannot be listed. On other file
+    systems everything is listed, or nothing."""
     if is_remote(path):
         return False
     try:
@@ -150,7 +151,7 @@ def may_be_there(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a folder is there. An object store has one if an object is in it.
+    """Whether a folder exists. An object store has a folder if an object is in it.
 
     :raises CaptureError: the file system cannot be reached.
     """
@@ -166,10 +167,10 @@ def is_folder(path: str) -> bool:
 
 
 def refuse_no_folder(folder: str, given: str) -> None:
-    """See whether a folder is there, and can be listed.
+    """Check that a folder exists and can be listed.
 
-    :param given: how a user named it.
-    :raises FileNotFoundError: it is not there.
+    :param given: the folder as the user named it.
+    :raises FileNotFoundError: it does not exist.
     :raises NotADirectoryError: it is a file.
     :raises CaptureError: it cannot be listed, or another file system does not answer.
     """
@@ -183,9 +184,9 @@ def refuse_no_folder(folder: str, given: str) -> None:
 
 
 def folders_in(folder: str) -> list[str]:
-    """The names of the folders in a folder, but those whose names do not count.
+    """The names of the folders in a folder, without names that do not count.
 
-    :raises FileNotFoundError: it is not there.
+    :raises FileNotFoundError: it does not exist.
     :raises CaptureError: it cannot be listed, or another file system cannot be asked.
     """
     if not is_remote(folder):
@@ -209,8 +210,8 @@ def folders_in(folder: str) -> list[str]:
 
 
 def files_below(folder: str) -> dict[str, FoundFile]:
-    """By path the files that count in a folder and in those inside it. A folder inside it that cannot be
-    listed stands for its files; opening it tells why.
+    """The files that count in a folder and its inner folders, by path. An inner folder that cannot be listed
+    stands for its files; opening it reports the reason.
 
     :raises CaptureError: the folder cannot be listed, or another file system cannot be asked.
     """
@@ -240,7 +241,7 @@ def open_file(path: str, at: int = 0) -> BufferedIOBase:
 
 
 def unopened(path: str) -> OSError | None:
-    """Why a file of this machine cannot be opened; None where it can, and of files elsewhere."""
+    """Why a file of this machine cannot be opened; None if it can, and for files on other file systems."""
     if not is_remote(path):
         try:
             open_file(path).close()
@@ -250,7 +251,7 @@ def unopened(path: str) -> OSError | None:
 
 
 def counting(took: Callable[[int], None]) -> Callable[[str], BufferedIOBase]:
-    """What opens a file as :func:`open_file` does and tells how many bytes of it are read."""
+    """A function that opens a file like :func:`open_file`, and reports how many bytes of it are read."""
 
     def opened(path: str) -> BufferedIOBase:
         return cast(BufferedIOBase, _CountedFile(open_file(path), took))
@@ -259,7 +260,7 @@ def counting(took: Callable[[int], None]) -> Callable[[str], BufferedIOBase]:
 
 
 class _CountedFile:
-    """A file, as far as captures are read."""
+    """A file, with the methods that readers of captures use."""
 
     def __init__(self, file: BufferedIOBase, took: Callable[[int], None]) -> None:
         self._file = file
@@ -275,14 +276,18 @@ class _CountedFile:
 
 
 def refuse_password(path: str) -> None:
-    """:raises ValueError: it is a URI with a password in it, which would be printed and kept with it."""
+    """Refuse a URI with a password.
+
+    :raises ValueError: it is one; the password would be printed and stored.
+    """
     if _PASSWORD.match(path):
         where = path.partition("://")[0] + "://…@" + path.partition("@")[2]
         raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
 
 
 def refuse_unreadable(paths: list[str]) -> None:
-    """See whether one of these files is a capture: some that are not are damage, all of them are a mistake.
+    """Check that one of these files is a capture. If some are not, they are damaged; if all are not, the user
+    made a mistake.
 
     :raises CaptureError: none is.
     """
@@ -301,8 +306,8 @@ def refuse_unreadable(paths: list[str]) -> None:
 
 
 def unlisted(path: str) -> OSError | None:
-    """Why a folder of this machine cannot be listed, or cannot be entered. None where both can be done, or
-    where it is no folder."""
+    """Why a folder of this machine cannot be listed, or cannot be entered. None if both are possible, or if
+    it is no folder."""
     if not os.path.isdir(path):
         return None
     try:
@@ -313,7 +318,7 @@ def unlisted(path: str) -> OSError | None:
         return error
     try:
         os.stat(os.path.join(path, os.curdir))
-    except PermissionError as error:  # names may be read, and nothing else
+    except PermissionError as error:  # only names may be read
         return OSError(error.errno, f"{error.strerror}: the folder cannot be entered", path)
     except OSError:
         pass
@@ -339,7 +344,8 @@ def _local(path: str) -> list[InputFile]:
 
 
 def _files_in(folder: str) -> list[InputFile]:
-    """The files that count in a folder of this machine, by name; itself if it cannot be listed."""
+    """The files that count in a folder of this machine, by name. If it cannot be listed, the folder
+    itself."""
     if unlisted(folder) is not None:
         return [InputFile(folder, 0, is_folder=True)]
     inside = [entry for entry in os.scandir(folder) if counts(entry.name) and entry.is_file()]
@@ -347,7 +353,7 @@ def _files_in(folder: str) -> list[InputFile]:
 
 
 def _unlisted_by(pattern: str) -> list[str]:
-    """The folders in which a glob looks for files or folders, and that cannot be listed."""
+    """The folders that a glob searches and that cannot be listed."""
     head, tail = os.path.split(pattern)
     if not has_magic(head):
         folders, found = [head or os.curdir], []
@@ -379,7 +385,7 @@ def _local_below(folder: str) -> dict[str, FoundFile]:
         folders[:] = filter(counts, folders)
         for name in filter(counts, names):
             path = os.path.join(parent, name)
-            if (known := found_file(path)) is not None:  # else it was renamed or removed meanwhile
+            if (known := found_file(path)) is not None:  # otherwise it was renamed or removed meanwhile
                 found[path] = known
     return found
 
@@ -401,7 +407,7 @@ def _remote_below(uri: str) -> dict[str, FoundFile]:
 
 
 def plain_path(path: str) -> str:
-    """The path that a URI of this file system names; any other as it is."""
+    """The path in a URI of this file system; any other path unchanged."""
     if not path.startswith("file:/"):
         return path
     path = "/" + path.removeprefix("file:").lstrip("/")

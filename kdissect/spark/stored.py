@@ -1,4 +1,5 @@
-"""Tables that were written → DataFrames. Files that differ in their columns are one table, by name."""
+"""Tables that were written → DataFrames. Files with different columns are one table; columns are matched by
+name."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 def stored(spark: SparkSession, path: str, table: Table | None) -> DataFrame:
     """A table of Parquet or Delta.
 
-    :param table: what it is, if that is known. A partition of a table without rows has no file.
+    :param table: the table, if it is known. A partitioned table without rows has no files.
     :raises NotInstalledError: the table is Delta, and its library is not installed.
     :raises TargetError: the table is Delta, and cannot be read as such; or kdissect did not make it.
     :raises CaptureError: its folder cannot be listed.
@@ -45,17 +46,17 @@ def stored(spark: SparkSession, path: str, table: Table | None) -> DataFrame:
     if is_folder(join(path, "_delta_log")):
         needs("deltalake", "delta")
         parent, _, name = path.rpartition("/")
-        paths = Delta(parent).files(name)  # others in its folder do not count
+        paths = Delta(parent).files(name)  # other files in its folder do not count
     elif not any(name.endswith(".parquet") for name in map(without_query, files_below(path))):
         paths = []
     return _frame(spark, paths, path, table)
 
 
 class StoredTables:
-    """Where tables of captures are.
+    """The place of tables of captures.
 
-    :param text: a folder of Parquet or Delta, or as ``--to`` names it.
-    :raises NotInstalledError: a library is not installed that the tables need.
+    :param text: a folder of Parquet or Delta, or a place as in ``--to``.
+    :raises NotInstalledError: a library for the tables is not installed.
     :raises ValueError: no place has such a name.
     """
 
@@ -65,16 +66,16 @@ class StoredTables:
 
     @property
     def folder(self) -> str | None:
-        """The folder that has them; None where a catalog does."""
+        """The folder of the tables; None if a catalog has them."""
         return self._target.where if isinstance(self._target, Delta | ParquetFolder) else None
 
     @property
     def is_seen(self) -> bool:
-        """Whether kdissect can find out without Spark which tables are there."""
+        """Whether kdissect can find the tables without Spark."""
         return isinstance(self._target, Iceberg) or (self.folder is not None and not is_remote(self.folder))
 
     def has(self, name: str) -> bool:
-        """Whether a table is there. If only Spark can find out, it does so when it reads the table.
+        """Whether a table exists. If only Spark can find out, it does so when it reads the table.
 
         :raises TargetError: a catalog does not answer.
         """
@@ -100,7 +101,7 @@ class StoredTables:
 
 
 def is_named(place: str) -> bool:
-    """Whether a place is named as for ``--to``, and is no folder."""
+    """Whether a place is named as in ``--to``, and is no folder."""
     return place.startswith(tuple(f"{kind}:" for kind in KINDS))
 
 
@@ -111,9 +112,9 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     :raises CaptureError: a folder cannot be listed, or an object store does not answer.
     :raises FileNotFoundError: there is no such folder.
     :raises NotADirectoryError: it is a file.
-    :raises NotInstalledError: a library is not installed that the tables need.
+    :raises NotInstalledError: a library for the tables is not installed.
     :raises TargetError: a catalog does not answer.
-    :raises ValueError: tables of a catalog of Spark are there already, under their names.
+    :raises ValueError: the place is a catalog of Spark, whose tables are already known by their names.
     """
     tables = StoredTables(place)
     if place.startswith("table:"):
@@ -132,8 +133,11 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
 
 
 def _frame(spark: SparkSession, paths: list[str], base: str | None, table: Table | None) -> DataFrame:
-    """:param base: the folder from which on names of folders tell what the table is partitioned by.
-    :raises TargetError: the files are no such table."""
+    """The table of Parquet files.
+
+    :param base: the folder below which names of folders are partitions.
+    :raises TargetError: the files are not this table.
+    """
     if not paths:
         return spark.createDataFrame([], "" if table is None else ddl(table))
     reader = spark.read.option("mergeSchema", "true")

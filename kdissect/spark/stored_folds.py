@@ -1,9 +1,9 @@
-"""Rows of the table ``exchanges`` → what folds count of them.
+"""Rows of the table ``exchanges`` → counts of folds.
 
-Tasks count their rows, and one adds what they counted, as for captures (:mod:`kdissect.spark.folds`).
+Tasks count their rows, and one task adds the counts, as for captures (:mod:`kdissect.spark.folds`).
 
 The group and the member of a request, and the names of topic ids, are read from the JSON of messages. The
-definitions say which messages tell names. A capture that has ids only gets the names that another one tells.
+definitions say which messages contain names. A capture with only ids gets the names from another one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FOLDS: Mapping[str, type[RowFold]] = {
 
 @dataclass(frozen=True)
 class RowQuestion:
-    """Statistics of rows: the name of each, and perhaps groupings, after commas."""
+    """Statistics of rows: the name of each, with groupings after commas."""
 
     texts: tuple[str, ...]
     limits: Limits
@@ -58,7 +58,7 @@ class RowQuestion:
         return [table_of(type(each)) for each in self.folds()]
 
     def folds(self) -> list[RowFold]:
-        """New ones, which have counted nothing yet."""
+        """New folds, which have counted nothing yet."""
         asked = (text.split(",") for text in self.texts)
         return [_FOLDS[name].asked(self.limits, tuple(how)) for name, *how in asked]
 
@@ -74,14 +74,14 @@ def counted_rows(exchanges: DataFrame, texts: Sequence[str], limits: Limits) -> 
 
     :param exchanges: rows of the table, of any number of captures. Beside its columns they have ``software``,
         from their connections, and the copies of :func:`~kdissect.spark.copies.merged`.
-    :param texts: what is asked for, such as ``traffic,topic``.
+    :param texts: the requested statistics, such as ``traffic,topic``.
     """
     from pyspark.sql import functions as f
 
     question = RowQuestion(tuple(texts), limits)
     folds = question.folds()
     api_key, nothing = f.col("api_key"), f.lit(None).cast("string")
-    # Messages are long. A task gets only those that it reads something from.
+    # Messages are long. A task gets only those that it needs.
     asked = nothing
     if any(each.reads_requests for each in folds):
         asked = f.when(f.contains("request", f.lit(f'"{GROUP}"')), f.col("request"))
@@ -94,7 +94,7 @@ def counted_rows(exchanges: DataFrame, texts: Sequence[str], limits: Limits) -> 
         for kind in _KINDS
     )
     begun = f.coalesce("request_time_ns", "response_start_ns")
-    # Each with a name: a table of a catalog has none of two columns that are called alike.
+    # Each column has a name, because a table of a catalog cannot have two columns with the same name.
     made = begun.alias("begun"), asked.alias("asked"), copies.alias("copies")
     rows = exchanges.select(*COLUMNS, *made, api_key, *teaching)
     parts = rows.mapInArrow(partial(_count_rows, question), PARTS_DDL)
@@ -102,7 +102,7 @@ def counted_rows(exchanges: DataFrame, texts: Sequence[str], limits: Limits) -> 
 
 
 def _teachers(kind: str) -> list[int]:
-    """The APIs whose messages of a kind tell the names of topic ids."""
+    """The APIs whose messages of a kind contain the names of topic ids."""
     return [
         key
         for key in apis.api_keys()
@@ -133,7 +133,7 @@ def _count_rows(question: RowQuestion, batches: Iterable[pa.RecordBatch]) -> Ite
 
 
 def _taught(api_key: int, version: int | None, kind: str, text: str | None) -> Iterable[tuple[str, str]]:
-    """Topic ids and their names that a message tells."""
+    """The topic ids and names in a message."""
     if text is None or version not in apis.versions(api_key):
         return ()
     struct = message_struct(api_key, version, kind)

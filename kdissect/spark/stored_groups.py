@@ -1,4 +1,4 @@
-"""Rows of the table ``exchanges`` → groups: what their members asked for, and what went wrong."""
+"""Rows of the table ``exchanges`` → groups: the requests of their members, and their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEARTBEAT = "Heartbeat"
 
 
 class _GroupCounts:
-    """A row."""
+    """The counts of a row."""
 
     __slots__ = ("commits", "errors", "heartbeats", "joins", "syncs")
 
@@ -33,7 +33,8 @@ class _GroupCounts:
 
 
 class StoredGroups(RowFold, OneTable[str, _GroupCounts]):
-    """A row for each group that a request names. ``stats -z groups`` knows more: it reads responses too."""
+    """A row for each group that a request names. ``stats -z groups`` has more columns, because it reads
+    responses too."""
 
     name = "groups"
     about = "groups: members, and their requests"

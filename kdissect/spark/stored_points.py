@@ -1,4 +1,4 @@
-"""Rows of the table ``exchanges`` → capture points: what each saw, and how far it is from the client."""
+"""Rows of the table ``exchanges`` → capture points: what each saw, and its distance from the client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.spark.row_fold import RowFold, StoredExchange
 
 
 class _PointCounts:
-    """A row."""
+    """The counts of a row."""
 
     __slots__ = ("exchanges", "latency", "only_here", "to_here")
 
@@ -27,8 +27,8 @@ class _PointCounts:
 
 
 class StoredPoints(RowFold, OneTable[str, _PointCounts]):
-    """A row for each capture point. An exchange takes longest where it is seen first: the difference to
-    another point is the time that the network between the two takes."""
+    """A row for each capture point. An exchange takes longest at the point that sees it first. The difference
+    to another point is the time that the network between the two takes."""
 
     name = "points"
     about = "capture points: exchanges, and the way to them"

@@ -16,7 +16,7 @@ _Spoken = tuple[str, str]
 
 
 class _SoftwareVersions:
-    """A row."""
+    """The counts of a row."""
 
     __slots__ = ("exchanges", "versions")
 

@@ -3,8 +3,8 @@
     folder ─► which bytes are next (the source below) ─► one task a capture point: what is carried + bytes
            ─► its rows, by several tasks where much is new ─► the tables' folders ``batch=N``
 
-Before a batch runs, Spark writes down what it reads. A repeated batch reads the same bytes and the same
-state, and replaces its folders. So in the end each row is there once, whenever a process is killed.
+Before a batch runs, Spark stores what it reads. A repeated batch reads the same bytes and the same state, and
+replaces its folders. So in the end each row is there once, whenever a process is killed.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _SPANS_DDL = (
 )
 
 BATCH = "batch"
-"""The partition that tells the batch."""
+"""The partition with the number of the batch."""
 _OF_FOLDERS = ("capture_point", "limits")
-"""The settings by which a folder is looked at."""
+"""The settings for listing a folder."""
 
 
 class FolderSource(DataSource):
@@ -79,7 +79,7 @@ class FolderSource(DataSource):
 
 
 class Spans(InputPartition):
-    """What a batch reads."""
+    """The spans of a batch."""
 
     def __init__(self, spans: list[FileSpan]) -> None:
         super().__init__(0)
@@ -100,17 +100,17 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._spool = SpoolFolder(options["path"], settings.capture_point, settings.limits, settle)
         self._when_read = options.get("when_read", KEEP)
         self._end: Position | None = None
-        """Where a run stops that reads what is there now."""
+        """The end of a run that reads only existing files."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return to_offset({})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """How many bytes of files a batch reads at most."""
+        """The limit of bytes of files in a batch."""
         return ReadAllAvailable() if self._most_bytes is None else ReadMaxBytes(self._most_bytes)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """How far the next batch reads; ``start`` itself where there is nothing to read.
+        """How far the next batch reads; ``start`` itself if there is nothing to read.
 
         :raises CaptureError: the folder cannot be listed.
         :raises ValueError: a file belongs to no capture point.
@@ -119,19 +119,19 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_offset(self._spool.next(of_offset(start), most, self._end))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """From now on, files and bytes that come later are not read."""
+        """Ignore files and bytes that come after this call."""
         self._end = self._spool.next({})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One task, which only names what a batch reads: others read it."""
+        """One task, which only names the spans of a batch. Other tasks read them."""
         return [Spans(spans_between(of_offset(start), of_offset(end), self._spool.rule))]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Delete or move captures that batches up to here read to their end, if that was asked for."""
+        """Delete or move captures that batches up to here read to their end, if the user wants that."""
         clear(of_offset(end), self._spool.folder, self._when_read)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """What the batch reads, in the order in which it is read."""
+        """The spans of the batch, in the order in which they are read."""
         assert isinstance(partition, Spans)
         return iter([tuple(span) for span in partition.spans])
 
@@ -150,11 +150,12 @@ class Tables:
         judgement: Judgement | None = None,
         metrics: StreamMetrics | None = None,
     ) -> None:
-        """:param out: the folder of the tables.
-        :param names: which are written.
-        :param tell: is given the damage to files that a batch met.
-        :param shown: gives a context for a batch with this number: it shows a line with its progress.
-        :param judgement: how findings become a further table.
+        """
+        :param out: the folder of the tables.
+        :param names: the tables to write.
+        :param tell: receives the damage to files in a batch.
+        :param shown: returns, for a batch number, a context that shows a line with the progress.
+        :param judgement: how to judge findings, which become a further table.
         """
         self._tell = tell
         self._shown = shown
@@ -165,7 +166,7 @@ class Tables:
         self._metrics = metrics
 
     def recover(self) -> None:
-        """Finish what a process began that died.
+        """Finish the work of a process that died.
 
         :raises OSError: a file cannot be read or moved.
         """
@@ -174,34 +175,34 @@ class Tables:
                 finish(self._target.folder(name))
 
     def add(self, frame: DataFrame, batch: int) -> None:
-        """A batch: read its spans and write its folders. A repeat of a batch replaces them.
+        """Do a batch: read its spans and write its folders. A repeat of a batch replaces them.
 
         :param frame: spans, as :class:`FolderSource` gives them.
         :param batch: its number.
-        :raises StateError: what was carried on from the batch before cannot be used.
+        :raises StateError: the state of the batch before cannot be used.
         :raises TargetError: rows cannot be written.
         """
         spans = [FileSpan(*row) for row in frame.collect()]
         if self._states.is_draining(batch - 1):
             for name in self._asked.written:
-                self._target.remove(name, -batch)  # of a drain that died
+                self._target.remove(name, -batch)  # from a drain that died
         with nullcontext() if self._shown is None else self._shown(batch):
             made = self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
         self._states.forget()
-        if made.folder is not None:  # else only Spark reaches them
+        if made.folder is not None:  # otherwise only Spark reaches them
             for name in self._asked.written:
                 compact(self._target.folder(name), batch)
 
     def end(self, spark: SparkSession) -> None:
-        """Write what is open, as a batch of its own behind the last one. If the stream goes on, its next
-        batch takes that place."""
+        """Write what is open, as a batch after the last one. If the stream goes on, its next batch replaces
+        that."""
         last = self._states.last_batch()
         if last is not None:
             self._run(spark, last + 1, self._states.points(), None)
 
     def drain(self, spark: SparkSession) -> None:
-        """Write what is open, and begin connections anew after that. The rows have a folder of their own,
-        whose number is negative: ``batch=-8`` comes before the batch 8."""
+        """Write what is open, and begin connections anew after that. The rows have their own folder with a
+        negative number: ``batch=-8`` comes before batch 8."""
         last = self._states.last_batch()
         if last is not None and not self._states.is_drained(last):
             self._run(spark, last + 1, self._states.points(), None, drained_at=last)
@@ -219,9 +220,9 @@ class Tables:
         units = partial(open_units, drained_at=drained_at, judgement=self._judgement)
         begun = time.monotonic()
         tallies, owner = self._metrics is not None, self._states.folder
-        # A batch should be there soon: compaction joins its files later.
+        # A batch should be visible soon; compaction joins its files later.
         made = add_batch(spark, units, self._asked, self._target, tallies, owner, joins=False)
-        # Damage is told, whether the table of faults is wanted or not.
+        # Damage is reported, whether or not the table of faults is written.
         if self._tell is not None:
             self._tell(made.damage)
         made.write(overwrite=True, run=batch if drained_at is None else -batch)
@@ -241,10 +242,10 @@ def start(
     trigger: dict[str, Any],
     when_read: str = KEEP,
 ) -> StreamingQuery:
-    """Begin, or go on, to read a folder.
+    """Begin, or continue, to read a folder.
 
-    :param checkpoint: the folder in which Spark keeps how far it is.
-    :param most_bytes: bytes of files in one batch, but at least one file; None for any number.
+    :param checkpoint: the folder in which Spark keeps how far it has read.
+    :param most_bytes: the most bytes of files in one batch, but at least one file; None for no limit.
     :param settle_seconds: see :mod:`kdissect.spark.spool`.
     :param when_read: as :func:`~kdissect.spark.cleaning.clear` takes it.
     :param trigger: as Spark's ``trigger`` takes it.

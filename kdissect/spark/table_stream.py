@@ -2,8 +2,9 @@
 
     folder ─► which bytes are next ─► one task a capture point: its state + these bytes ─► rows, next state
 
-A notebook may look at the first rows of a batch only (``show``), or at all of it twice. So what a batch reads
-is written down before it runs. A task that finds an older state than it needs does the batches between first.
+A notebook may read only the first rows of a batch (``show``), or the whole batch twice. So the spans of a
+batch are stored before it runs. If a task finds an older state than it needs, it does the batches in between
+first.
 
 The option ``state`` names a folder, in which each query has its own:
 
@@ -40,11 +41,11 @@ from kdissect.spark.storage import is_folder, is_inside, is_remote, join
 from kdissect.spark.stream import FolderReader
 
 OPTIONS = ("state", "state_key", "max_bytes_per_batch", "settle_seconds")
-"""Those that only ``readStream`` has."""
+"""The options that only ``readStream`` has."""
 
 
 class BatchTask(InputPartition):
-    """What a task does: a capture point in a batch of a query."""
+    """The work of a task: a capture point in a batch of a query."""
 
     def __init__(self, query: str, batch: int, point: str) -> None:
         super().__init__(point)
@@ -54,11 +55,11 @@ class BatchTask(InputPartition):
 
 
 class TableStream(FolderReader):
-    """Follows the folder, and makes the rows of what is new.
+    """Follows the folder, and makes the rows of the new data.
 
-    :param own: by name the options of :data:`OPTIONS` that were given, and the folder as ``path``.
-    :param table: the columns that are made.
-    :param news: by which its tasks tell the driver what is wrong with files.
+    :param own: the given options of :data:`OPTIONS` by name, and the folder as ``path``.
+    :param table: the columns to make.
+    :param news: sends faults of files from its tasks to the driver.
     :raises ValueError: an option is missing or wrong, or the table cannot be made batch by batch.
     :raises CaptureError: there is no such folder.
     :raises StateError: there is no key for the state.
@@ -85,15 +86,15 @@ class TableStream(FolderReader):
         self._table = table
         self._news = news
         self._same: set[str] = set()
-        """The queries that are known to have had these options before."""
-        Choice(settings)  # what is wrong is told before any task starts
+        """The queries that are known to have the same options as before."""
+        Choice(settings)  # errors are reported before any task starts
         settings.refuse_unusable()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {"query": uuid.uuid4().hex, "batch": 0, "lasts": {}, **to_offset({})}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """How far the next batch reads; ``start`` itself where there is nothing to read.
+        """How far the next batch reads; ``start`` itself if there is nothing to read.
 
         :raises CaptureError: the folder cannot be listed.
         :raises ValueError: a file belongs to no capture point, or the query had other options before.
@@ -101,7 +102,7 @@ class TableStream(FolderReader):
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         before = of_offset(start)
         with in_one_line():
-            if start["batch"]:  # else it is not known yet which query goes on
+            if start["batch"]:  # otherwise the query that goes on is not known yet
                 self._refuse_change(start["query"])
             after = self._spool.next(before, most, self._end)
         if after is before:
@@ -117,13 +118,14 @@ class TableStream(FolderReader):
             super().prepareForTriggerAvailableNow()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """A task for each capture point with something new. What they read is kept beside the state.
+        """A task for each capture point with something new. Their spans are stored beside the state.
 
-        :raises ValueError: the query had other options before, or that cannot be kept.
+        :raises ValueError: the query had other options before, or the spans cannot be stored.
         """
         spans = spans_between(of_offset(start), of_offset(end), self._spool.rule)
         points = list(dict.fromkeys(span.point for span in spans))
-        # Where the first batch runs again, Spark has made a new beginning: only the end names the query.
+        # If the first batch runs again, Spark has made a new start offset: only the end has the name of the
+        # query.
         query, batch = end["query"], end["batch"]
         with in_one_line():
             self._refuse_change(query)
@@ -148,7 +150,7 @@ class TableStream(FolderReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a task, as record batches of Arrow.
 
-        :raises ValueError: what was carried on from the batch before cannot be used.
+        :raises ValueError: the state of the batch before cannot be used.
         """
         assert isinstance(partition, BatchTask)
         with in_one_line():
@@ -167,9 +169,9 @@ class TableStream(FolderReader):
         yield from batches_of(heard, self._table, task.point, settings, Choice(settings), note)
 
     def _planned(self, states: States, task: BatchTask) -> list[tuple[int, list[FileSpan]]]:
-        """What the batches read that nobody did to their end, up to this one.
+        """The spans of all unfinished batches up to this one, by batch.
 
-        :raises StateError: that is not known any more.
+        :raises StateError: they are not known any more.
         """
         files, last = self._files(task.query), states.last_of(task.point, task.batch)
         found, batch = [], task.batch
@@ -187,9 +189,9 @@ class TableStream(FolderReader):
         return found[::-1]
 
     def _refuse_change(self, query: str) -> None:
-        """See that a query asks for what it asked for at first. Else rows came twice, or were missing.
+        """Check that a query has the same options as at first. Otherwise rows would be repeated or missing.
 
-        :raises ValueError: it asks for something else.
+        :raises ValueError: it has other options.
         """
         if query in self._same:
             return
@@ -203,7 +205,10 @@ class TableStream(FolderReader):
         self._same.add(query)
 
     def _states(self, query: str) -> States:
-        """:raises StateError: the folder is another user's, or cannot be made."""
+        """The states of a query.
+
+        :raises StateError: the folder belongs to another user, or cannot be made.
+        """
         states = States(join(join(self._state, query), "state"), self._key)
         states.prepare()
         return states
@@ -213,7 +218,7 @@ class TableStream(FolderReader):
 
 
 def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> dict[str, str]:
-    """The options with which the folder is followed.
+    """The options for following the folder.
 
     :raises ValueError: one is wrong.
     """
@@ -231,7 +236,10 @@ def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> 
 
 
 def _refuse_whole(settings: TableSettings) -> None:
-    """:raises ValueError: what is asked for needs all batches together."""
+    """Refuse options that need all batches together.
+
+    :raises ValueError: there is such an option.
+    """
     if settings.stats is not None:
         raise ValueError("stats: a stream has tables only; for findings use kdissect spark stream --findings")
     if settings.table == "packets":
@@ -240,7 +248,7 @@ def _refuse_whole(settings: TableSettings) -> None:
         raise ValueError("two_pass: a stream is read once")
     for name, given in (("keylog", settings.keylog), ("rsa_key", settings.rsa_key)):
         if given:
-            # A batch that is looked at twice would find other secrets the second time, and other rows.
+            # A second reading of a batch could find other secrets, and so give other rows.
             raise ValueError(
                 f"{name}: readStream takes none; use kdissect spark stream, or captures that have the secrets"
                 " in them"
@@ -250,7 +258,10 @@ def _refuse_whole(settings: TableSettings) -> None:
 
 
 def _refuse_gone(spans: Sequence[FileSpan], batch: int) -> None:
-    """:raises StateError: a file is gone, or cannot be read, so that a batch before cannot be done."""
+    """Check that the files of an earlier batch can still be read.
+
+    :raises StateError: a file is gone, or cannot be read, so that the batch cannot be done.
+    """
     for span in spans:
         if not span.is_gone and (why := why_lost(span)) is not None:
             raise StateError(
@@ -264,6 +275,6 @@ def _plan_name(batch: int) -> str:
 
 
 def _batch_of(name: str) -> int | None:
-    """The batch of a plan's name."""
+    """The batch in the name of a plan."""
     number = name.removeprefix("batches/").removesuffix(".json")
     return int(number) if number.isdigit() and name == _plan_name(int(number)) else None

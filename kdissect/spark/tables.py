@@ -1,4 +1,4 @@
-"""The tables that Spark gets: those of ``read``, and batches and packets; their types as Spark says them."""
+"""The tables for Spark: those of ``read``, and batches and packets; and their types in Spark's words."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _TYPES = {
 }
 
 POINT = "capture_point"
-"""One machine's column for the points of files given together. Here each point is counted for itself, and the
-column has its name."""
+"""The column for several capture points in one input of a single machine. Here each point is counted
+separately, and the column has its name."""
 
 
 PLACED = ("records", "batches", "faults")
-"""Tables whose rows tell neither when nor at which broker they were: their exchange does."""
+"""Tables whose rows have neither a time nor a broker of their own. Their exchange has both."""
 
 
 class RowOrigin(NamedTuple):
-    """What a row of those is made from, with its event."""
+    """The source of a row of these tables, with its event."""
 
     event: Event
     source: Source
@@ -56,7 +56,7 @@ def placed(event: Event, sources: Iterable[Source]) -> Iterator[Source]:
 def full_table(
     name: str, embedded: bool, points: bool, payloads: bool = False, places: bool = False
 ) -> Table:
-    """A table with all columns for which there can be a value.
+    """A table with all columns that can have a value.
 
     :param points: whether there may be several capture points.
     :param payloads: whether keys and values of records are decoded.
@@ -88,7 +88,7 @@ def _broker(row: RowOrigin, options: Options) -> str | None:
 
 
 def place_of(exchange: Exchange) -> dict[str, Any]:
-    """When and where an exchange was, by the names of the columns that tell it."""
+    """The time and the broker of an exchange, by the names of the columns."""
     row = RowOrigin(exchange, {})
     return {column.name: column.value(row, PLAIN) for column in _PLACE}
 
@@ -105,7 +105,7 @@ _PLACE = (
 def with_point(table: Table, points: bool, point: str | None = None) -> Table:
     """A table with a column for the name of the capture point, before its own columns.
 
-    :param points: whether there may be several; else the table as it is.
+    :param points: whether there may be several; otherwise the table is returned unchanged.
     :param point: the name, in every row.
     """
     if not points:
@@ -117,18 +117,19 @@ def with_point(table: Table, points: bool, point: str | None = None) -> Table:
 def table_at(table: Table, point: str, head: int | None) -> Table:
     """The same table for the rows of one capture point.
 
-    :param head: to how many bytes keys and values are cut; with 0 rows have no keys, values or bodies.
+    :param head: the number of bytes to which keys and values are cut; with 0 rows have no keys, values or
+        bodies.
     """
     return Table(table.name, tuple(_changed(column, point, head) for column in table.columns))
 
 
 def types(table: Table) -> list[str]:
-    """The types of its columns in Spark's words, such as ``bigint`` and ``array<string>``."""
+    """The types of a table's columns in Spark's words, such as ``bigint`` and ``array<string>``."""
     return [_TYPES[column.type] for column in table.columns]
 
 
 def ddl(table: Table) -> str:
-    """Its schema in Spark's words; every column may be null."""
+    """The schema of a table in Spark's words; every column may be null."""
     return ", ".join(f"`{column.name}` {_TYPES[column.type]}" for column in table.columns)
 
 

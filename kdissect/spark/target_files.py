@@ -1,4 +1,4 @@
-"""The files of targets: what tasks or Spark wrote, on their way into a table."""
+"""The files of targets, which tasks or Spark wrote, on their way into a table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark calls the folder of null."""
+"""Spark's name of the folder for null."""
 _LONGEST = 64
-"""Characters of a smallest or largest text that is told: longer ones would make commits large."""
+"""The most characters of a minimum or maximum text in a commit. Longer texts would make commits large."""
 
 
 class TargetError(Exception):
@@ -28,11 +28,11 @@ class TargetError(Exception):
 
 
 class Staged(NamedTuple):
-    """A table in files that tasks wrote, in a folder that nobody reads yet."""
+    """A table in files that tasks wrote, in a folder without readers yet."""
 
     folder: str
     files: tuple[str, ...]
-    """Those that have its rows, in order. The folder may hold others, which these replace."""
+    """The files with its rows, in order. The folder may have others, which these replace."""
     schema: pa.Schema
 
 
@@ -40,25 +40,25 @@ class WrittenFile(NamedTuple):
     """A file that Spark wrote."""
 
     path: str
-    """In the folder."""
+    """The path in the folder."""
     uri: str
     size: int
     modified_ms: int
     partition: dict[str, str | None]
     stats: str
-    """What Delta keeps of its columns, in JSON: by this, readers pass over files without opening them."""
+    """Delta's statistics of its columns, in JSON. Readers use them to skip files without opening these."""
 
 
 def label_of(run: int | None) -> str:
-    """What a run's files and commits are called."""
+    """The name of a run's files and commits."""
     return uuid.uuid4().hex if run is None else str(run)
 
 
 def write_files(frame: DataFrame | Staged, path: str, parts: Sequence[str], mode: str) -> None:
     """Write a table into a folder.
 
-    :param frame: its rows; files on their way have no partitions, and are moved there.
-    :param mode: of Spark: ``overwrite`` or ``error``.
+    :param frame: its rows; staged files have no partitions, and are moved there.
+    :param mode: Spark's mode: ``overwrite`` or ``error``.
     :raises TargetError: files cannot be moved there.
     """
     if not isinstance(frame, Staged):
@@ -79,13 +79,13 @@ def arrow_of(frame: DataFrame | Staged) -> Any:
         return frame.schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    # Spark 4.1 knows no zone to name: moments are in UTC there.
+    # Spark 4.1 needs no zone: moments are in UTC there.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(frame.schema, **zone)
 
 
 def written_files(folder: str) -> Iterator[WrittenFile]:
-    """What Spark wrote into a folder, with what commits say of it."""
+    """The files that Spark wrote into a folder, with their statistics for commits."""
     import pyarrow.parquet as pq
     from pyarrow import fs
 
@@ -103,10 +103,10 @@ def written_files(folder: str) -> Iterator[WrittenFile]:
 
 
 def stats_of(metadata: Any) -> dict[str, Any]:
-    """What Delta's log keeps of a file of Parquet: its rows, and the nulls of each column that is no list. It
-    also keeps the smallest and the largest integer, moment or short text of a column.
+    """Delta's statistics of a Parquet file: the number of rows, and the nulls of each column that is no list.
+    They also have the minimum and maximum integer, moment or short text of a column.
 
-    :param metadata: that of pyarrow.
+    :param metadata: the metadata of pyarrow.
     """
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def stats_of(metadata: Any) -> dict[str, Any]:
 
 
 def _told(value: Any) -> int | str | None:
-    """A smallest or largest value as Delta writes it; None of one that it does not tell."""
+    """A minimum or maximum in Delta's form; None if Delta does not store it."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(value, str):

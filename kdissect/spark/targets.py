@@ -5,11 +5,11 @@
     --to iceberg:CATALOG.NAMESPACE each table an Iceberg table; pyiceberg's configuration says what CATALOG is
     --to table:NAMESPACE           each table one of Spark's catalog
 
-The files of Delta and Iceberg are Parquet too. ``deltalake`` and ``pyiceberg`` then commit
-them. They work with every version of Spark; Spark's packages for Delta and Iceberg follow its versions late.
-A commit is there as a whole or not at all. It names its run, so that a repeated run commits nothing twice.
+The files of Delta and Iceberg are Parquet too. ``deltalake`` and ``pyiceberg`` then commit them. They work
+with every version of Spark, while Spark's own packages for Delta and Iceberg support new versions late. A
+commit is complete or missing. It names its run, so that a repeated run commits nothing twice.
 
-Columns that a table does not have yet are added to it by name; columns that it has and rows lack are null.
+New columns are added to a table by name. Columns of the table that the rows lack are null.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
-"""The partition of Parquet, and the folder of Delta, that tells the run."""
+"""The partition of Parquet, and the folder of Delta, with the number of the run."""
 _APPLICATION = "kdissect"
-"""Whose transactions they are, in Delta's log."""
+"""The application of kdissect's transactions in Delta's log."""
 
 
 class Target(Protocol):
@@ -41,15 +41,15 @@ class Target(Protocol):
 
     @property
     def where(self) -> str:
-        """The name by which a user knows it."""
+        """The user's name for it."""
 
     @property
     def room(self) -> str | None:
-        """A folder in whose file system tables are, for files on their way into it. None where Spark itself
-        writes: it reads such files wherever they are."""
+        """A folder in the file system of the tables, for files on their way into them. None if Spark itself
+        writes: it reads such files anywhere."""
 
     def has(self, name: str) -> bool:
-        """Whether a table is there. For its own catalog, Spark finds out when it writes."""
+        """Whether a table exists. For its own catalog, Spark finds out when it writes."""
 
     def write(
         self,
@@ -62,9 +62,9 @@ class Target(Protocol):
     ) -> None:
         """Write a table, or add a run's rows to it: all of them or none.
 
-        :param frame: its rows. Files on their way are removed, and have no partitions.
-        :param run: the number of the run that adds; None where the table is made whole.
-        :param origin: what a table that is made whole keeps of its captures.
+        :param frame: its rows. Staged files are removed, and have no partitions.
+        :param run: the number of the run that adds; None if the table is made as a whole.
+        :param origin: the origin that a table stores if it is made as a whole.
         :raises TargetError: they cannot be written.
         """
 
@@ -73,7 +73,7 @@ def target_of(text: str) -> Target:
     """The target that ``--to`` names.
 
     :raises ValueError: it has another form.
-    :raises NotInstalledError: the library that commits there is not installed.
+    :raises NotInstalledError: its library is not installed.
     """
     kind, colon, where = text.partition(":")
     if not colon or not where or kind not in KINDS:
@@ -94,9 +94,9 @@ def target_of(text: str) -> Target:
 
 
 def needs(module: str, extra: str) -> None:
-    """Check that a target's library is there.
+    """Check that a target's library is installed.
 
-    :raises NotInstalledError: it is not there.
+    :raises NotInstalledError: it is not.
     """
     from importlib.util import find_spec
 
@@ -122,7 +122,7 @@ class ParquetFolder:
         return self.where
 
     def has(self, name: str) -> bool:
-        """Whether the folder of a table is there.
+        """Whether the folder of a table exists.
 
         :raises CaptureError: another file system does not answer.
         """
@@ -133,7 +133,7 @@ class ParquetFolder:
         return join(self.where, name)
 
     def remove(self, name: str, run: int) -> None:
-        """Remove what a run wrote into a table, if it wrote anything.
+        """Remove the rows of a run from a table, if there are any.
 
         :raises OSError: another file system cannot remove it.
         """
@@ -162,7 +162,7 @@ class ParquetFolder:
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(staged, final)
-        # With what a run that died left of another table.
+        # This also removes rows that a dead run left in another table.
         shutil.rmtree(os.path.dirname(staged), ignore_errors=True)
 
 
@@ -178,7 +178,7 @@ class Catalog:
         return False
 
     def origins(self, spark: SparkSession) -> dict[str, TableOrigin | None]:
-        """The tables that are there, and what they keep of their captures.
+        """The existing tables, with their origins.
 
         :raises TargetError: the catalog has no such namespace.
         """
@@ -263,7 +263,7 @@ class Delta:
         schema = deltalake.Schema.from_arrow(arrow_of(frame))
         replaces = run is None and overwrite
         if table is not None and not replaces:
-            # Columns that the table has and these rows lack are kept, and null.
+            # Columns of the table that these rows lack stay, and are null.
             known = {field.name: field for field in table.schema().fields}
             for field in schema.fields:
                 if field.name in known and _kind(field.type) != _kind(known[field.name].type):
@@ -276,7 +276,7 @@ class Delta:
                 table.update_incremental()
         if run is None:
             origins.forget(path)
-        # Spark reads folders of several runs as one table if their names are a partition's.
+        # Spark reads folders of several runs as one table if their names have the form of a partition.
         folder = f"{RUN}={label_of(run)}"
         write_files(frame, join(path, folder), parts, "overwrite")
         actions: list[AddAction | RemoveAction] = [
@@ -304,14 +304,14 @@ class Delta:
         origins.keep(path, origin)
 
     def files(self, name: str) -> list[str]:
-        """The files of a table, as it is now: whole paths or URIs.
+        """The current files of a table: whole paths or URIs.
 
         :raises TargetError: it cannot be read as a Delta table.
         """
         return list(self._table(name).file_uris())
 
     def _table(self, name: str) -> Any:
-        """A table as it is now.
+        """The current table.
 
         :raises TargetError: it cannot be read.
         """
@@ -326,7 +326,7 @@ class Delta:
 
 
 def _kind(kind: Any) -> str:
-    """What Delta calls a type, but for what is inside: types of lists also say whether items may be null."""
+    """Delta's name of a type, without inner types: list types also say whether items may be null."""
     return str(getattr(kind, "type", type(kind).__name__.removesuffix("Type").lower()))
 
 
@@ -341,7 +341,7 @@ class Iceberg:
 
     @property
     def _known(self) -> Any:
-        """The catalog, as pyiceberg's configuration has it.
+        """The catalog of pyiceberg's configuration.
 
         :raises TargetError: it is not configured, or does not answer.
         """
@@ -350,7 +350,7 @@ class Iceberg:
         if self._loaded is None:
             try:
                 self._loaded = load_catalog(self._catalog)
-            except Exception as error:  # each kind of catalog has its own
+            except Exception as error:  # each kind of catalog has its own error
                 why = str(error).partition("\n")[0]
                 if "--uri" in why:  # an option of pyiceberg's own command
                     why = "no configuration of pyiceberg names it"
@@ -396,7 +396,7 @@ class Iceberg:
         catalog = self._known
         if not self.has(name):
             catalog.create_namespace_if_not_exists(self._namespace)
-            # In one commit: a run that dies leaves no table without its partitions.
+            # In one commit, so that a run that dies leaves no table without its partitions.
             whole = catalog.create_table_transaction(self._name(name), schema)
             with whole as made, made.update_spec() as spec:
                 for part in parts:
@@ -412,7 +412,7 @@ class Iceberg:
                 update.union_by_name(schema)
         except ValidationError as error:
             raise TargetError(f"{self._name(name)}: {error}; write to another namespace") from None
-        # The files keep what they are partitioned by; their folders say it a second time.
+        # The files contain their partition columns, and their folders repeat them.
         for part in parts:
             assert not isinstance(frame, Staged)
             frame = frame.withColumn(f"_{part}", frame[part])
@@ -427,11 +427,11 @@ class Iceberg:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: label_of(run)})
 
     def origin(self, name: str) -> TableOrigin | None:
-        """What a table keeps of its captures."""
+        """The stored origin of a table."""
         table = self._known.load_table(self._name(name))
         return origin_in(table.properties.get(origins.PROPERTY))
 
     def files(self, name: str) -> list[str]:
-        """The files of a table, as it is now."""
+        """The current files of a table."""
         table = self._known.load_table(self._name(name))
         return [task.file.file_path for task in table.scan().plan_files()]

@@ -1,8 +1,8 @@
 """A capture that somebody compresses or unpacks in its folder: for a while, one file has two names.
 
-For example, ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap``, which it then removes. Two names that
+For example, ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap``, and removes the old file. Two names that
 differ in such an ending are one file if their first packets have the same time. Only one of them counts: the
-one that was read before, while it is there. Then the other one goes on at the packet where the first ended.
+one that was read before, while it exists. Then the other one continues at the packet where the first ended.
 """
 
 from __future__ import annotations

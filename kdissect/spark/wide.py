@@ -1,7 +1,8 @@
 """Rows of several tables in one DataFrame: each table has a column of structs, and each row one of them.
 
-Spark keeps such a DataFrame, and takes the tables out of it one after the other. So a capture is dissected
-once for all of them. It costs more than files that tasks write themselves (:mod:`kdissect.spark.sinks`).
+Spark keeps such a DataFrame, and the tables are taken out of it one after the other. So a capture is
+dissected once for all of them. It costs more than files that tasks write themselves
+(:mod:`kdissect.spark.sinks`).
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ else:
 
 
 def wide_ddl(tables: Iterable[tuple[str, Table]]) -> str:
-    """The schema in Spark's words, of tables by the names that their columns have."""
+    """The schema in Spark's words. The tables are given with the names of their columns in the DataFrame."""
     return ", ".join(f"`{name}` struct<{_struct_of(ddl(table))}>" for name, table in tables)
 
 
 def table_in(wide: DataFrame, name: str) -> DataFrame:
-    """One of the tables: its rows, in columns of their own."""
+    """One of the tables: its rows, in separate columns."""
     return wide.where(wide[name].isNotNull()).select(f"`{name}`.*")
 
 
 class Widener:
     """Makes record batches of the DataFrame from record batches of its tables.
 
-    :param schemas: of the tables, by the names that their columns have in the DataFrame.
+    :param schemas: the schemas of the tables, by the names of their columns in the DataFrame.
     """
 
     def __init__(self, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
@@ -42,9 +43,9 @@ class Widener:
         self._schema = pa.schema(list(zip(names, self._kinds, strict=True)))
 
     def widened(self, at: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The record batches of a table, as the DataFrame has them.
+        """The record batches of a table, in the form of the DataFrame.
 
-        :param at: its place among the tables, from 0.
+        :param at: the index of the table, from 0.
         """
         kinds = self._kinds
         for batch in batches:

@@ -1,4 +1,5 @@
-"""Whether workers on this machine have kdissect: what Spark says without it is a page of Java and Python."""
+"""Checks whether workers on this machine have kdissect. Without it, Spark's own error is a page of Java and
+Python."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SECONDS = 30.0
-"""So long the other Python may take to import kdissect."""
+"""The most seconds that the other Python may take to import kdissect."""
 
 
 def warn_without_kdissect(spark: SparkSession) -> None:
     """Warn, once for each Python, if workers on this machine are started with one that has no kdissect.
 
-    It is no error: a file or archive that Spark hands to workers may bring kdissect along.
+    It is no error: a file or archive that Spark gives to workers may contain kdissect.
     """
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return
@@ -33,7 +34,7 @@ def warn_without_kdissect(spark: SparkSession) -> None:
 def _warn_of(program: str) -> None:
     path = shutil.which(program)
     if path is None or os.path.dirname(os.path.abspath(path)) == os.path.dirname(sys.executable):
-        return  # it is ours, or Spark says that it is not there
+        return  # it is this Python, or Spark reports that it is missing
     if not _has_kdissect(path):
         words = (
             f"Spark starts workers with {path}, which has no kdissect: before Spark starts, activate the"

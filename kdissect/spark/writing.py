@@ -12,11 +12,11 @@ from kdissect.model import CaptureError
 from kdissect.spark.storage import file_system, is_remote, join, name_below, plain_path
 
 ENDED = "_SUCCESS"
-"""The file by which Spark, too, says that a table is complete."""
+"""The file by which Spark, too, shows that a table is complete."""
 
 
 def can_write(folder: str) -> bool:
-    """Make a folder, here or elsewhere, without Spark. Gives whether it is there now."""
+    """Make a folder, here or on another file system, without Spark; return whether it exists now."""
     try:
         if not is_remote(folder):
             _make_folder(plain_path(folder))
@@ -53,7 +53,7 @@ def read_file(path: str) -> BinaryIO:
 
 
 def is_there(path: str) -> bool:
-    """Whether a file that a worker wrote is found. Everybody finds files in an object store."""
+    """Whether a file of a worker is found. In an object store all processes find the same files."""
     return is_remote(path) or os.path.exists(plain_path(path))
 
 
@@ -85,8 +85,8 @@ def remove(path: str) -> None:
 def move_files(files: Sequence[str], old: str, new: str) -> None:
     """Move some files of a folder to a new one, and remove the old folder with the rest.
 
-    A local folder is renamed, so that all files are there at once. Elsewhere they come one by one. The file
-    ``_SUCCESS`` is the last: it tells readers that all are there.
+    A local folder is renamed, so that all files are there at once. On other file systems they come one by
+    one. The file ``_SUCCESS`` is the last: it shows readers that all files exist.
 
     :raises OSError: they cannot be moved.
     """
@@ -94,7 +94,7 @@ def move_files(files: Sequence[str], old: str, new: str) -> None:
         old, new = plain_path(old), plain_path(new)
         _make_folder(old)
         wanted = {path.rpartition("/")[2] for path in files}
-        for name in set(os.listdir(old)) - wanted:  # of attempts that failed
+        for name in set(os.listdir(old)) - wanted:  # from attempts that failed
             os.unlink(f"{old}/{name}")
         create_file(join(old, ENDED)).close()
         _make_folder(os.path.dirname(new))
@@ -119,7 +119,7 @@ def move_files(files: Sequence[str], old: str, new: str) -> None:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and the folders around it, for their owner only."""
+    """Make a folder and those above it, for their owner only."""
     parent = os.path.dirname(path)
     if parent and not os.path.isdir(parent):
         _make_folder(parent)
