@@ -1,1 +1,1 @@
-"""What kdissect promises in figures, measured. Run from the checkout: ``python -m benchmarks.screens``."""
+"""Measures the figures that kdissect promises. Run from the checkout: ``python -m benchmarks.screens``."""

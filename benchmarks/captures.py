@@ -1,8 +1,8 @@
-"""The captures that speed is measured on: traffic of real brokers and clients many times over, and messages
-in bulk that are made for it.
+"""The captures for measuring speed: traffic of real brokers and clients many times over, and large captures
+of made messages.
 
-Those that are made have versions that Wireshark 4.0 decodes too (Produce up to 8, Fetch up to 11), so that
-tshark does the same work; but the clients of ``modern`` speak newer ones. Broker ports are 9092.
+Made messages have versions that Wireshark 4.0 decodes too (Produce up to 8, Fetch up to 11), so that tshark
+does the same work. Only the clients of ``modern`` use newer ones. Broker ports are 9092.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Talk:
         yield self._packet(0, ACK, b"", clock)
 
     def said(self, side: int, message: bytes, clock: Clock) -> Iterator[bytes]:
-        """A message of the client (0) or broker (1); every other full segment is acknowledged."""
+        """A message of the client (0) or broker (1). Every other full segment is acknowledged."""
         data = struct.pack(">I", len(message)) + message
         step = self._segment_bytes
         for count, at in enumerate(range(0, len(data), step)):
@@ -78,7 +78,7 @@ class Talk:
 
 
 class Clock:
-    """Time that passes by 20 µs a packet."""
+    """A clock that advances by 20 µs for each packet."""
 
     def __init__(self) -> None:
         self.now_ns = _BEGIN_NS
@@ -89,7 +89,7 @@ class Clock:
 
 
 class Values:
-    """Values as producers have them: JSON of which much repeats, but not all. Seeded."""
+    """Values like those of producers: JSON with many repetitions, but not only. Seeded."""
 
     def __init__(self, size: int = VALUE_BYTES) -> None:
         dice = random.Random(1)
@@ -185,7 +185,7 @@ Exchanges = Iterator[tuple[bytes, bytes]]
 
 
 def _dense(values: Values) -> Exchanges:
-    """One small record a message, and polls that bring nothing."""
+    """One small record in each message, and polls without records."""
     correlation = 0
     while True:
         data = values.batch(correlation, 1, 0)
@@ -196,7 +196,7 @@ def _dense(values: Values) -> Exchanges:
 
 
 def _bulk(values: Values, codec: int) -> Exchanges:
-    """Batches of 80 records are produced (the Java client's 16 KiB), eight of them fetched at a time."""
+    """Produced batches of 80 records (the Java client's 16 KiB), and fetches of eight batches at a time."""
     correlation = 0
     while True:
         sets = [values.batch(correlation * 80 + at, 80, codec) for at in range(0, 640, 80)]
@@ -215,7 +215,7 @@ def _metadata(topics: int) -> Exchanges:
 
 
 def write(path: Path, size: int, exchanges: Exchanges, segment_bytes: int, connections: int) -> None:
-    """A capture of about so many bytes, in which connections speak in turn."""
+    """Write a capture of about ``size`` bytes, in which connections take turns."""
     clock = Clock()
     talks = [Talk(number, segment_bytes) for number in range(connections)]
     with open(path, "wb", buffering=1 << 20) as file:
@@ -223,7 +223,8 @@ def write(path: Path, size: int, exchanges: Exchanges, segment_bytes: int, conne
         for talk in talks:
             file.writelines(talk.opened(clock))
         turn = 0
-        # What is said is made once for some rounds and said again: making it takes longer than all else.
+        # The messages of some rounds are made once and repeated, because making them takes longer than
+        # everything else.
         said: list[tuple[bytes, bytes]] = []
         made = 0
         while file.tell() < size:
@@ -254,11 +255,11 @@ KINDS: dict[str, Callable[[Path, int], None]] = {
     "connections": lambda path, size: write(path, size, _dense(Values(100)), ETHERNET_SEGMENT, 5_000),
     "metadata": lambda path, size: write(path, size, _metadata(1_000), ETHERNET_SEGMENT, 4),
 }
-"""Name of a capture: what writes it."""
+"""The functions that write captures, by the names of the captures."""
 
 
 def main(name: str, path: str, size: str) -> None:
-    """Write one of :data:`KINDS`, of about so many bytes."""
+    """Write one of :data:`KINDS`, of about ``size`` bytes."""
     KINDS[name](Path(path), int(size))
 
 

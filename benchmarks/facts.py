@@ -4,9 +4,9 @@
 
 Captures are multiples of real ones (:mod:`benchmarks.speed`). The first program, ``basis``, makes five
 tables. All tables together may take 1.8 of its CPU, and ``explain`` 2.0. ``its tables`` makes the tables that
-the rules of ``explain`` read and ``-z`` has a name for: ``explain`` may take 1.15 of its CPU. None may hold
-more than 300 MB of a gigabyte: an exclamation mark tells where one does. Runs alternate, and the medians
-count. Without ``--tree`` a compiled copy of this checkout is made.
+the rules of ``explain`` read and ``-z`` has a name for: ``explain`` may take 1.15 of its CPU. None may use
+more than 300 MB for a gigabyte. An exclamation mark shows a figure above its limit. Runs alternate, and the
+medians count. Without ``--tree`` a compiled copy of this checkout is made.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kdissect.insight.judge import of_captures
 CAPTURES = ("java44-on-44", "cluster43-combined", "streams-protocol-2", "librdkafka-new")
 BASIS = ("srt", "topics", "positions", "groups", "connections")
 MOST_RATIOS = {"all tables": 1.8, "explain": 2.0}
-"""What they may take of the basis."""
+"""The most CPU time of each, as a multiple of the basis."""
 MOST_OF_ITS_TABLES = 1.15
-"""What ``explain`` may take of ``its tables``."""
+"""The most CPU time of ``explain``, as a multiple of ``its tables``."""
 MOST_MEGABYTES = 300
 
 
 def programs(tree: Path) -> list[Program]:
-    """What is measured; the basis first."""
+    """The programs to measure; the basis first."""
     variables = {name: value for name, value in os.environ.items() if name not in CALM}
     variables["PYTHONPATH"] = str(tree)
     start = (sys.executable, "-P", "-m", "kdissect")
@@ -47,7 +47,7 @@ def programs(tree: Path) -> list[Program]:
 
 
 def read_by_rules() -> list[str]:
-    """The tables that rules on captures read, by the names that ``-z`` has for them."""
+    """The tables that rules on captures read, by their names for ``-z``."""
     needs = dict.fromkeys(need.name for rule in of_captures() for need in rule.needs)
     return [name for name in needs if name in STATISTICS]
 

@@ -1,10 +1,9 @@
 """``python -m benchmarks.filter [ROWS]``: how long a display filter takes over columns in memory.
 
 The columns are those that the screens keep, filled with plausible values (seeded, so that two runs see the
-same). Of each filter: how long it takes to compile, and the best of some runs of its masks over all rows. The
-aim for filters that the columns can settle is 50 ms for 1,000,000 rows; of those that they cannot settle, the
-last column tells how many rows are left to be decoded. Below them, how many exchanges a second are asked one
-by one.
+same). For each filter it prints the time to compile it, and the best time of its masks over all rows. The aim
+for filters that need only columns is 50 ms for 1,000,000 rows. For other filters, the last column has the
+number of rows that must be decoded. Below are the exchanges per second if they are matched one by one.
 """
 # ruff: noqa: T201
 
@@ -47,7 +46,7 @@ ASKED = ("api == Fetch and latency > 50ms", "fetch.response.responses.partitions
 
 
 def columns(rows: int) -> dict[str, IndexColumn]:
-    """An index of so many exchanges."""
+    """An index of ``rows`` exchanges."""
     dice = np.random.default_rng(1)
     ends = [f"10.0.{number // 250}.{number % 250}:{40_000 + number}" for number in range(2_000)]
     topics = [f"topic-{number}" for number in range(1_000)]
@@ -73,7 +72,7 @@ def columns(rows: int) -> dict[str, IndexColumn]:
 
 
 def best_ms(work: Callable[[], object], runs: int = RUNS) -> float:
-    """The shortest of some runs."""
+    """The time of the fastest run."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -83,7 +82,7 @@ def best_ms(work: Callable[[], object], runs: int = RUNS) -> float:
 
 
 def main(rows: int = ROWS) -> int:
-    """Print the figures; gives 1 if a filter that the columns settle misses the aim."""
+    """Print the figures; return 1 if a filter that needs only columns misses the aim."""
     index = columns(rows)
     aim = 50 * rows / ROWS
     missed = 0
@@ -98,7 +97,7 @@ def main(rows: int = ROWS) -> int:
         print(f"{compile_ms:7.2f} ms {masks_ms:7.2f} ms {shown:10,} {len(found.open):10,}  {text}")
     exchanges = list(read(CAPTURE))
     for message in (message for exchange in exchanges for message in exchange.messages):
-        message.decoded()  # keeps what it decodes
+        message.decoded()  # it keeps what it decodes
     for text in ASKED:
         chosen = compile_filter(text)
         ms = best_ms(lambda chosen=chosen: [chosen.matches(each) for each in exchanges])  # type: ignore[misc]

@@ -1,17 +1,17 @@
-"""How much faster two processes are than one: ``python -m benchmarks.jobs [CAPTURE]``.
+"""How much faster several processes are than one: ``python -m benchmarks.jobs [CAPTURE]``.
 
-Commands run in alternation, with one job and with more, on the same capture; without one, real client
+Commands run in alternation, with one job and with more, on the same capture. Without a capture, real client
 traffic is repeated until it has ``--exchanges`` on many connections. The medians of the seconds count. They
-say nothing on a machine that is busy, so the load is printed. Beside their ratio stands the one that the
-processors allow: CPU seconds of one job next to those of the busiest of several processes, or to an equal
-share of them all, whichever is more. Peaks are of one process.
+mean nothing on a busy machine, so the load is printed. Beside their ratio is the ratio that the processors
+allow. That is the CPU seconds of one job, divided by those of the busiest process or by an equal share of all
+CPU seconds, whichever is more. Peaks are of one process.
 
-``many`` supposes ``--cores`` processors, and is of a run with so many jobs. The processes that had the parts
-are spread over them, the longest first; the first process, which stitches and writes, works beside them. It
-tells how many times faster than one job the longest of these is.
+``many`` assumes ``--cores`` processors, and a run with as many jobs. The processes with the parts are spread
+over the processors, the longest first. The first process, which joins and writes, works beside them. The
+figure says how many times faster than one job the longest of these is.
 
-``--parts`` is about what it costs to cut. Beside one job there is a run in which the capture has so many
-parts, each the work of another process. The ratio is that of the processors' time of all.
+``--parts`` measures the cost of cutting. It compares one job with a run in which the capture has this many
+parts, each in another process. The ratio is that of all processor time.
 """
 
 # ruff: noqa: T201
@@ -52,13 +52,13 @@ class Figures(NamedTuple):
 
     seconds: float
     cpu: float
-    """Of all processes."""
+    """CPU seconds of all processes."""
     busiest: float
-    """CPU seconds of the process that had most."""
+    """CPU seconds of the busiest process."""
     many: float
-    """Seconds with many processors, where each process does what it did."""
+    """The seconds with many processors, if each process did the same work."""
     peak: int
-    """Bytes of the process that had most."""
+    """The peak of memory in bytes, of the largest process."""
 
 
 _IN_PARTS = """
@@ -72,9 +72,9 @@ sys.exit(main())
 
 
 def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int, size: int | None = None) -> Figures:
-    """Run a command once. CPU seconds of all processes are the system's count, which misses none.
+    """Run a command once. CPU seconds of all processes are the system's count, which includes every process.
 
-    :param size: bytes of a part; None where kdissect settles that.
+    :param size: bytes of a part; None to let kdissect choose.
     """
     words = [*command, str(capture), "--jobs", str(jobs), "-q", "-o", os.devnull]
     before = _children()
@@ -83,14 +83,14 @@ def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int, size: in
     cpus = [used[number].cpu for number in sorted(used)]
     cpu = _children() - before
     first, *others = cpus
-    # What the system counted and nobody saw is of processes that had ended before they were looked at again.
+    # CPU seconds that only the system counted belong to processes that had ended before the next look.
     missed = (cpu - first) / sum(others) if sum(others) else 1.0
     many = max(first, spread([missed * each for each in others], cores))
     return Figures(seconds, cpu, max(cpus), many, max(each.peak for each in used.values()))
 
 
 def spread(times: list[float], cores: int) -> float:
-    """The seconds that these take on so many processors, the longest first."""
+    """The seconds that these take on ``cores`` processors, the longest first."""
     loads = [0.0] * cores
     for each in sorted(times, reverse=True):
         heapreplace(loads, loads[0] + each)
@@ -98,19 +98,19 @@ def spread(times: list[float], cores: int) -> float:
 
 
 def _children() -> float:
-    """CPU seconds of all processes that this one began and that have ended."""
+    """CPU seconds of all ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def middle(runs: list[Figures]) -> Figures:
-    """The medians; of peaks the most."""
+    """The medians; for peaks the maximum."""
     seconds, cpu, busiest, many = (median(run[at] for run in runs) for at in range(4))
     return Figures(seconds, cpu, busiest, many, max(run.peak for run in runs))
 
 
 def cost_of_parts(capture: Path, parts: int, rounds: int, only: str) -> None:
-    """Print what one job takes, and what so many parts take together."""
+    """Print the CPU seconds of one job, and of all parts together."""
     size = capture.stat().st_size // parts + 1
     print(f"{parts} parts of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.1f}")
     for command in COMMANDS:

@@ -1,13 +1,13 @@
-"""Live capture, from the interface to the screen: what is lost, how long it takes, what it costs.
+"""Live capture, from the interface to the screen: losses, delays and costs.
 
     python -m benchmarks.live capture [--rate 100000] [--seconds 30]  packets, to the spool
     python -m benchmarks.live screens [--rate 5000] [--seconds 30]    exchanges of captures, to the screen
     python -m benchmarks.live client [--rate 2000] [--seconds 30]     librdkafka's and its mock broker's
     python -m benchmarks.live broker [--rate 2000] [--seconds 30]     librdkafka's and Kafka's own broker's
 
-It must be permitted to capture and to make network namespaces; ``broker`` fetches Kafka's jars with ``mvn``
-and needs Java. Everything runs on this machine: what sends takes processors, too. The exit code is 1 where a
-figure is not what it must be.
+It needs the permission to capture and to make network namespaces; ``broker`` fetches Kafka's jars with
+``mvn`` and needs Java. Everything runs on this machine, so the sender uses processors, too. The exit code is
+1 if a figure is outside its limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _END_SECONDS = 60.0
 
 
 def capture(rate: float, seconds: float) -> Iterator[Figure]:
-    """``kdissect live -w`` while packets that are alike come from the other end of a cable."""
+    """``kdissect live -w`` while equal packets come from the other end of a cable."""
     with ExitStack() as stack:
         cable = stack.enter_context(network())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kdissect-bench-")))
@@ -77,16 +77,16 @@ def screens(rate: float, seconds: float) -> Iterator[Figure]:
 
 
 def client(rate: float, seconds: float) -> Iterator[Figure]:
-    """The same while librdkafka talks to its own mock broker."""
+    """``kdissect tui`` while librdkafka talks to its own mock broker."""
     with network() as cable:
-        # An address that is not loopback's, without which names of loopback's are not resolved either.
+        # An address other than loopback. Without one, names of loopback addresses are not resolved either.
         cable.ip("address", "add", "192.0.2.1/24", "dev", "va")
         command = cable.command("-m", "benchmarks.live_client")
         yield from _with_client(cable.command(), command, rate, seconds)
 
 
 def broker(rate: float, seconds: float) -> Iterator[Figure]:
-    """The same while librdkafka talks to Kafka's own broker."""
+    """``kdissect tui`` while librdkafka talks to Kafka's own broker."""
     from tests.client.kraft import RELEASES, Kraft
 
     with Kraft(RELEASES[-1]) as kraft:
@@ -112,9 +112,9 @@ def _with_client(
 
 
 class _Screen:
-    """The screens, in a terminal that takes what they draw.
+    """The screens, in a terminal that reads what they draw.
 
-    :param python: what runs Python where the interface is.
+    :param python: the command that runs Python where the interface is.
     """
 
     def __init__(self, python: Sequence[str], interface: str, capture_filter: str) -> None:
@@ -126,7 +126,7 @@ class _Screen:
             command=[*command, *given], TMPDIR=self._folder.name, KDISSECT_PAGE="exchanges"
         )
         self._terminal.until(b"0 dropped")
-        self._terminal.send(b"F")  # the end of the list is shown, and so every row is for a moment
+        self._terminal.send(b"F")  # the end of the list is shown, so that every row is visible for a moment
         self._terminal.until(b"following")
         self._terminal.read_on()
 
@@ -138,7 +138,7 @@ class _Screen:
         self._folder.cleanup()
 
     def end(self, exchanges: int) -> dict[str, Any]:
-        """Leave when so many exchanges are on the screen, or long enough after they should be."""
+        """Quit when this many exchanges are on the screen, or long enough after they should be."""
         wait_until(lambda: self._count() >= exchanges, _END_SECONDS)
         self._terminal.send(b"qq")
         wait_until(lambda: self._terminal.process.poll() is not None, _END_SECONDS)
@@ -146,7 +146,7 @@ class _Screen:
         return found
 
     def _count(self) -> int:
-        """Exchanges that are on the screen."""
+        """The number of exchanges on the screen."""
         try:
             return int(self._figures.with_suffix(".count").read_text() or "0")
         except OSError:

@@ -1,9 +1,9 @@
-"""A real client, whose every message is a request of its own, at a rate.
+"""A real client that sends messages at a rate, each in a request of its own.
 
     python -m benchmarks.live_client --rate 2000 --seconds 30 [--broker HOST:PORT]
 
-Without a broker it talks to the mock broker of librdkafka, in a thread of the same process. It says the
-broker's port, waits for a line on its standard input, produces, and prints what was delivered, as JSON.
+Without a broker it talks to the mock broker of librdkafka, in a thread of the same process. It prints the
+broker's port, waits for a line on its standard input, produces, and prints the deliveries as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VALUE_BYTES = 200
 
 
 def produce(producer: Producer, rate: float, seconds: float) -> dict[str, Any]:
-    """Produce so many messages a second; gives how many were delivered, and how long it took."""
+    """Produce ``rate`` messages per second; return how many were delivered, and how long it took."""
     delivered = 0
 
     def count(error: object, _: object) -> None:
@@ -47,7 +47,7 @@ def main() -> int:
     where = {"bootstrap.servers": "mock", "test.mock.num.brokers": 1}
     if given.broker:
         where = {"bootstrap.servers": given.broker}
-    # A message a batch, and a batch as soon as there is a message.
+    # One message in each batch, and a batch as soon as there is a message.
     producer = Producer({**where, "batch.num.messages": 1, "linger.ms": 0, "acks": 1, "log_level": 0})
     (broker,) = producer.list_topics(TOPIC, timeout=30).brokers.values()
     sys.stdout.write(f"{broker.port}\n")

@@ -1,10 +1,10 @@
-"""``kdissect tui``, which tells what it took: how long each answer was on its way to the screen.
+"""``kdissect tui`` with measurements: how long each response takes to the screen.
 
     python -m benchmarks.live_screens FIGURES tui -i eth0 …
 
-The application is the user's, in a terminal; it writes its figures to a file as JSON when it ends. On its way
-is an exchange from the time at which the kernel saw the first byte of its response to the end of the frame
-that is drawn with it in the list.
+The application is the user's, in a terminal; it writes its figures to a file as JSON when it ends. The time
+of an exchange begins when the kernel saw the first byte of its response. It ends with the first frame that
+has the exchange in the list.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ _MICROSECOND = 1_000
 
 
 class Timed(Kdissect):
-    """The application, which looks at the clock whenever it drew."""
+    """The application, which reads the clock after each frame."""
 
     path: Path
-    """Of the figures. Beside it, with the ending ``.count``, stands how many exchanges are on the screen."""
+    """The path of the figures. Another file with the ending ``.count`` has the number of exchanges on the
+    screen."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.waits = array("q")
-        """Microseconds."""
+        """The times, in microseconds."""
         self._seen = 0
         self._began: tuple[float, float] | None = None
-        """When the first rows were drawn, and what this had cost by then: to start is no part of it."""
+        """When the first rows were drawn, and the CPU seconds until then. The start does not count."""
         self._ended = 0.0, 0.0
-        """The same of the latest."""
+        """The same for the latest rows."""
 
     def _display(self, screen: Any, renderable: Any) -> None:
         super()._display(screen, renderable)
@@ -82,7 +83,7 @@ class Timed(Kdissect):
 
 
 def _cpu() -> float:
-    """Seconds that this process took of the processors."""
+    """The CPU seconds of this process."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     return own.ru_utime + own.ru_stime
 

@@ -1,7 +1,7 @@
 """One path through a capture without a front end: ``python benchmarks/paths.py packets FILE``, or ``frames``,
 ``whole``, ``columns``, ``index``, ``messages``.
 
-It is a process of its own, so that its CPU and memory are that path's alone.
+It is a separate process, so that its CPU and memory are those of the path only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def packets(path: str) -> int:
 
 def frames(path: str) -> int:
     """Packets, segments, ordered bytes, frames, headers, pairs, as the outputs read them: packets in runs,
-    exchanges in brief. Bodies are not decoded but where pairing needs them."""
+    exchanges in brief. Bodies are decoded only if pairing needs them."""
     return sum(
         isinstance(event, Exchange | Brief)
         for events in _events(path, Dissector(briefs=_NUMBERS))
@@ -44,18 +44,18 @@ def columns(path: str) -> int:
     for exchange in _exchanges(path):
         for place in exchange.record_sets():
             for batch in read_record_set(place.data).batches:
-                has_columns = batch.magic == 2 and hasattr(batch, "columns")  # older checkouts have none
+                has_columns = batch.magic == 2 and hasattr(batch, "columns")  # older checkouts do not have it
                 count += batch.columns().count if has_columns else len(batch.records())
     return count
 
 
 def index(path: str) -> int:
-    """What the screens keep of each exchange: topics, error, whether it has faults."""
+    """The values that the screens keep of each exchange: topics, error, whether it has faults."""
     return sum(bool(each.topics) + bool(each.error) + bool(each.faults) for each in _exchanges(path))
 
 
 def messages(path: str) -> int:
-    """Frames, and every field of every message as a value, as ``kdissect bytes message`` has it."""
+    """Frames, and every field of every message as a value, as in ``kdissect bytes message``."""
     return sum(len(message.body()) for exchange in _exchanges(path) for message in exchange.messages)
 
 
@@ -82,7 +82,7 @@ PATHS: dict[str, Callable[[str], int]] = {
 
 
 def main(name: str, path: str) -> None:
-    """Go one of the :data:`PATHS`."""
+    """Run one of the :data:`PATHS`."""
     sys.stdout.write(f"{PATHS[name](path):,}\n")
 
 

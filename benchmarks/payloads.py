@@ -1,9 +1,10 @@
 """``python -m benchmarks.payloads [RECORDS]``: how fast values of Avro are decoded, beside fastavro.
 
-The same values in each line, in CPU seconds, the best of some runs. First fastavro alone, which reads each
-value and does nothing with it. Then kdissect's decoder alone. Then ``kdissect read -T records --schemas``,
-from the packets of a capture to lines of JSON. At last the same without decoding. Values are orders with
-lines, each with the schema's id in front; then the same with a key and headers; then values with a map.
+Each line has the same values, in CPU seconds, the best of some runs. The first figure is fastavro alone,
+which reads each value and does nothing with it. The second is kdissect's decoder alone. The third is
+``kdissect read -T records --schemas``, from the packets of a capture to lines of JSON. The last is the same
+without decoding. Values are orders with lines, each after the id of its schema; then the same with a key and
+headers; then values with a map.
 """
 # ruff: noqa: T201
 
@@ -63,7 +64,7 @@ HEADERS = (("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b
 
 
 class Shape(NamedTuple):
-    """What records look like."""
+    """The shape of records."""
 
     schema: dict[str, Any]
     value: Callable[[int, random.Random], dict[str, Any]]
@@ -92,7 +93,7 @@ SHAPES = {
 
 
 def values(shape: Shape, count: int) -> list[bytes]:
-    """Values as a serializer of Confluent's writes them."""
+    """Values in the form of Confluent's serializers."""
     dice, schema = random.Random(1), fastavro.parse_schema(shape.schema)
     out = []
     for number in range(count):
@@ -104,7 +105,7 @@ def values(shape: Shape, count: int) -> list[bytes]:
 
 
 def capture(path: Path, shape: Shape, written: list[bytes]) -> None:
-    """A capture in which a client produces them."""
+    """A capture of a client that produces them."""
     talk, clock = Talk(0, 1_448), Clock()
     asked, answered = message_struct(0, 7, "request"), message_struct(0, 7, "response")
     with path.open("wb") as file:

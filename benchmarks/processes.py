@@ -1,7 +1,7 @@
-"""What the processes of a command use: their time and their memory.
+"""The time and memory that the processes of a command use.
 
-This module imports little. A process begins with the memory of the one that forks it, and the system counts
-that: a benchmark that has loaded Arrow would measure its own size.
+This module imports little. A process begins with the memory of the process that forks it, and the system
+counts that. So a benchmark that has loaded Arrow would measure its own size.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _EVERY = 0.1
 
 
 class Process(NamedTuple):
-    """What a process used."""
+    """The time and memory of a process."""
 
     name: str
     cpu: float
-    """Seconds."""
+    """CPU seconds."""
     peak: int
-    """Bytes resident."""
+    """Resident bytes."""
 
 
 def measure(
     command: list[str], variables: dict[str, str] | None = None, folder: str | None = None
 ) -> tuple[float, dict[int, Process]]:
-    """Run a command; the seconds it took and what each of its processes used.
+    """Run a command; return its seconds, and the figures of each of its processes.
 
-    :param variables: its environment, if that is not this process's with this checkout before all.
-    :param folder: in which it runs, if that is not this process's.
+    :param variables: its environment; by default this process's, with this checkout first.
+    :param folder: its folder; by default this process's.
     :raises RuntimeError: it fails.
     """
     used: dict[int, Process] = {}
@@ -42,7 +42,7 @@ def measure(
     running = subprocess.Popen(command, start_new_session=True, env=variables, cwd=folder)
     while running.poll() is None:
         for number, process in _processes(running.pid).items():
-            known = used.get(number, process)  # of one that has ended, the memory is not told any more
+            known = used.get(number, process)  # an ended process has no figure of memory any more
             used[number] = process._replace(peak=max(process.peak, known.peak))
         time.sleep(_EVERY)
     if running.returncode:

@@ -1,12 +1,13 @@
-"""The screens over a large capture: how soon they are there, how soon a key is answered, what they take.
+"""The screens over a large capture: the time until they appear, the time until a key is answered, and their
+cost.
 
     python -m benchmarks.screens [--exchanges 1000000] [--capture FILE] [--all-screens]
 
 ``--all-screens`` opens each screen in turn and presses keys there, while the capture is read and after that.
 
-The application runs as it does for a user, with its decoder beside it, only that no terminal is attached:
-what would be written to it ends a measurement. From a key to its frame everything is counted, the wait for
-the next frame too.
+The application runs as it does for a user, with its decoder in another process, but without a terminal. A
+measurement ends when a frame would be written to the terminal. The time from a key to its frame includes
+everything, even the wait for the next frame.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def main() -> int:
     parser.add_argument("--since", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.since is not None:
-        decoder = Decoder(ScreenSource(Input((str(given.capture),))))  # as the command does: first of all
+        decoder = Decoder(ScreenSource(Input((str(given.capture),))))  # first, as the command does
 
         with uncollected():
             from benchmarks.screens_figures import measure

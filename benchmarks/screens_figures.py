@@ -1,4 +1,4 @@
-"""What the benchmark of the screens measures, inside the process of the screens."""
+"""The measurements of the screens, inside their process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
-"""Pressed again and again. Each changes what is shown: one that changes nothing would be answered by the next
-frame of the reading."""
+"""Keys that are pressed again and again. Each changes the screen: a key that changes nothing would be
+answered by the next frame of the reading."""
 KEYS_OF_ALL = ("j", "j", "k", "pagedown", "pageup", "end", "home", "j")
-"""Pressed on each screen."""
+"""Keys that are pressed on each screen."""
 COLUMN_FILTERS = (
     "api == Fetch and latency > 5ms",
     "error",
@@ -34,21 +34,21 @@ COLUMN_FILTERS = (
 )
 DEEP_FILTER = "fetch.request.maxWaitMs == 500"
 LOOKED_AT_SECONDS = 4.0
-"""How long people look at the first page before they open another."""
+"""The seconds for which people look at the first page before they open another one."""
 FRAME_SECONDS, FILL_SECONDS = 2.0, 2.0
-"""How long is waited for the frame of a key, and for what a screen shows later."""
+"""The most seconds to wait for the frame of a key, and for the parts that a screen shows later."""
 SLOWEST = 5
-"""So many keys are told one by one, the slowest first."""
+"""How many keys are reported one by one, the slowest first."""
 
 
 class Figure(NamedTuple):
-    """What was measured."""
+    """A measured value."""
 
     name: str
     value: float
     unit: str
     limit: float | None = None
-    """What it must not exceed."""
+    """The limit that it must not exceed."""
 
     def __str__(self) -> str:
         limit = "" if self.limit is None else f"  (at most {self.limit:,.0f})"
@@ -61,31 +61,31 @@ class Figure(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What keys change: which screen is shown, and where its lists stand."""
+    """The state that keys change: the screen, and the positions of its lists."""
 
     screen: Screen[Any]
     cursors: tuple[int, ...]
     tops: tuple[int, ...]
-    """The first rows that are on the screen."""
+    """The first visible rows."""
 
 
 class Watched(Kdissect):
-    """The application, which tells when it drew and what was in the frame."""
+    """The application, which notes when it drew a frame and what was in it."""
 
     since = 0.0
-    """When everything began, by :func:`time.time`."""
+    """The start of the measurement, by :func:`time.time`."""
     drawn_at = answered_at = worked = 0.0
-    """When it drew last, when it drew what a key changed, and how much processor time its thread had taken by
-    then."""
+    """The time of the last frame, the time of the frame with a key's change, and the processor time of its
+    thread by then."""
     before: Seen | None = None
-    """What was to be seen before the key."""
+    """The state before the key."""
     drawn: asyncio.Event
-    """Set when it drew something else than what was to be seen before the key."""
+    """Set when a frame with another state than before the key was drawn."""
     first_page = 0.0
     """Seconds from the start to the first frame with exchanges; 0 before."""
 
     def seen(self) -> Seen:
-        """What keys change, as it is now."""
+        """The current state."""
         tables = [each for each in self.screen.query(VirtualTable) if each.display]
         cursors = tuple(each.cursor for each in tables)
         return Seen(self.screen, cursors, tuple(each.scroll_offset.y for each in tables))
@@ -106,13 +106,13 @@ class Watched(Kdissect):
 
 
 class Answer(NamedTuple):
-    """What a key took to its frame, in seconds."""
+    """The seconds from a key to its frame."""
 
     waited: float
     worked: float
-    """Processor time of the thread that draws: it is the same on a machine that is busy."""
+    """Processor time of the thread that draws, which does not depend on how busy the machine is."""
     handled: float
-    """How long it took until the key had been dealt with. Then the frame remains to be drawn."""
+    """The seconds until the key was handled. After that the frame still has to be drawn."""
     where: str = ""
     """The screen and the key."""
 
@@ -124,7 +124,7 @@ class Bench:
         self.app, self.pilot = app, pilot
 
     async def key_to_frame(self, key: str) -> Answer | None:
-        """What a key took to the frame that shows what it changed; None if it changed nothing."""
+        """The times of a key up to the frame that shows its change; None if it changed nothing."""
         app = self.app
         app.drawn.clear()
         app.before = before = app.seen()
@@ -139,8 +139,8 @@ class Bench:
         return Answer(app.answered_at - began, app.worked - worked, handled, where)
 
     async def _dealt_with(self) -> None:
-        """Wait until the key has gone the way of every key: the application, what has the focus, and all
-        that this lies in."""
+        """Wait until the key was handled by the application, by the focused widget and by all its
+        ancestors."""
         app = self.app
         for node in (app, *(app.focused or app.screen).ancestors_with_self):
             passed = asyncio.Event()
@@ -148,8 +148,8 @@ class Bench:
             await passed.wait()
 
     async def until_filled(self) -> float | None:
-        """How long after the frame of a screen its figures are there too; None if they are not there soon:
-        no row may come of what was read so far."""
+        """The seconds from the frame of a screen until it has its figures. None if they do not come soon: the
+        part that was read so far may give no rows."""
         began = time.perf_counter()
         while not is_filled(self.app):
             if time.perf_counter() - began > FILL_SECONDS:
@@ -158,7 +158,7 @@ class Bench:
         return time.perf_counter() - began
 
     async def keys(self, count: int, pause: float = 0.02) -> list[Answer]:
-        """What so many keys took."""
+        """The times of ``count`` keys."""
         out = []
         for number in range(count):
             taken = await self.key_to_frame(KEYS[number % len(KEYS)])
@@ -168,7 +168,7 @@ class Bench:
         return out
 
     async def until(self, what: Callable[[], bool], seconds: float) -> float:
-        """Wait; gives how long it took."""
+        """Wait for a condition; return how long it took."""
         began = time.perf_counter()
         while not what():
             if time.perf_counter() - began > seconds:
@@ -178,7 +178,8 @@ class Bench:
 
 
 def is_filled(app: Kdissect) -> bool:
-    """Whether the screen that is shown has what is made beside it: figures, or the chosen exchange."""
+    """Whether the current screen has the parts that are made in the background: figures, or the chosen
+    exchange."""
     page = app.screen
     if isinstance(page, StatisticsPage):
         return page.counted is not None or not page.asked()
@@ -186,7 +187,7 @@ def is_filled(app: Kdissect) -> bool:
 
 
 def memory() -> int:
-    """Bytes of this process that are in memory."""
+    """The resident bytes of this process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -201,7 +202,7 @@ def _percentile(values: Iterable[float], percent: int) -> float:
 
 
 def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -> Iterator[Figure]:
-    """What keys took: half of them, and nearly all."""
+    """The times of keys: the median, and nearly all."""
     for percent in (50, 99):
         at_most = limit if percent == 99 else None
         waited = _percentile((each.waited for each in answers), percent)
@@ -215,9 +216,10 @@ async def measure(
 ) -> list[Figure]:
     """All figures of one run over a capture.
 
-    :param keys: how many keys are pressed; of :data:`KEYS_OF_ALL` on each screen, where each is opened.
-    :param wait: seconds for which reading may go on.
-    :param all_screens: whether each screen is opened, and keys are pressed there, instead of all else.
+    :param keys: how many keys are pressed; if all screens are opened, how many of :data:`KEYS_OF_ALL` on
+        each.
+    :param wait: the most seconds that reading may take.
+    :param all_screens: whether to open each screen and press keys there, instead of everything else.
     """
     app = Watched(feed)
     app.since, app.drawn = since, asyncio.Event()
@@ -252,7 +254,7 @@ async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
 
 
 async def _measure_all_screens(bench: Bench, keys: int, wait: float) -> list[Figure]:
-    """Each screen while the capture is read, when it was read, and once more."""
+    """Each screen while the capture is read, after it was read, and once more."""
     app = bench.app
     await bench.until(lambda: app.first_page > 0, 60)
     out = [_ms("start to first page", app.first_page, 1_500)]
@@ -268,7 +270,8 @@ async def _measure_all_screens(bench: Bench, keys: int, wait: float) -> list[Fig
 
 
 async def _all_screens(bench: Bench, keys: int, when: str) -> list[Figure]:
-    """How soon each screen is there, how soon it has what is made beside it, and how soon it answers keys."""
+    """The time of each screen until it appears, until it has the parts that are made in the background, and
+    until it answers keys."""
     opened, pressed, filled, out = [], [], [], []
     unmoved = 0
     for name, key in PAGE_KEYS.items():
@@ -305,7 +308,7 @@ def _told(answer: Answer) -> Iterator[Figure]:
 
 
 async def _filters(bench: Bench) -> list[Figure]:
-    """Column filters: the time that the filter itself takes, and that to its frame."""
+    """Column filters: the time of the filter itself, and the time to its frame."""
     shown, out = bench.app.shown, []
     for text in COLUMN_FILTERS:
         shown.push("")
@@ -325,7 +328,7 @@ async def _filters(bench: Bench) -> list[Figure]:
 
 
 async def _deep_filter(bench: Bench) -> list[Figure]:
-    """A filter of which the columns do not tell: its first results, and keys while it goes on."""
+    """A filter that columns alone cannot decide: its first results, and keys while it runs."""
     shown = bench.app.shown
     shown.prepare()  # as the filter line does when it is opened
     await bench.pilot.pause(1.5)

@@ -1,11 +1,11 @@
-"""Frames → an interface, at a rate: what a capture is tried with.
+"""Frames → an interface, at a rate, to test a capture.
 
     python -m benchmarks.sending INTERFACE exchanges --rate 5000 --seconds 30 [--churn 0.5]
     python -m benchmarks.sending INTERFACE frames --rate 100000 --seconds 30
 
-``exchanges`` are those of the captures, both ends' packets: on one connection that goes on all the time and,
-for a share of them (``--churn``), on connections that begin and end. ``frames`` all look alike. It prints
-what it sent, as JSON. It must be permitted to open packet sockets.
+``exchanges`` sends exchanges of captures, with the packets of both ends. They are on one connection that goes
+on all the time and, for a share of them (``--churn``), on connections that begin and end. ``frames`` sends
+equal frames. It prints the numbers of sent frames as JSON. It needs the permission to open packet sockets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from itertools import cycle, islice
 from benchmarks.traffic import Unit, endless
 
 AT_ONCE = 64
-"""Frames of one call of the system."""
+"""The frames in one system call."""
 FRAME_BYTES = 300
 PORT = 9092
 _MOST_BYTES = 1 << 16
-"""Of a frame."""
+"""The most bytes of a frame."""
 _message = struct.Struct("@PIxxxxPNPNixxxxIxxxx")
 """struct mmsghdr: no name, one piece, no control data."""
 _piece = struct.Struct("@PN")
@@ -52,7 +52,7 @@ class Sender:
             _message.pack_into(self._messages, at * _message.size, 0, 0, piece, 1, 0, 0, 0, 0)
 
     def put(self, frames: Sequence[bytes]) -> None:
-        """Have :meth:`send` send these, ``AT_ONCE`` at most."""
+        """Prepare at most ``AT_ONCE`` frames for :meth:`send`."""
         address = ctypes.addressof(self._bytes)
         for at, frame in enumerate(frames):
             start = at * _MOST_BYTES
@@ -60,9 +60,9 @@ class Sender:
             _piece.pack_into(self._pieces, at * _piece.size, address + start, len(frame))
 
     def send(self, count: int) -> None:
-        """Send the first frames of those that were put.
+        """Send the first of the prepared frames.
 
-        :raises OSError: the system does not take them.
+        :raises OSError: the system does not accept them.
         """
         at, messages = 0, ctypes.addressof(self._messages)
         while at < count:
@@ -83,8 +83,8 @@ class Sender:
 
 
 def send(interface: str, units: Iterable[Unit], rate: float, seconds: float) -> tuple[int, int, float]:
-    """Send so many exchanges a second for so long; gives how many packets and exchanges that were, and how
-    long it took."""
+    """Send ``rate`` exchanges per second for ``seconds``; return the numbers of packets and exchanges, and
+    the time."""
     sender = Sender(interface)
     packets = exchanges = 0
     began = time.monotonic()
@@ -104,7 +104,7 @@ def send(interface: str, units: Iterable[Unit], rate: float, seconds: float) -> 
 
 
 def send_alike(interface: str, rate: float, seconds: float) -> tuple[int, float]:
-    """Send frames that were made before, as fast as that."""
+    """Send prepared frames, as fast as the rate."""
     sender = Sender(interface)
     sender.put(list(islice(cycle(_alike()), AT_ONCE)))
     sent, began = 0, time.monotonic()

@@ -1,20 +1,20 @@
-"""CPU of ``kdissect spark batch`` against that of one process that makes the same rows, on one capture.
+"""CPU of ``kdissect spark batch``, compared with a single process that makes the same rows, on one capture.
 
     python -m benchmarks.spark --make CAPTURE --gigabytes 1 [--skew 0.9]
     python -m benchmarks.spark CAPTURE [--rounds 3] [--tasks 1] [--kdissect FOLDER]
     python -m benchmarks.spark --start CAPTURE
     python -m benchmarks.spark --many CAPTURE [--counts 100 20000]
 
-Both make six tables as Parquet: exchanges, records, batches, connections, faults, packets. The one process
-dissects once, and has the writers of ``kdissect read``. CPU seconds are summed over all processes of a run,
-the JVM among them. Those of a run over a capture of some packets are told apart: they are the start. Both
-sides run in turns, and the least of each counts. The closing line of ``spark batch`` says how many bytes of
-captures it read. ``--kdissect`` names the checkout whose ``spark batch`` is measured.
+Both sides make six tables as Parquet: exchanges, records, batches, connections, faults, packets. The single
+process dissects once, and uses the writers of ``kdissect read``. CPU seconds are summed over all processes of
+a run, the JVM among them. CPU seconds of a run over a capture of some packets are the start, and are given
+separately. Both sides run in turns, and the lowest figure of each counts. The closing line of ``spark batch``
+says how many bytes of captures it read. ``--kdissect`` names the checkout whose ``spark batch`` is measured.
 
 ``--make`` makes a capture of any size from real client traffic (:mod:`benchmarks.traffic`); with ``--skew``
-one connection has that share of its bytes. ``--start`` compares the whole command, with its usual tables,
-with the start of a plain session of PySpark that counts to ten, in turns; for a small capture. ``--many``
-cuts a classic pcap file into so many files, and tells the memory of the driver with each number of them.
+one connection has that share of its bytes. ``--start`` compares two runs in turns, for a small capture: the
+whole command with its usual tables, and a plain PySpark session that counts to ten. ``--many`` cuts a classic
+pcap file into many files, and prints the memory of the driver for each number of files.
 """
 
 # ruff: noqa: T201
@@ -62,7 +62,7 @@ SparkSession.builder.master("local[2]").getOrCreate().range(10).count()
 
 
 def compare_starts(capture: str) -> None:
-    """Print what ``kdissect spark batch`` takes for a capture, and what a session of PySpark does alone."""
+    """Print the time of ``kdissect spark batch`` for a capture, and of a PySpark session alone."""
     taken: dict[str, list[tuple[float, float]]] = {"stock PySpark": [], "kdissect spark batch": []}
     for _ in range(_STARTS):
         with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def compare_starts(capture: str) -> None:
 
 
 def compare_counts(capture: str, counts: Iterable[int]) -> None:
-    """Print what the driver takes for the packets of a capture in few files and in many."""
+    """Print the driver's memory for the packets of a capture in few files and in many."""
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             (captures := Path(folder, "captures")).mkdir()
@@ -93,7 +93,7 @@ def compare_counts(capture: str, counts: Iterable[int]) -> None:
                 f"{folder}/out",
             ]
             seconds, used = measure([*batch, "--master", "local[2]"])
-            driver = next(iter(used.values()))  # it is there before it starts others
+            driver = next(iter(used.values()))  # it starts before the others
             java = max(each.peak for each in used.values() if each.name == "java")
             workers = max(each.peak for each in used.values() if each.name.startswith("python"))
         print(
@@ -103,9 +103,9 @@ def compare_counts(capture: str, counts: Iterable[int]) -> None:
 
 
 def _cut(data: bytes, folder: Path, count: int) -> None:
-    """Write the packets of a classic pcap file, little-endian, into so many files.
+    """Write the packets of a classic pcap file, little-endian, into ``count`` files.
 
-    :raises ValueError: it has not so many.
+    :raises ValueError: it has fewer packets.
     """
     starts, at = [], 24
     while at < len(data):
@@ -130,7 +130,7 @@ def alone(capture: str, folder: str) -> None:
     segments, rows = SegmentReader(), writers["packets"]
     with rarely_collected():
         reading = Pass(Input((capture,)))
-        # One by one, as Spark's tasks take them: a run of packets has no rows.
+        # One by one, as Spark's tasks read them, because a run of packets has no rows.
         for items in read_packets([capture]).blocks():
             for item in items:
                 if isinstance(item, Packet):
@@ -158,7 +158,7 @@ def _write(events: Iterable[Event], records: ColumnsWriter, writers: Mapping[str
 
 
 class Run(NamedTuple):
-    """What a run used."""
+    """The time and memory of a run."""
 
     cpu: float
     seconds: float
@@ -175,7 +175,7 @@ def _run(command: list[str], home: str | None = None) -> Run:
 
 
 def compare(capture: str, rounds: int, more: list[str], home: str | None) -> None:
-    """Print what both take, the start apart."""
+    """Print the figures of both, with the start separate."""
     with tempfile.TemporaryDirectory() as folder:
         small = str(CAPTURES / "broker-0.9.pcap")
         least: dict[tuple[str, str], Run] = {}
@@ -209,7 +209,10 @@ def compare(capture: str, rounds: int, more: list[str], home: str | None) -> Non
 
 
 def _refuse_other_rows(folder: str) -> None:
-    """:raises RuntimeError: the two sides made different numbers of rows."""
+    """Check that both sides made the same rows.
+
+    :raises RuntimeError: the two sides made different numbers of rows.
+    """
     for name in TABLES:
         counts = [pq.read_metadata(f"{folder}/{name}.parquet").num_rows]
         counts.append(sum(pq.read_metadata(each).num_rows for each in Path(folder, name).glob("*.parquet")))

@@ -1,24 +1,25 @@
-"""Every path over every capture, tshark beside it where it is installed: CPU seconds, ratios, memory.
+"""Every path over every capture, and tshark if it is installed: CPU seconds, ratios, memory.
 
     python -m benchmarks.speed [--megabytes 100] [--runs 5] [--captures dense,bulk-none]
                                [--paths text,records] [--tree FOLDER …] [--profile FOLDER]
 
-Captures are made once and kept in a folder of the system's for temporary files. Of each path the runs
-alternate: this checkout compiled and not (or each ``--tree``, other checkouts), then tshark; the medians
-count, of user and system time. What a run takes on a capture without packets is its start, and is given
-apart.
+Captures are made once and kept in a folder of the system's for temporary files. For each path the runs
+alternate: this checkout compiled and not (or each ``--tree``, other checkouts), then tshark. The medians of
+user and system time count. The time of a run on a capture without packets is its start, and is given
+separately.
 
-The first captures are multiples of real ones. tshark is told the ports of their brokers. Of each the table
-says in what share of its packets with Kafka tshark gives up: there it does less than it is compared with.
+The first captures are multiples of real ones. tshark gets the ports of their brokers. For each capture the
+table has the share of packets with Kafka in which tshark gives up, so that it does less work there.
 ``--tshark "chroot FOLDER tshark"`` measures another tshark, which must see the captures under the same paths:
 FOLDER/tmp/kdissect-benchmarks may be the folder that /tmp/kdissect-benchmarks links to.
 
-At the end stands the table of ``kdissect help speed``: tshark's time divided by that of the first program.
+The last table is that of ``kdissect help speed``: tshark's time divided by that of the first program.
 
-Of the Spark batch, where Spark and Java are installed, all processes of a run count together, and the memory
-of the largest; :mod:`benchmarks.spark` and :mod:`benchmarks.jobs` tell more of what several processes do.
+The Spark batch runs if Spark and Java are installed. The times of all its processes are added, and the memory
+is that of the largest. :mod:`benchmarks.spark` and :mod:`benchmarks.jobs` measure several processes in
+detail.
 
-A compiled copy of this checkout is made for it: the sources stay as they are.
+It makes a compiled copy of this checkout, so that the sources stay unchanged.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ PATHS: dict[str, tuple[str, ...]] = {
     "stats": ("-m", "kdissect", "stats", "-z", "srt"),
     "spark": ("-m", "kdissect", "spark", "batch", "-q", "--master", "local[2]", "--table", "exchanges"),
 }
-"""Path: what Python is given before the capture."""
+"""The arguments of Python before the capture, by path."""
 
 _MADE_PORTS = (9_092, 29_401, 29_402)
 TSHARK: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -65,25 +66,25 @@ TSHARK: dict[str, tuple[tuple[str, ...], ...]] = {
     "records": (("-V", "-O", "kafka"),),
     "stats": (("-q", "-z", "io,stat,0"),),
 }
-"""Path: what tshark is given for about the same."""
+"""The arguments of tshark for about the same work, by path."""
 
 KINDS = (*REAL, "dense", "bulk-none", "bulk-gzip", "bulk-snappy", "bulk-lz4", "bulk-zstd", "jumbo")
 MORE_KINDS = ("connections", "metadata")
 CALM = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH", "KDISSECT_PURE")
-"""Variables that change how Python runs: none of them is handed on."""
+"""Variables that change how Python runs. They are not passed on."""
 
 
 class Run(NamedTuple):
     """One run of a program."""
 
     cpu: float
-    """Seconds, user and system."""
+    """Seconds of user and system time."""
     resident: int
-    """Bytes at most."""
+    """The most resident bytes."""
 
 
 class Program(NamedTuple):
-    """Something that is measured."""
+    """A program to measure."""
 
     name: str
     command: tuple[str, ...]
@@ -91,7 +92,7 @@ class Program(NamedTuple):
 
 
 def run(program: Program, capture: Path) -> Run:
-    """Run it to its end; what it prints is thrown away.
+    """Run a program to its end, and discard its output.
 
     :raises RuntimeError: it fails.
     """
@@ -111,14 +112,14 @@ def run(program: Program, capture: Path) -> Run:
 
 
 def capture_of(kind: str, megabytes: float) -> Path:
-    """A capture of this kind, made if it is not there."""
+    """A capture of this kind, which is made if it is missing."""
     made_by = hashlib.sha256((TOP / "benchmarks/captures.py").read_bytes()).hexdigest()[:8]
     path = CACHE / f"{kind}-{megabytes:g}-{made_by}.pcap"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
         part = path.with_suffix(".part")
         command = [sys.executable, "-m", "benchmarks.captures", kind, str(part), str(int(megabytes * 1e6))]
-        subprocess.run(command, cwd=TOP, check=True)  # in a process of its own: this one stays small
+        subprocess.run(command, cwd=TOP, check=True)  # in a separate process, so that this one stays small
         part.rename(path)
     return path
 
@@ -134,7 +135,7 @@ def compiled_copy(folder: Path) -> Path:
 def programs(
     path: str, trees: dict[str, Path], tshark: tuple[str, ...], ports: Sequence[int]
 ) -> Iterator[Program]:
-    """What is measured on a path."""
+    """The programs to measure on a path."""
     calm = {name: value for name, value in os.environ.items() if name not in CALM}
     for name, tree in trees.items():
         variables = calm | {"PYTHONPATH": str(tree)}
@@ -157,13 +158,13 @@ def ports_of(kind: str) -> Sequence[int]:
 
 
 def tshark_version(tshark: tuple[str, ...]) -> str:
-    """What tshark says of itself: its first line."""
+    """The version of tshark: the first line of its output."""
     run = subprocess.run([*tshark, "--version"], capture_output=True, text=True, check=True)
     return run.stdout.partition("\n")[0]
 
 
 def given_up(tshark: tuple[str, ...], capture: Path, ports: Sequence[int]) -> float:
-    """In what share of a capture's packets with Kafka tshark gives up inside a message."""
+    """The share of a capture's packets with Kafka in which tshark gives up inside a message."""
     command = [*tshark, "-n", *_decode_as(ports), "-Y", "kafka", "-T", "fields", "-e", "_ws.malformed"]
     run = subprocess.run([*command, "-r", str(capture)], capture_output=True, text=True, check=True)
     lines = run.stdout.splitlines()
@@ -171,29 +172,29 @@ def given_up(tshark: tuple[str, ...], capture: Path, ports: Sequence[int]) -> fl
 
 
 def _has_jobs(tree: Path) -> bool:
-    """Whether a checkout, which may be an older one, has the option that keeps it to one process."""
+    """Whether a checkout, which may be an older one, has the option for a single process."""
     return (tree / "kdissect/cli/jobs.py").exists()
 
 
 class Figure(NamedTuple):
-    """What one program took on one path over one capture."""
+    """The figures of one program on one path over one capture."""
 
     name: str
     cpu: float
-    """Seconds without its start; the median."""
+    """Seconds without the start; the median."""
     resident: int
-    """Bytes at most."""
+    """The most resident bytes."""
 
 
 def measure(path: str, capture: Path, chosen: Sequence[Program], runs: int) -> list[Figure]:
-    """The figures of one path over one capture, which are also printed as lines of a table."""
+    """The figures of one path over one capture. They are also printed as lines of a table."""
     empty = CACHE / "empty.pcap"
     with open(capture, "rb") as file:
         empty.write_bytes(file.read(24))  # the header of the file
     found: dict[str, list[Run]] = {}
     starts: dict[str, list[float]] = {}
     for program in chosen:
-        run(program, empty)  # what is compiled to bytecode on first use is not counted
+        run(program, empty)  # compiling to bytecode on first use does not count
     for _ in range(runs):
         for program in chosen:
             found.setdefault(program.name, []).append(run(program, capture))
@@ -236,7 +237,7 @@ def table(figures: dict[str, dict[str, list[Figure]]], shares: dict[str, float])
 
 
 def profile(path: str, capture: Path, tree: Path, folder: Path) -> None:
-    """Keep as text where the time goes: by Python's own profiler and, where it is installed, by ``perf``."""
+    """Store as text where the time goes: by Python's own profiler and, if it is installed, by ``perf``."""
     folder.mkdir(parents=True, exist_ok=True)
     variables = {**os.environ, "PYTHONPATH": str(tree)}
     into = folder / f"{capture.stem}-{path}"

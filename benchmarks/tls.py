@@ -1,9 +1,8 @@
-"""How fast records are opened: ``python -m benchmarks.tls`` prints MB/s of one core, and how many times as
-long as the cipher alone that takes.
+"""How fast TLS records are decrypted: ``python -m benchmarks.tls`` prints MB/s of one core, and the time as a
+multiple of the cipher's time.
 
-Records have 16 KiB, as those of large responses to Fetch do, or 300 bytes, as those of small messages do, and
-come in segments. The cipher alone opens the same records in the same run, one call each, and does nothing
-else.
+Records have 16 KiB, as in large responses to Fetch, or 300 bytes, as in small messages, and come in segments.
+The cipher alone decrypts the same records in the same run, one call for each, and does nothing else.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from tests.tls.forge import Forged
 
 SUITES = {0x1301: "AES-128-GCM", 0x1302: "AES-256-GCM", 0x1303: "ChaCha20-Poly1305"}
 CASES = ((16_384, 1_460, 64 << 20), (16_384, 65_160, 64 << 20), (300, 1_460, 8 << 20))
-"""Bytes of a record and of a segment, and how many of plaintext in all."""
+"""The size of a record and of a segment, and the total of plaintext, in bytes."""
 RUNS = 5
-"""The best counts."""
+"""The number of runs; the best one counts."""
 
 
 def rate(code: int, segment_bytes: int, record_bytes: int, in_all: int) -> tuple[float, float]:
-    """MB of plaintext a second: of ours, and of the cipher alone."""
+    """MB of plaintext per second: of kdissect, and of the cipher alone."""
     made = Forged(code)
     before = len(made.flights)
     data = os.urandom(record_bytes)
@@ -58,7 +57,7 @@ def rate(code: int, segment_bytes: int, record_bytes: int, in_all: int) -> tuple
 
 
 def _cipher_seconds(made: Forged, records: list[bytes]) -> float:
-    """What opening these records takes the cipher alone."""
+    """The seconds that the cipher alone takes for these records."""
     opener = Opener13.of(made.suite, made.labels["SERVER_TRAFFIC_SECRET_0"])
     calls = [
         ((opener.iv ^ seq).to_bytes(12, "big"), each[HEADER_BYTES:], each[:HEADER_BYTES])

@@ -1,4 +1,4 @@
-"""Captures of real brokers, repeated with other addresses and times: one large capture."""
+"""Captures of real brokers, repeated with other addresses and times, as one large capture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdissect.model import Packet
 TOP = Path(__file__).resolve().parents[1]
 CAPTURES = TOP / "captures"
 LAB = TOP / "tests" / "data" / "lab"
-"""Captures of real brokers and clients, with what they said of it themselves."""
+"""Captures of real brokers and clients, with the logs of these."""
 REAL = {
     "java44-on-44": "clients of Kafka 4.4",
     "cluster43-combined": "a cluster of 4.3, brokers and controllers",
@@ -27,9 +27,9 @@ REAL = {
     "broker-0.9": "a broker and clients of 2015",
     "kafkajs-on-39": "KafkaJS",
 }
-"""Those of them that speed is measured on, and what they are of."""
+"""The captures among them that speed is measured on, and their descriptions."""
 KINDS = ("basic-kafka43", "consumer-group-kip848", "errors", "share-group-kafka43", "transactions-kafka39")
-"""Captures that are repeated, one after another."""
+"""The captures that are repeated, one after another."""
 
 _ETHERNET, _IPV4, _TCP = 1, b"\x08\x00", 6
 FILE_HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, _ETHERNET)  # pcap with nanoseconds
@@ -39,7 +39,7 @@ _PAUSE_NS = 1_000_000
 
 
 def multiply(path: Path, exchanges: int) -> int:
-    """Write a capture with at least so many exchanges; gives how many it has."""
+    """Write a capture with at least ``exchanges`` exchanges; return how many it has."""
     kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
     in_all = sum(len(list(kdissect.read(CAPTURES / f"{name}.pcapng"))) for name in KINDS)
     rounds = -(-exchanges // in_all)
@@ -55,10 +55,10 @@ def multiply(path: Path, exchanges: int) -> int:
 
 
 def grow(path: Path, size: int, skew: float = 0.0) -> None:
-    """Write a capture of about so many bytes.
+    """Write a capture of about ``size`` bytes.
 
-    :param skew: the share of the bytes that one connection has, in which a client asks the same again and
-        again; the others' packets stand between its own.
+    :param skew: the share of the bytes on a single connection, whose client repeats its requests. Packets of
+        other connections come between.
     """
     kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
     again = _Again(_packets(CAPTURES / f"{KINDS[0]}.pcapng"))
@@ -81,17 +81,17 @@ def grow(path: Path, size: int, skew: float = 0.0) -> None:
 
 
 class Unit(NamedTuple):
-    """Frames that hold whole exchanges."""
+    """Frames that contain whole exchanges."""
 
     frames: Sequence[bytes]
     exchanges: int
 
 
 def endless(churn: float = 0.0, ends: int = 50) -> Iterator[Unit]:
-    """Traffic without an end, on Ethernet: one connection that goes on all the time.
+    """Endless traffic on Ethernet, with one connection that goes on all the time.
 
     :param churn: the share of the exchanges on connections that begin and end.
-    :param ends: so many times these have other endpoints; then they are those of the first again.
+    :param ends: how many different endpoints these have, before they repeat.
     """
     kinds = [_packets(CAPTURES / f"{name}.pcapng") for name in KINDS]
     counts = [_exchanges_in([packet.data for packet in kind]) for kind in kinds]
@@ -118,8 +118,8 @@ def _exchanges_in(frames: Iterable[bytes]) -> int:
 
 
 def multiply_real(path: Path, case: str, size: int) -> None:
-    """Write a capture of :data:`LAB` again and again, until the file has so many bytes. Each copy has other
-    addresses, so that all of its connections are others."""
+    """Write a capture of :data:`LAB` again and again, until the file has ``size`` bytes. Each copy has other
+    addresses, so that all of its connections are new."""
     packets = _packets(lab_capture(case))
     start, number = _BEGIN_NS, 0
     with open(path, "wb", buffering=1 << 20) as file:
@@ -143,8 +143,8 @@ def lab_ports(case: str) -> list[int]:
 
 
 class _Again:
-    """The connection of a capture that has most bytes, as often as one likes: what is said in it after its
-    handshake is said again, at sequence numbers that go on."""
+    """The largest connection of a capture, repeated without an end. The messages after its handshake are sent
+    again and again, with increasing sequence numbers."""
 
     def __init__(self, packets: list[Packet]) -> None:
         sizes: dict[bytes, int] = {}
@@ -153,20 +153,20 @@ class _Again:
             sizes[key] = sizes.get(key, 0) + len(packet.data)
         most = max(sizes, key=lambda key: sizes[key])
         own = [p.data for p in packets if b"".join(sorted((p.data[34:36], p.data[36:38]))) == most]
-        # By sender and sequence number: what TCP sent again was said once.
+        # By sender and sequence number, so that retransmissions count once.
         once = {data[34:36] + data[38:42]: data for data in own if _payload(data) and data[47] & 7 == 0}
         self._said = list(once.values())
         self._next = {data[34:36]: int.from_bytes(data[38:42], "big") for data in reversed(self._said)}
 
     def round(self, start: int) -> Iterator[bytes]:
-        """All of it once more as records of a file, from this time on."""
+        """One repetition as records of a file, from a time on."""
         seconds, rest = divmod(start, _SECOND)
         for frame in self.frames():
             yield struct.pack("<IIII", seconds, rest, len(frame), len(frame))
             yield frame
 
     def frames(self) -> Iterator[bytes]:
-        """All of it once more."""
+        """The frames of one repetition."""
         for data in self._said:
             sender, receiver = data[34:36], data[36:38]
             numbers = struct.pack(
@@ -177,7 +177,7 @@ class _Again:
 
 
 def _payload(data: bytes) -> int:
-    """Bytes of TCP's payload."""
+    """The number of bytes of TCP payload."""
     return int.from_bytes(data[16:18], "big") - 20 - 4 * (data[46] >> 4)
 
 
@@ -187,7 +187,7 @@ def _packets(path: Path) -> list[Packet]:
 
 
 def _moved(packets: list[Packet], address: bytes, start: int) -> Iterator[bytes]:
-    """The packets as records of a file, between ends with this address, from this time on."""
+    """The packets as records of a file, between ends with this address, from a time on."""
     first = packets[0].timestamp_ns
     for packet in packets:
         data = packet.data
@@ -197,7 +197,8 @@ def _moved(packets: list[Packet], address: bytes, start: int) -> Iterator[bytes]
 
 
 def _between(data: bytes, address: bytes) -> bytes:
-    """A frame between ends with this address; two bytes are added to the middle of both ends' own."""
+    """A frame between other ends: four bytes replace both addresses, two bytes are added to the middle of
+    both."""
     if len(address) == 4:
         return data[:26] + address + address + data[34:]
     ends = bytearray(data[26:34])

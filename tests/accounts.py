@@ -1,4 +1,4 @@
-"""No byte goes astray: what a connection said is in its exchanges, or in a fault, each byte once."""
+"""Accounts for all bytes: each byte of a connection is in exactly one exchange or fault."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _CUT = re.compile(r"but ([\d,]+) were captured: ")
 
 
 def astray(events: Iterable[object]) -> dict[int, int]:
-    """By connection in the clear, how many of its captured bytes nothing tells of; empty where all is told.
+    """For each connection in the clear, the number of captured bytes that no event accounts for; without
+    connections where it is 0.
 
-    Frames that are part of no exchange are told by faults, captured bytes in no frame by ``skipped_bytes``.
+    Faults account for frames outside of exchanges. ``skipped_bytes`` accounts for bytes outside of frames.
     """
     told: Counter[int] = Counter()
     said: Counter[int] = Counter()
@@ -33,7 +34,7 @@ def astray(events: Iterable[object]) -> dict[int, int]:
         elif isinstance(event, Fault) and event.connection is not None:
             headless, cut = _HEADLESS.search(event.message), _CUT.search(event.message)
             if event.kind == "cut-frame" and cut is not None:
-                captured = int(cut[1].replace(",", ""))  # of the frame that the next fault is about
+                captured = int(cut[1].replace(",", ""))  # the size of the frame that the next fault is about
                 continue
             if event.kind == "malformed" and headless is not None:
                 size = int(headless[1].replace(",", ""))

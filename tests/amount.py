@@ -20,30 +20,30 @@ Case = TypeVar("Case")
 
 VARIABLE = "KDISSECT_LONG"
 LONG = os.environ.get(VARIABLE, "") not in ("", "0")
-"""Whether everything is tried."""
+"""Whether to try everything."""
 
 AGAIN_VARIABLE = "KDISSECT_AGAIN"
 AGAIN = not LONG and os.environ.get(AGAIN_VARIABLE, "") not in ("", "0")
-"""Whether the same cases were just tried with compiled modules. The sources, from which those were made, take
-several times as long: of cases that take the same ways through the code, fewer are enough."""
+"""Whether the same cases were just tried with compiled modules. The sources take several times as long. So of
+several cases that use the same code, fewer are enough."""
 
 only_long = pytest.mark.skipif(not LONG, reason=f"{VARIABLE}=1 tries this")
-"""What takes long, and of which a shorter test fails as well where the code is broken."""
+"""A test that takes long. A shorter test also fails if the code is broken."""
 
 
 patient = pytest.mark.timeout(0 if LONG else 300)
-"""A test whose long form takes minutes, or many of them where others work too."""
+"""A test whose long form takes minutes, or many minutes on a busy machine."""
 
 
 def times(short: int, long: int) -> int:
-    """How many random cases are tried."""
+    """The number of random cases."""
     return long if LONG else -(-short // 2) if AGAIN else short
 
 
 def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
-    """At most so many of the cases, spread evenly over them, besides those that are always tried.
+    """At most ``most`` of the cases, spread evenly over them, and those that are always tried.
 
-    A test takes the cases that are the same to the code that it tests from here; it names those that differ.
+    A test uses it for cases that are the same to the code under test. It names the cases that differ.
     """
     every = list(cases)
     wanted = max(0, (-(-most // 2) if AGAIN else most) - len(always))
@@ -56,7 +56,7 @@ def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
 
 
 def fewer_again(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
-    """All of the cases; where all were just tried, at most so many, as of :func:`some`."""
+    """All of the cases; if all were just tried, at most ``most``, as in :func:`some`."""
     return some(cases, 2 * most, *always) if AGAIN else list(cases)
 
 
@@ -64,9 +64,9 @@ def each_of(
     cases: Callable[[], Iterable[Case]], name: Callable[[Case], str] = str
 ) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
     """One test for many cases, each of which takes less than pytest does for a test: some milliseconds in
-    every one of its processes. All that fail are told, by their names.
+    every one of its processes. It reports all failures, by their names.
 
-    :param cases: gives them when the test runs; each process imports it.
+    :param cases: returns the cases when the test runs; each process imports it.
     """
 
     def of_check(check: Callable[[Case], None]) -> Callable[[], None]:

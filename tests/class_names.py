@@ -1,8 +1,8 @@
-"""Which class names mean several things.
+"""Finds class names with several meanings.
 
     python -m tests.class_names [PACKAGE…]    in these packages of kdissect; without any, in all
 
-A leading underscore does not count: who reads ``_Line`` in three modules has to learn three meanings.
+A leading underscore does not matter: a reader of ``_Line`` in three modules has to learn three meanings.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ TOP = Path(__file__).resolve().parents[1] / "kdissect"
 
 
 def shared_names(packages: Collection[str] = (), top: Path = TOP) -> dict[str, list[str]]:
-    """Each class name that is defined more than once, and the modules that define it.
+    """Each class name that is defined more than once, with the modules that define it.
 
-    :param packages: subpackages of ``top``; without any, all of it counts.
+    :param packages: subpackages of ``top``; all of them by default.
     """
     found: dict[str, list[str]] = {}
     for path in sorted(top.rglob("*.py")):
@@ -33,7 +33,7 @@ def shared_names(packages: Collection[str] = (), top: Path = TOP) -> dict[str, l
 
 
 def _names(node: ast.AST, outer: str = "") -> Iterator[str]:
-    """The classes below a node. One inside another is known by both names, as ``Tabs.Chosen`` is."""
+    """The classes below a node. An inner class has both names, such as ``Tabs.Chosen``."""
     for child in inner(node):
         if isinstance(child, ast.ClassDef):
             name = outer + child.name.lstrip("_")

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings for all tests."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP, give_way
 from tests.amount import AGAIN_VARIABLE, VARIABLE, times
 
-# Before anything looks for it: the tests know the definitions of this checkout and no configuration,
-# not those of the user.
+# This must come before kdissect reads them: the tests use the definitions of this checkout and no
+# configuration, and not the user's.
 _NOWHERE = str(Path(__file__).parent / "no-user-data")
 _OURS = (PURE, VARIABLE, AGAIN_VARIABLE)
 for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name not in _OURS]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 
-# A shell starts what runs in its background with Ctrl-C ignored, and `nohup` with the hang-up ignored too;
-# processes that the tests start would inherit that, and tests of these signals wait for ever.
+# A shell starts background processes with Ctrl-C ignored, and `nohup` with the hang-up ignored too. Processes
+# of the tests would inherit that, and tests of these signals would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 for _number in HANGING_UP:
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
 
-# How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
+# The time of an example depends on how busy the machine is. Speed has tests of its own.
 settings.register_profile(
     "kdissect",
     deadline=None,
@@ -49,28 +49,29 @@ settings.load_profile("kdissect")
 
 SPARK = "tests/spark"
 OWN_CLUSTER = "tests/spark/test_archive.py"
-"""Has no use for the Java that Spark's other tests share."""
+"""A file that does not use the Java of Spark's other tests."""
 SLOW = (
     OWN_CLUSTER,
     *("tests/tui/", "tests/live/", "tests/client/", "tests/jobs/", "tests/benchmarks/", "tests/compiled/"),
     *("tests/cli/commands/test_live", "tests/tls/test_openssl", "tests/test_english"),
 )
-"""Files whose tests are few and take long. Most of them wait for others."""
+"""Files with few, slow tests. Most of these tests wait for something."""
 LONGEST = (
     OWN_CLUSTER,
     *("tests/tui/test_terminal.py", "tests/live/test_windows.py", "tests/tui/test_screens.py"),
     *("tests/cli/commands/test_live.py", "tests/benchmarks/test_screens.py", "tests/tui/test_first_time.py"),
     *("tests/tui/test_resizing.py", "tests/tui/test_range_of_time.py", "tests/jobs/test_cutting.py"),
 )
-"""Those that take longest. They begin first: else all would wait for one of them in the end."""
+"""The slowest files. They begin first, because otherwise all processes would wait for one of them at the
+end."""
 
 
 class OneSpark(LoadFileScheduling):  # type: ignore[misc]
-    """A file's tests run in one process, so that what they share is made once; Spark's all in one, the first:
-    each process that needs Spark starts a Java of its own.
+    """Runs the tests of a file in one process, so that shared data is made once. All tests of Spark run in
+    the first process, because each process that needs Spark starts its own Java.
 
-    The others run in turns: one that waits and one that works, so that processors always have something to
-    do. Usually files with few tests come last. Then nobody works in the last minutes, and all wait.
+    The other files alternate: one that waits and one that computes, so that the processors are always busy.
+    By default, files with few tests come last, and then all processes would wait in the last minutes.
     """
 
     workqueue: OrderedDict[str, Any]
@@ -88,7 +89,7 @@ class OneSpark(LoadFileScheduling):  # type: ignore[misc]
 
 
 def in_turns(files: Iterable[str]) -> list[str]:
-    """The order in which files are given to processes."""
+    """The files in the order in which processes get them."""
     given = list(files)
     slow = sorted((each for each in given if each.startswith(SLOW)), key=lambda each: each not in LONGEST)
     rest = [each for each in given if each != SPARK and each not in slow]
@@ -103,16 +104,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three more than there are processors: tests of screens, live captures and Spark wait for others."""
+    """Three more than there are processors, because tests of screens, live captures and Spark wait for
+    something."""
     return (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Import another part of the tests first in each process, where several collect the same tests.
+    """Import different test files first in each process, if several collect the same tests.
 
-    To rewrite the asserts of all files takes a processor some 20 seconds. In the same order, each process
-    would do that for every file. So each finds most of them done by others.
+    Rewriting the asserts of all files takes about 20 s of processor time. In the same order, each process
+    would do that for every file. In different orders, each process finds that others have done most of them.
     """
     config = session.config
     if not hasattr(config, "workerinput"):
@@ -123,20 +125,20 @@ def pytest_collection(session: pytest.Session) -> None:
     inside = (path.rglob("test_*.py") if path.is_dir() else [path] for path in given)
     files = sorted(set(chain.from_iterable(inside)))
     for file in files[len(files) * number // count : len(files) * (number + 1) // count]:
-        with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
+        with suppress(Exception, pytest.skip.Exception):  # collecting the file reports the error
             importlib.import_module(".".join(file.relative_to(top).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
-    """Keep collected tests and their imports out of garbage collection: they stay to the end. That is a tenth
-    of a run."""
+    """Keep collected tests and their imports out of garbage collection: they stay to the end. This saves a
+    tenth of a run."""
     _keep_what_there_is()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
-    """Keep what a file leaves for others out of garbage collection too, such as decoded captures. Each look
-    at all objects would take longer than the last."""
+    """Keep objects that a file leaves for others out of garbage collection too, such as decoded captures.
+    Otherwise each full run of the collector would take longer than the last."""
     result = yield
     is_last = nextitem is None or nextitem.path != item.path
     if is_last and (any(gc.get_count()[1:]) or gc.get_threshold() != _LOOK_AFTER):
@@ -148,8 +150,8 @@ _LOOK_AFTER = 20_000, 20, 20
 
 
 def _keep_what_there_is() -> None:
-    """Never look at the objects again that there are now. Look at others as rarely as before: what tests of
-    screens run may have changed that to twenty times as often."""
+    """Make the collector ignore all existing objects, and run over others as rarely as before. Tests of
+    screens may have made it run twenty times as often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_LOOK_AFTER)
@@ -159,8 +161,8 @@ _has_given_way = False
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let Spark's tests go first, where several processes run tests: they are one long chain, in which each
-    waits for Java, and the other tests fill the time around it."""
+    """Give Spark's tests precedence if several processes run tests. They are one long chain that waits for
+    Java, and the other tests fill the time around it."""
     global _has_given_way  # noqa: PLW0603
     if not _has_given_way and hasattr(item.config, "workerinput") and not item.nodeid.startswith(SPARK):
         _has_given_way = True
@@ -173,12 +175,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _long_form_is_chosen() -> None:
-    """The workers know by now; kdissect would complain about a variable that is none of its own."""
+    """Remove our variables, which the workers have read. kdissect would complain about them."""
     for name in (VARIABLE, AGAIN_VARIABLE):
         os.environ.pop(name, None)
 
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether golden texts are to be written instead of compared."""
+    """Whether to write golden texts instead of comparing them."""
     return bool(request.config.getoption("--update-golden"))

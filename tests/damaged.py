@@ -1,4 +1,4 @@
-"""Packets of captures, of which some are damaged or lost."""
+"""Packets of captures, some of them damaged or lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from kdissect.model import Packet
 
 
 def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
-    """Of a capture; with a seed, some of their bytes are changed: the same for the same seed."""
+    """The packets of a capture. With a seed, some of their bytes are changed, always the same ones for a
+    seed."""
     packets = [each for each in read_packets([path]) if isinstance(each, Packet)]
     if seed is not None:
         dice = random.Random(seed)
@@ -23,6 +24,6 @@ def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
 
 
 def packets_left(path: Path, seed: int) -> list[Packet]:
-    """Of a capture, with one packet in thirty lost: the same for the same seed."""
+    """The packets of a capture, with one packet in thirty lost, always the same ones for a seed."""
     dice = random.Random(seed)
     return [each for each in packets_of(path) if dice.randrange(30)]

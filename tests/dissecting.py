@@ -1,4 +1,4 @@
-"""What a capture holds, in one call: for tests that look at what comes of it."""
+"""Dissects a capture in one call, for tests of the results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def dissect(
     names: TopicNames | None = None,
     secrets: TlsSecrets | None = None,
 ) -> Iterator[Event]:
-    """Everything that a capture holds, in the order in which it is complete.
+    """All events of a capture, in the order in which they are complete.
 
-    :param names: those of an earlier pass over the same capture, which then count from its start.
-    :param secrets: decrypt TLS, beside those that the capture has.
+    :param names: the names of an earlier pass over the same capture, which then apply from its start.
+    :param secrets: decrypt TLS, beside the secrets in the capture.
     """
     dissector = Dissector(limits, broker_ports, names, secrets=secrets)
     for item in items:

@@ -1,10 +1,10 @@
-"""Sentences of ours that a tired engineer would read twice.
+"""Finds our sentences that a tired engineer would read twice.
 
     python -m tests.english            what is found, line by line
     python -m tests.english --counts   how much is found, place by place
 
-Looked at: the README, the help pages, what ``--help`` prints, the pages of rules and errors, the texts of
-``kdissect fields``, and the docstrings and messages of each package.
+It examines the README, the help pages, the output of ``--help`` and the pages of rules and errors. It also
+examines the texts of ``kdissect fields``, and the docstrings and messages of each package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.cli.run import spawn
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 25
-"""Words of a sentence. What stands in backticks counts as one."""
+"""The most words of a sentence. Text in backticks counts as one word."""
 
 PATTERNS = {
     "as far as": r"\bas far as\b",
@@ -48,7 +48,7 @@ PATTERNS = {
     "it is … that": r"\bit is (to|by|from|in|at|of) (it|them|him|these|this|those) that\b",
     "the one that it": r"\bthat (it|they) (is|are|was|were) (asked|told|given|made) (of|for|to)\b",
 }
-"""What is named here reads like a riddle, or back to front."""
+"""Patterns of sentences that read like a riddle, or back to front."""
 
 OF_USERS = {
     "is no X": r"(?<!there )\b(is|are) no (?!longer\b|more\b)[a-z]",
@@ -64,7 +64,7 @@ OF_USERS = {
     "line of time": r"\blines? of time\b",
     "where (if)": r"\b(null|none) (where|for lack)\b",
 }
-"""Words in an unusual sense. They are looked for in what users read, and not in docstrings."""
+"""Words in an unusual sense. They are searched in texts for users, and not in docstrings."""
 
 _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
 _OF_USERS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in OF_USERS.items()}
@@ -82,30 +82,30 @@ _TELLERS = {
     "finding",
     "say",
 }
-"""Functions and exceptions that take a message for users, beside whatever is raised."""
+"""Functions and exceptions that take a message for users, beside all raised exceptions."""
 
 _CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
 _END = re.compile(r"(?<=[.!?…])[)\]\"'*]*\s+")
 _SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs|approx|cf)\.", re.IGNORECASE)
 _POINT = re.compile(r"\n\s*(?:[-*•]|\d+\.|:\w[^:\n]*:) ")
 _ROW = re.compile(r"\n(?! {4})")
-"""Where a row of a table begins in the help of click: behind a backspace, which stands above the table."""
+"""The start of a row of a table in the help of click: a backspace above the table marks it."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of ours and where it stands: the place whose findings are counted together, and a name in it."""
+    """A text and its place: the group in which its findings are counted, and a name in that group."""
 
     place: str
     where: str
     text: str
     is_for_users: bool = False
-    """Whether users read it who have never seen the code: a message, an option, a column, a rule."""
+    """Whether it is for users who have never seen the code: a message, an option, a column, a rule."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A sentence, and what makes it hard to read."""
+    """A sentence, and why it is hard to read."""
 
     text: Text
     sentence: str
@@ -123,12 +123,12 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def words(sentence: str) -> int:
-    """How many words a sentence has."""
+    """The number of words in a sentence."""
     return sum(any(map(str.isalnum, word)) for word in sentence.split())
 
 
 def found(text: Text) -> Iterator[Found]:
-    """What is hard to read in a text."""
+    """The sentences of a text that are hard to read."""
     for sentence in sentences(text.text):
         if (count := words(sentence)) > LONGEST:
             yield Found(text, sentence, f"{count} words")
@@ -137,11 +137,11 @@ def found(text: Text) -> Iterator[Found]:
                 yield Found(text, sentence, name)
 
 
-# -- where texts stand
+# -- the texts
 
 
 def texts() -> Iterator[Text]:
-    """Every text that is looked at."""
+    """Every text that is examined."""
     yield from chain(_documents(), _options(), _rules(), _errors(), _fields(), _sources())
 
 
@@ -160,7 +160,7 @@ def _documents() -> Iterator[Text]:
 
 
 def _options() -> Iterator[Text]:
-    """What ``--help`` prints, of every command."""
+    """The output of ``--help`` of every command."""
     from kdissect.analysis.catalogue import STATISTICS
     from kdissect.cli.root import COMMANDS, root
 
@@ -196,14 +196,14 @@ def _errors() -> Iterator[Text]:
 
 
 def _fields() -> Iterator[Text]:
-    """What ``kdissect fields`` prints."""
+    """The texts of ``kdissect fields``."""
     for pattern in ([], ["errors"], ["actions"]):
         for row in map(json.loads, spawn("fields", *pattern, "-T", "ndjson").lines):
             yield Text("kdissect fields", f"{row['table']} {row['name']}", row["meaning"], True)
 
 
 def _sources() -> Iterator[Text]:
-    """Docstrings of what is public, and messages, by package."""
+    """Docstrings of public names, and messages, by package."""
     for path in sorted((ROOT / "kdissect").rglob("*.py")):
         parts = path.relative_to(ROOT).parts
         place = "/".join(parts[:2]) if len(parts) > 2 else "kdissect"
@@ -222,12 +222,12 @@ def _docstring(node: ast.AST) -> Iterator[str]:
 
 
 def _without_blocks(text: str) -> str:
-    """A docstring without what stands in it as code: lines that are set in."""
+    """A docstring without its indented code."""
     return re.sub(r"(?m)^ {4,}\S.*$", "", re.sub(r"(?m)^(:\w[^\n]*)\n {4,}", r"\1 ", text))
 
 
 def _messages(node: ast.AST) -> Iterator[str]:
-    """What a user reads when this is raised or called."""
+    """The texts that a user reads when this is raised or called."""
     call = node.exc if isinstance(node, ast.Raise) else node
     if isinstance(call, ast.Call):
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
@@ -236,7 +236,7 @@ def _messages(node: ast.AST) -> Iterator[str]:
 
 
 def _string(node: ast.AST) -> str:
-    """A string in the code, with X for what it is filled with."""
+    """A string in the code, with X in place of its inserted values."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -248,7 +248,7 @@ def _string(node: ast.AST) -> str:
 
 
 def counts() -> dict[str, int]:
-    """How much is found in each place where texts stand."""
+    """The number of findings in each place."""
     result: dict[str, int] = {}
     for text in texts():
         result[text.place] = result.get(text.place, 0) + sum(1 for _ in found(text))
@@ -256,7 +256,7 @@ def counts() -> dict[str, int]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print what is found."""
+    """Print the findings."""
     if arguments == ["--counts"]:
         for place, count in counts().items():
             print(f"{count:5}  {place}")  # noqa: T201

@@ -1,4 +1,4 @@
-"""Kafka messages for tests, made with the project's own encoder (which the official vectors prove)."""
+"""Kafka messages for tests, made with the project's own encoder, which the official vectors prove."""
 
 from __future__ import annotations
 
@@ -69,21 +69,21 @@ class Talk:
             self._add(client)
 
     def ask(self, *messages: bytes) -> Talk:
-        """The client says framed messages."""
+        """Let the client send framed messages."""
         return self.say(self.client, framed(*messages))
 
     def answer(self, *messages: bytes) -> Talk:
-        """The broker says framed messages."""
+        """Let the broker send framed messages."""
         return self.say(self.broker, framed(*messages))
 
     def say(self, who: Endpoint, data: bytes) -> Talk:
-        """Bytes as they are, cut into segments."""
+        """Send bytes unchanged, cut into segments."""
         for start in range(0, len(data), self.mss):
             self._add(who, data[start : start + self.mss])
         return self
 
     def close(self) -> Talk:
-        """Both say FIN."""
+        """Let both send FIN."""
         for who in (self.client, self.broker):
             self._add(who, flags=FIN)
             self.next[who] += 1

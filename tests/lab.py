@@ -1,7 +1,7 @@
-"""Captures of real brokers and clients, and what the brokers and clients themselves said of them.
+"""Captures of real brokers and clients, with the logs of these brokers and clients.
 
-``tests/data/lab/<case>/`` holds the capture, the broker's request log (JSON, or text where the broker is
-older than 2.8), the records as the clients saw them, and ``case.json``: ports, counts, what was done.
+``tests/data/lab/<case>/`` has the capture, the broker's request log (JSON, or text from brokers before 2.8),
+and the records as the clients saw them. ``case.json`` has ports, counts and the actions.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ LAB = DATA / "lab"
 
 
 class Dissected(NamedTuple):
-    """What kdissect says of a capture."""
+    """The result of kdissect for a capture."""
 
     exchanges: list[Exchange]
-    """By number."""
+    """The exchanges, by number."""
     connections: list[Connection]
     faults: list[Fault]
-    """Those that stand in no exchange."""
+    """The faults outside of exchanges."""
 
 
 def dissected(items: Iterable[Packet | Secrets | Fault]) -> Dissected:
-    """Run the pipeline over packets and sort out what comes."""
+    """Run the pipeline over packets, and sort the events."""
     return sorted_out(dissect(items))
 
 
 def sorted_out(events: Iterable[Event]) -> Dissected:
-    """Exchanges, connections and faults, each by themselves."""
+    """Exchanges, connections and faults, separately."""
     out = Dissected([], [], [])
     for event in events:
         if isinstance(event, Exchange):
@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
     @property
     def capture(self) -> Path:
-        """The packets, compressed."""
+        """The compressed packets."""
         (path,) = self.folder.glob("capture.pcap*")
         return path
 
@@ -81,7 +81,7 @@ class Case(NamedTuple):
         return iter(read_packets([self.capture]))
 
     def log(self) -> Iterator[dict[str, Any]]:
-        """The broker's request log in JSON, one entry a request, in the order of completion."""
+        """The broker's request log in JSON, one entry for each request, in the order of completion."""
         return _rows(self.folder / "oracle.ndjson.gz")
 
     def text_log(self) -> Iterator[str]:
@@ -90,7 +90,7 @@ class Case(NamedTuple):
             yield from lines
 
     def payloads(self) -> Iterator[dict[str, Any]]:
-        """Records as a producer sent or a consumer got them."""
+        """The records that a producer sent or a consumer received."""
         return _rows(self.folder / "payloads.ndjson.gz")
 
 
@@ -101,7 +101,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def with_file(name: str) -> list[str]:
-    """Names of the cases that have this file."""
+    """The names of the cases that have this file."""
     return sorted(path.parent.name for path in LAB.glob(f"*/{name}"))
 
 
@@ -112,5 +112,5 @@ CLEAR_CASES = [name for name in CASES if name not in TLS_CASES]
 
 @cache
 def dissected_case(name: str) -> Dissected:
-    """A case's capture, dissected; once for all tests, which must not change it."""
+    """A case's capture, dissected once for all tests, which must not change it."""
     return dissected(Case(name).packets())

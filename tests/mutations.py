@@ -2,8 +2,8 @@
 
     python -m tests.mutations [TEXT…]      only those whose line has one of the texts
 
-A line of the table: file, what stands there once, what is put in its place, the tests that must fail. It ends
-with exit code 1 if a mutation survives, or no longer applies.
+A line of the table has the file, a text that occurs in it once, the replacement, and the tests that must
+fail. It ends with exit code 1 if a mutation survives, or no longer applies.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ class Mutation(NamedTuple):
 
     @property
     def applies(self) -> bool:
-        """Whether the text stands in the file exactly once."""
+        """Whether the text occurs in the file exactly once."""
         return (TOP / self.path).read_text("utf-8").count(self.old) == 1
 
 
 def mutations() -> Iterator[Mutation]:
-    """Those of the table."""
+    """The mutations of the table."""
     for line in TABLE.read_text("utf-8").splitlines():
         path, old, new, tests = line.split("\t")
         yield Mutation(path, old, new, tuple(tests.split()))
 
 
 def is_caught(mutation: Mutation, copy: Path) -> bool:
-    """Whether the tests fail with it. The copy is as it was afterwards."""
+    """Whether the tests fail with the mutation. Afterwards the copy is unchanged."""
     path = copy / mutation.path
     whole = path.read_text("utf-8")
     path.write_text(whole.replace(mutation.old, mutation.new), "utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", *mutation.tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "KDISSECT_PURE": "1"}
-    # Bytecode of a change of the same length, made in the same second, would be taken for the next one's.
+    # Without this, Python would reuse the bytecode of another change with the same length and the same
+    # second.
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         done = subprocess.run(
@@ -62,11 +63,11 @@ def is_caught(mutation: Mutation, copy: Path) -> bool:
         )
     finally:
         path.write_text(whole, "utf-8")
-    return done.returncode == 1  # tests failed; anything else says that they did not run
+    return done.returncode == 1  # tests failed; other codes mean that they did not run
 
 
 def main(*texts: str) -> int:
-    """Try them."""
+    """Try the mutations."""
     chosen = [
         each for each in mutations() if not texts or any(text in "\t".join(map(str, each)) for text in texts)
     ]

@@ -1,4 +1,4 @@
-"""Where the shared test material is, if it is there."""
+"""The place of the shared test material, if it exists."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ requires_shared = pytest.mark.skipif(
 
 
 def shared(path: str) -> Path:
-    """A path in the shared material. A set that is missing although the material is there fails the
-    test: only the absence of the whole is a reason to skip."""
+    """A path in the shared material. If the material exists but lacks this path, the test fails. Tests are
+    skipped only if all of the material is missing."""
     assert SHARED is not None
     found = SHARED / path
     assert found.exists(), f"the shared material has no {path}"

@@ -1,4 +1,5 @@
-"""What a confined process can still do, and what not: in processes of their own, for it is for good."""
+"""What a confined process can and cannot do. Each test uses its own process, because confinement is
+permanent."""
 
 from __future__ import annotations
 
@@ -155,7 +156,7 @@ def test_a_filter_leads_every_refused_call_to_its_refusal(column: int) -> None:
 
 
 def _runs(processor: seccomp._Processor, architecture: int, number: int, argument: int) -> bool:
-    """Whether the kernel would let a call through, by the instructions' own meaning."""
+    """Whether the kernel would allow a call, by interpreting the instructions."""
     program = seccomp._program(processor)
     steps = list(seccomp._STEP.iter_unpack(program))
     at = loaded = 0

@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Pressed())
 
 
 def said(tmp_path: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code of a process in which Ctrl-C comes early, and what it says."""
+    """The exit code and the output of a process in which Ctrl-C comes early."""
     (tmp_path / "sitecustomize.py").write_text(PRESSED)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     done = subprocess.run(

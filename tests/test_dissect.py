@@ -1,4 +1,4 @@
-"""Dissector: many connections, numbers and names over all of them, and what is forgotten when."""
+"""Dissector: many connections, numbers and names across all of them, and when it forgets something."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def renumbered(*talks: list[Segment], start_ns: int = 0) -> list[Segment]:
 
 
 def with_a_hole(port: int) -> list[Segment]:
-    """A connection of which 1,000 bytes wait behind 100 that were not captured."""
+    """A connection with 1,000 bytes that wait after 100 uncaptured ones."""
     one = Talk(client=endpoint(1, port), broker=endpoint(2, 9092)).say(endpoint(1, port), b"x" * 100)
     del one.segments[-1]
     return one.say(one.client, b"y" * 1000).segments
@@ -120,7 +120,7 @@ def test_more_connections_than_the_limit_evict_the_longest_silent() -> None:
 
 
 def holding(dissector: Dissector) -> set[Conversation]:
-    """The connections in which something waits."""
+    """The connections with waiting data."""
     return {each for each in dissector._table.values() if each.counted_bytes}
 
 
@@ -143,7 +143,7 @@ def test_bytes_behind_holes_are_bounded_over_all_connections_and_the_oldest_wait
 
 
 def waiting(kind: str, port: int) -> Talk:
-    """A connection of which about 20,000 bytes wait."""
+    """A connection with about 20,000 waiting bytes."""
     one = Talk(client=endpoint(1, port), broker=endpoint(2, 9092))
     many = [{"name": f"topic-{i:04}"} for i in range(1500)]
     if kind == "not settled":
@@ -230,7 +230,7 @@ def test_what_is_remembered_of_clients_is_bounded_too() -> None:
 
 
 def test_a_limit_that_only_what_is_remembered_reaches_is_not_reached_with_each_packet() -> None:
-    """Else each costs a look at all connections."""
+    """Otherwise each packet would cost a search through all connections."""
     limit = 400_000
     dissector = Dissector(DEFAULTS._replace(waiting_bytes=limit))
     ask = request("Metadata", 1, 1, "x" * 1_000, topics=[])
@@ -486,7 +486,8 @@ def test_time_that_passes_elsewhere_forgets_what_is_over() -> None:
 
 
 def test_a_clock_that_ran_ahead_does_not_keep_others() -> None:
-    # The first to close did so at a time an hour ahead; the second lingers no longer for that.
+    # The first connection closed at a time that is an hour ahead. The second must not linger longer because
+    # of it.
     ahead = [s._replace(timestamp_ns=s.timestamp_ns + 60 * LINGER_NS) for s in talk(1001).close().segments]
     other = talk(1002).close().segments
     segments = [s._replace(packet=at) for at, s in enumerate([*ahead, *other], 1)]
@@ -497,7 +498,7 @@ def test_a_clock_that_ran_ahead_does_not_keep_others() -> None:
 
 
 def test_a_clock_that_ran_ahead_is_forgotten_with_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What closes later is put behind the others again, without a search for its place."""
+    """Later closes are appended to the others again, without a search for their place."""
     searched: list[object] = []
     monkeypatch.setattr("kdissect.dissect.insort", lambda waiting, entry: searched.append(entry))
     ahead = [s._replace(timestamp_ns=s.timestamp_ns + 60 * LINGER_NS) for s in talk(1001).close().segments]
@@ -522,7 +523,7 @@ def test_a_connection_that_goes_on_after_its_end_and_ends_again_waits_once() -> 
 
 
 def as_packets(segments: list[Segment]) -> list[Packet]:
-    """Each in a packet of Ethernet and IPv4."""
+    """The segments, each in a packet of Ethernet and IPv4."""
     found = []
     for at, each in enumerate(segments, 1):
         tcp = struct.pack(">IIBBHHH", each.seq, each.ack or 0, 5 << 4, each.flags, 1_000, 0, 0) + each.payload
@@ -542,7 +543,7 @@ def test_what_comes_together_is_handed_out_in_parts(monkeypatch: pytest.MonkeyPa
         )
     items: list[Packet | Fault] = [*as_packets(talks.close().segments)]
     alone = [event for item in items for event in Dissector().feed(item)]
-    assert alone == []  # each by itself, with nothing before it
+    assert alone == []  # each one alone, with nothing before it
     machine = Dissector()
     expected = [repr(event) for item in items for event in machine.feed(item)]
     whole = list(Dissector().feed_all(items))

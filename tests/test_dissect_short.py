@@ -1,4 +1,4 @@
-"""The short way of ordinary packets: whoever takes it, and when, everything comes out the same."""
+"""The short way for ordinary packets: the results do not depend on which packets take it, and when."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OTHERS = sorted(LAB.glob("*/capture.pcap*"))
 if SHARED is not None:
     OTHERS += sorted((SHARED / "testdata/tcp").glob("*.pcap*"))
     OTHERS += sorted((SHARED / "testdata/captures/lab").glob("*/capture.pcap*"))
-"""Where they are at hand."""
+"""Further captures, if they are available."""
 LARGE = 1_500_000
 
 
@@ -57,7 +57,7 @@ def now_by_one_now_by_the_other(dissector: Dissector, items: Iterable[Item], dic
 
 
 def in_runs(dissector: Dissector, items: Iterable[Item | PacketRun]) -> Iterator[Event]:
-    """As the command line reads a capture."""
+    """Dissect as the command line does."""
     for events in dissector.feed_all(items):
         yield from events
 
@@ -95,7 +95,7 @@ def runs_of(path: Path) -> Iterator[Item | PacketRun]:
 
 
 def told(event: Event) -> Any:
-    """All that an event says."""
+    """All facts of an event."""
     event = in_full(event)
     if not isinstance(event, Exchange):
         return event
@@ -114,15 +114,15 @@ def said(message: Message | None) -> Any:
 def everything(
     path: Path, way: Any, dissector: Dissector | None = None, read: Any = packets_in_order
 ) -> list[Any]:
-    """What a capture tells, in order; what its connections tell at the end among it."""
+    """All events of a capture, in order, with those of its connections at the end."""
     dissector = Dissector() if dissector is None else dissector
     events = [told(event) for event in way(dissector, list(read(path)))]
     return [*events, *(told(event) for event in dissector.close()), dissector.packets, dissector.held_bytes]
 
 
 def without_rows(expected: Iterable[Any], found: Iterable[Any]) -> list[Any]:
-    """What a dissector is expected to tell that may tell exchanges in brief: the same, without the rows of
-    connections whose exchanges were all told so, and of some that said nothing."""
+    """The events that are expected from a dissector that may give exchanges in brief. They lack the rows of
+    connections with only brief exchanges, and of some connections without data."""
     have_rows = {each.connection for each in found if isinstance(each, Connection)}
     return [each for each in expected if not may_have_no_row(each) or each.connection in have_rows]
 
@@ -135,7 +135,7 @@ def may_have_no_row(event: Any) -> bool:
 
 
 def in_full(event: Event | Brief) -> Event:
-    """The exchange in the place of a brief, which names the same topics."""
+    """The exchange of a brief, which must name the same topics."""
     if not isinstance(event, Brief):
         return event
     exchange = event.exchange()
@@ -145,7 +145,7 @@ def in_full(event: Event | Brief) -> Event:
 
 
 def leaving_at_random(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterator[Event]:
-    """Now by one way, now by the other; and any connection may go the long way from any packet on."""
+    """Dissect by both ways at random. From any packet on, a connection may go the long way."""
     yield from now_by_one_now_by_the_other(dissector, _shaken(dissector, items, dice), dice)
 
 
@@ -193,7 +193,7 @@ def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_briefs_whose_bodies_nobody_looked_at_tell_the_same(path: Path) -> None:
-    """Of damaged messages too. Which of their errors are routine nobody asks."""
+    """This includes damaged messages. Which of their errors are routine is not compared."""
     asked = Interest(errors=False, records=False, bodies=False)
     for seed in (None, 1, 2):
         pages = []
@@ -204,7 +204,7 @@ def test_briefs_whose_bodies_nobody_looked_at_tell_the_same(path: Path) -> None:
 
 
 def _but_routine(event: Event | Brief) -> Any:
-    """All that an event says but which of its errors are routine; of a brief, also what it names."""
+    """All facts of an event, except which of its errors are routine; for a brief, also the names in it."""
     if not isinstance(event, Exchange | Brief):
         return told(event)
     exchange = in_full(event)
@@ -231,7 +231,7 @@ def test_connections_told_in_brief_have_no_rows_and_others_have_one() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
-    """Of damaged messages too: a line tells what is wrong with them."""
+    """This includes damaged messages, whose lines have their faults."""
     for seed in (None, 1, 2):
         pages = []
         for briefs in (None, Interest()):

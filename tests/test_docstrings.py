@@ -1,4 +1,4 @@
-"""A docstring stands right behind what it describes."""
+"""A docstring comes directly after what it describes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_one_that_was_parted_from_its_name_is_found() -> None:
 
 
 def strays(source: str) -> Iterator[int]:
-    """Lines of docstrings that describe nothing: another stands before them."""
+    """Lines of docstrings that describe nothing, because they follow another docstring."""
     for node in statements(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             for before, each in zip(node.body, node.body[1:], strict=False):

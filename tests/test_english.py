@@ -1,4 +1,4 @@
-"""Texts that users meet are read once. See :mod:`tests.english`."""
+"""Texts for users are clear at the first reading. See :mod:`tests.english`."""
 
 from __future__ import annotations
 

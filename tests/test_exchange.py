@@ -1,4 +1,4 @@
-"""Exchange: what the two messages tell together."""
+"""Exchange: the facts of its two messages together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ("packet", "start_ns", "time_ns", "size")
 
 
 def frame(payload: bytes, packets: tuple[int, int]) -> Frame:
-    """A frame that came in two packets; a packet was captured at a hundred times its number."""
+    """A frame in two packets. The time of a packet is a hundred times its number."""
     first, last = packets
     return Frame(Direction.TO_BROKER, 0, payload, len(payload), first, 100 * first, last, 100 * last, packets)
 
@@ -161,7 +161,7 @@ def test_the_first_error_code_that_is_not_0_is_the_error() -> None:
 
 def test_faults_are_those_of_the_session_the_messages_and_their_records() -> None:
     batch = bytearray(write_batch([Record(0, 1, None, b"value")]))
-    batch[17] ^= 1  # of the checksum itself
+    batch[17] ^= 1  # the byte is in the checksum itself
     one = exchange(produce({"index": 0, "records": text(bytes(batch))}) + b"more", None, "Produce")
     assert [(f.kind, f.connection, f.exchange, f.packet) for f in one.faults] == [
         ("remainder", 2, 9, 4),
@@ -226,7 +226,7 @@ def test_from_version_13_on_partitions_are_told_by_the_id_of_their_topic() -> No
 
 
 def topic_record(name: str, topic_id: str) -> bytes:
-    """A TopicRecord as it stands in a record of ``__cluster_metadata``."""
+    """A TopicRecord in the form that records of ``__cluster_metadata`` have."""
     struct = data_struct("TopicRecord", 0)
     head = bytes((1, 2, 0))  # frame version, record type, version: varints
     return head + encode(struct, from_json(struct, {"name": name, "topicId": topic_id}))

@@ -1,4 +1,4 @@
-"""The table of fault kinds is closed: the code names no other, and none stands in it for nothing."""
+"""The table of fault kinds is closed: the code uses no other kinds, and all kinds in the table are used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = Path(kdissect.__file__).parent
 
 
 def words_of_the_code() -> set[str]:
-    """Every string in the package but the table itself."""
+    """Every string in the package except those of the table itself."""
     return set().union(*(strings(path) for path in PACKAGE.rglob("*.py") if path.name != "faults.py"))
 
 

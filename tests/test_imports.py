@@ -1,4 +1,4 @@
-"""No modules import each other in a circle, wherever in a module the import stands."""
+"""No modules import each other in a circle, wherever in a module the import is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ROOT = Path(kdissect.__file__ or "").parent
 
 
 def imports_of(source: str, modules: Iterable[str]) -> set[str]:
-    """The modules among ``modules`` that a source imports: also in functions, and for types only."""
+    """The modules among ``modules`` that a source imports, including imports in functions and for types
+    only."""
     known, found = set(modules), set()
     for node in statements(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module is not None:

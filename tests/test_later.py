@@ -1,4 +1,4 @@
-"""What is imported or made later, and what a start must not import."""
+"""Modules and objects that are imported or made later, and modules that a start must not import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEAR = [
     *("crc32c", "cramjam", "ctypes", "decimal", "dpkt", "email", "hashlib", "lz4", "numpy", "re2", "scapy"),
     *("snappy", "statistics", "subprocess", "tomllib", "zstandard"),
 ]
-"""What takes long to import, and a capture without packets does not need."""
+"""Modules that take long to import, and that a capture without packets does not need."""
 
 
 def test_a_value_is_made_once_when_it_is_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""Compiled modules of a checkout run only where they are as new as their sources."""
+"""Compiled modules of a checkout run only if they are as new as their sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIX = EXTENSION_SUFFIXES[0]
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout whose modules were all compiled a second after they were written."""
+    """A checkout whose modules were all compiled one second after they were written."""
     (tmp_path / "pyproject.toml").touch()
     for leaf in LEAVES:
         source = tmp_path / (leaf.replace(".", "/") + ".py")
@@ -53,7 +53,7 @@ def test_a_module_that_was_not_compiled_outdates_the_checkout(checkout: Path) ->
 def test_a_leftover_of_a_module_that_is_no_leaf_any_more_outdates_the_checkout(
     checkout: Path, package: str
 ) -> None:
-    """Whether its package has leaves or not."""
+    """This holds whether or not its package has leaves."""
     leftover = checkout / f"kdissect/{package}/troubles{SUFFIX}"
     leftover.parent.mkdir(parents=True, exist_ok=True)
     leftover.touch()
@@ -78,7 +78,7 @@ def test_what_a_wheel_installed_is_never_outdated(checkout: Path) -> None:
 
 @pytest.mark.parametrize("module", ["kdissect.dissect", "kdissect.settings.actions"])
 def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path, module: str) -> None:
-    """The second one is no leaf, and no module of its package is one."""
+    """The second module is no leaf, and its package has none."""
     shutil.copytree(
         TOP / "kdissect", tmp_path / "kdissect", ignore=shutil.ignore_patterns("*.so", "__pycache__")
     )

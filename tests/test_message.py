@@ -1,4 +1,4 @@
-"""Message: a frame, its header, and what becomes of its body."""
+"""Message: a frame, its header, and its decoded body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def leaves(node: Node) -> list[Node]:
 
 
 def assert_covers(message: Message) -> None:
-    """The leaves of its tree have every byte of the payload once."""
+    """Check that the leaves of its tree contain every byte of the payload exactly once."""
     position = 0
     for leaf in leaves(message.annotate()):
         assert leaf.start == position

@@ -1,4 +1,5 @@
-"""What may go from one process to another: exchanges, and a dissector between any two packets."""
+"""Objects that may be sent from one process to another: exchanges, and a dissector between any two
+packets."""
 
 from __future__ import annotations
 

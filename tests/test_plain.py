@@ -23,7 +23,7 @@ def again(exchange: Exchange) -> Exchange:
 
 
 def state(message: Message | None) -> dict[str, object] | None:
-    """Everything that a message was made from."""
+    """The values that a message was made from."""
     if message is None:
         return None
     slots = {name for kind in type(message).__mro__ for name in getattr(kind, "__slots__", ())}
@@ -31,7 +31,7 @@ def state(message: Message | None) -> dict[str, object] | None:
 
 
 def without_messages(exchange: Exchange) -> dict[str, object]:
-    """Everything else that it was made from."""
+    """The other values that an exchange was made from."""
     left_out = {"request", "response", "recognised", "_faults", "_base_offsets"}
     return {name: getattr(exchange, name) for name in set(Exchange.__slots__) - left_out}
 

@@ -1,6 +1,7 @@
-"""What the documentation shows is what the commands print, and every command that it names can be called.
+"""Examples in the documentation have the real output of their commands, and every command in it can be
+called.
 
-``python -m tests.test_readme`` writes the outputs anew.
+``python -m tests.test_readme`` writes the outputs again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DOCUMENTS = [README, *sorted((ROOT / "kdissect" / "help").glob("*.md"))]
 MOST_WORDS = 900
-"""Of the README."""
+"""The most words of the README."""
 EXAMPLE = re.compile(r"(<!-- run -->\n```console\n\$ (kdissect [^\n]*)\n)(.*?)(```\n)", re.S)
 SHELL = re.compile(r"```sh\n(.*?)```", re.S)
 
@@ -33,7 +34,7 @@ def output_of(command: str) -> str:
 
 
 def examples() -> list[tuple[str, str]]:
-    """Commands with what the documents show of them."""
+    """Commands, with their output in the documents."""
     return [(match[2], match[3]) for path in DOCUMENTS for match in EXAMPLE.finditer(path.read_text())]
 
 

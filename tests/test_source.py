@@ -1,4 +1,4 @@
-"""What is read, and how, becomes a machine that is fed in one place."""
+"""A single place turns the description of an input into a dissector that is fed with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASIC = str(CAPTURES / "basic-kafka43.pcapng")
 
 
 def told(events: Iterable[Sequence[Event]]) -> list[str]:
-    """What can be compared of events."""
+    """The comparable parts of events."""
     return [f"{type(event).__name__} {_shown(event)}" for event in chain.from_iterable(events)]
 
 

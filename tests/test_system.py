@@ -1,4 +1,4 @@
-"""What systems do in different ways. What is Windows' own is tried in ``tests/live/test_windows.py``."""
+"""Functions that systems provide in different ways. ``tests/live/test_windows.py`` tests those of Windows."""
 
 from __future__ import annotations
 

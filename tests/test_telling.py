@@ -1,4 +1,4 @@
-"""Telling: numbers and names, given to what one packet after the other brings to light."""
+"""Telling: numbers and names for the events of one packet after the other."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_no_package_of_the_name_kdissect_is_asked_of_an_index() -> None:
 
 
 COUNTED = re.compile(r"^ (bytes|records|messages|headers|batches|elements|fields)\b")
-"""What may not stand behind a number without a word for one."""
+"""Words that must not follow a number directly in a message."""
 
 
 @pytest.mark.parametrize("package", ["protocol", "record", "embedded"])

@@ -1,4 +1,4 @@
-"""Sources as trees, for tests that go over all of them."""
+"""Sources as trees, for tests that examine all of them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _STRING = re.compile(r'"([^"\n\\]*)"')
 
 
 def inner(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements that stand right inside a module, a class, a function or another statement."""
+    """The statements directly inside a module, a class, a function or another statement."""
     for name in _BLOCKS:
         yield from getattr(node, name, ())
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and all statements below it, those of functions and classes too. Expressions are passed over:
-    they are nine tenths of a tree.
+    """The node and all statements below it, including those of functions and classes. Expressions are
+    skipped, because they are nine tenths of a tree.
     """
     yield node
     for each in inner(node):
@@ -27,5 +27,5 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def strings(path: Path) -> set[str]:
-    """The strings in a source that stand on one line, those inside docstrings too. Nothing is parsed."""
+    """The strings in a source that are on one line, including those inside docstrings, without parsing."""
     return set(_STRING.findall(path.read_text("utf-8")))

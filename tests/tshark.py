@@ -1,4 +1,4 @@
-"""Wireshark's tshark, where it is installed: it reads what kdissect writes, and kdissect what it reads."""
+"""Wireshark's tshark, if it is installed: it reads kdissect's output, and kdissect reads its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ requires_tshark = pytest.mark.skipif(TSHARK is None, reason="tshark is not insta
 
 
 def tshark(*arguments: object) -> str:
-    """What it prints; a test fails where it does."""
+    """The output of tshark; the test fails if tshark fails."""
     assert TSHARK is not None
     command = [TSHARK, *map(str, arguments), "-n"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

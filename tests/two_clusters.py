@@ -1,4 +1,5 @@
-"""A capture, and the same as of another cluster: groups, topics and ids of one name in both."""
+"""A capture, and the same capture from another cluster: groups, topics and ids have the same names in
+both."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ EAST, WEST = "PXsGDZHiTBOEQ1xgBLsyeQ", "WESTDZHiTBOEQ1xgBLsyeQ"
 GROUP = "event-store"
 LAG, TRANSACTIONS = CAPTURES / "incidents/lag-grows.pcapng.gz", CAPTURES / "transactions-kafka39.pcapng"
 _ID_OF = {LAG: EAST, TRANSACTIONS: "Bf0YksmlT8uSA2eAB0Ak7A"}
-"""The clusters of captures."""
+"""The cluster ids of captures."""
 
 
 def two_clusters(folder: Path, capture: Path = LAG) -> tuple[Path, Path]:

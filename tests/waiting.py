@@ -1,4 +1,4 @@
-"""Waiting for what other processes and threads do."""
+"""Waits for other processes and threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def wait_until(done: Callable[[], bool], seconds: float, every: float = 0.02) -> bool:
-    """Wait for something; gives whether it came about in time."""
+    """Wait for a condition; return whether it became true in time."""
     until = time.monotonic() + seconds
     while not done():
         if time.monotonic() >= until:
