@@ -11,7 +11,7 @@
     states  sides                                                  stored counts
     capturing                                                      interfaces → packets (live, tui, doctor)
 
-Commands import what stands beside ``commands``, and not each other. stdout is data; everything else goes to
+Commands import the modules beside ``commands``, and not each other. stdout is data; everything else goes to
 stderr, one line each. No traceback ever reaches the user.
 """
 

@@ -79,7 +79,7 @@ R = TypeVar("R")
 def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
     """The given captures.
 
-    :raises click.UsageError: no capture is given.
+    :raises click.UsageError: there is no capture.
     :raises Unreadable: a folder has no files.
     """
     paths = captures_of(given)

@@ -1,4 +1,4 @@
-"""Which requests change something on a broker. The definitions say it; for some requests it depends on the
+"""Which requests change something on a broker. The definitions say which; for some requests it depends on the
 body.
 
 An API counts as changing something unless the definitions say that it only reads. So nobody sends a new API

@@ -1,4 +1,4 @@
-"""What a capture covers: what rules must know before they accuse anybody."""
+"""The contents and the gaps of a capture, which rules must know before they accuse anybody."""
 
 from __future__ import annotations
 

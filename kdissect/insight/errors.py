@@ -1,4 +1,4 @@
-"""What usually causes each of Kafka's errors, and what to do: ``kdissect explain --error NAME``.
+"""The usual causes of each of Kafka's errors, and what to do: ``kdissect explain --error NAME``.
 
 :mod:`kdissect.protocol.errors` has the meaning and the severity of each error.
 """

@@ -22,7 +22,8 @@ class GatheredRecords:
     def __init__(self) -> None:
         self.keys, self.values = JsonText(), JsonText()
         self.header_names, self.header_values = JsonText(), JsonText()
-        """Their bytes, one after the other. Bytes in names that were not UTF-8 stand as ``\\xff``."""
+        """The bytes of header names and values, one after the other. Bytes in names that were not UTF-8
+        appear as ``\\xff``."""
         self.count = 0
         """The number of records."""
         self.header_count = 0

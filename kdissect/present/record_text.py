@@ -239,7 +239,7 @@ _TEXTS: dict[str, bytes] = {}
 
 
 def _text_of(value: str) -> bytes:
-    """A text as JSON. Bytes in it that were not UTF-8 stand as ``\\xff``."""
+    """A text as JSON. Bytes in it that were not UTF-8 appear as ``\\xff``."""
     text = _TEXTS.get(value)
     if text is None:
         text = encode_basestring_ascii(valid_text(value)).encode("ascii")
@@ -251,7 +251,7 @@ def _text_of(value: str) -> bytes:
 
 
 def write_value(out: JsonText, value: str | int | None) -> None:
-    """Write a text, in which bytes that were not UTF-8 stand as ``\\xff``, an integer of at most 64 bits, a
+    """Write a text, in which bytes that were not UTF-8 appear as ``\\xff``, an integer of at most 64 bits, a
     boolean or null."""
     if value is None:
         out.put(b"null")

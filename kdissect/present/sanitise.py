@@ -55,9 +55,9 @@ def _visible(character: str) -> str:
 
 
 def valid_text(text: str) -> str:
-    """``text`` in which bytes that were not UTF-8 stand as ``\\xff``: what a column of text can hold.
+    """``text`` in which bytes that were not UTF-8 appear as ``\\xff``: what a column of text can hold.
 
-    JSON can say half of a pair of surrogates, which no bytes stand for; that stands as ``\\ud800``.
+    JSON may contain half of a surrogate pair, which no bytes represent; that appears as ``\\ud800``.
     """
     if text.isascii():
         return text
@@ -78,7 +78,8 @@ def cell(text: str) -> str:
 
 
 _FORMULA = ("=", "+", "-", "@")
-"""What begins a formula. A tab or line end, the others that OWASP names, is ``\\t`` here already."""
+"""The characters that begin a formula. Tabs and line ends, which OWASP also names, are ``\\t`` here
+already."""
 
 
 def width(text: str) -> int:

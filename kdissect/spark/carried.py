@@ -59,7 +59,7 @@ class Carried:
         return sum(self.sizes.values())
 
     def rename(self, old: str, new: str) -> None:
-        """Note that a file has a new name. What was read of it stays known.
+        """Note that a file has a new name. The record of its read bytes stays.
 
         :raises KeyError: nothing was read under the old name.
         """

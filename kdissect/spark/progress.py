@@ -68,7 +68,7 @@ class Note:
             self.write()
 
     def rows_of(self, size: int) -> None:
-        """Count an exchange that became rows; its messages have so many bytes."""
+        """Count an exchange that became rows; its messages have ``size`` bytes."""
         self.decoded += size
         self.exchanges += 1
 

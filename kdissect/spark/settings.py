@@ -37,8 +37,8 @@ class TableSettings(NamedTuple):
     """A statistic instead of the table, as ``stats -z`` names it: ``rebalances``, ``srt,client_id``; or
     ``findings``. One task counts each capture point. :func:`kdissect.spark.stats` shares the work."""
     columns: tuple[str, ...] = ()
-    """Only these columns are made, in this order; with commas between. Spark does not tell a source in Python
-    which columns a query needs. A schema says the same."""
+    """The only columns to make, in this order, separated by commas. Spark does not tell a source in Python
+    which columns a query needs. A schema has the same effect."""
     ports: frozenset[int] = frozenset()
     """Ports whose connections count as Kafka: ``9092,29092``."""
     payload: str = "full"
@@ -67,7 +67,7 @@ class TableSettings(NamedTuple):
     two_pass: bool = False
     """Whether names of topic ids apply from the start of the capture, which is then read twice."""
     topics: Mapping[str, str] = {}
-    """Names of topic ids that no capture tells, as JSON: ``{"id": "name"}``."""
+    """Names of topic ids that captures do not contain, as JSON: ``{"id": "name"}``."""
     limits: Limits = DEFAULTS
     """Changed limits: ``connections=1000,frame_bytes=1048576``."""
     keylog: tuple[str, ...] = ()

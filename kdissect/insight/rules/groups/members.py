@@ -66,7 +66,7 @@ def _has_ended(row: Row, facts: Facts) -> bool:
 
 
 def _within(rows: list[Row], within_s: float) -> list[Row]:
-    """The largest number of rows that began within so many seconds."""
+    """The largest group of rows that began within ``within_s``."""
     best: list[Row] = []
     for at, row in enumerate(rows):
         found = [each for each in rows[at:] if each["first_ns"] - row["first_ns"] <= within_s * SECOND]

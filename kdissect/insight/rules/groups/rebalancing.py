@@ -141,7 +141,7 @@ def _is_asked(row: Row) -> bool:
 
 
 def _densest(rows: list[Row], within_s: float) -> list[Row]:
-    """The largest group of rebalances that began within so many seconds."""
+    """The largest group of rebalances that began within ``within_s``."""
     best: list[Row] = []
     for at, row in enumerate(rows):
         some_rows = [each for each in rows[at:] if when(each) - when(row) <= within_s * SECOND]
