@@ -22,7 +22,7 @@ def test_there_are_some_in_every_package() -> None:
     packages = {each.name for each in (TOP / "kdissect").iterdir() if (each / "__init__.py").exists()}
     touched = {Path(each.path).parts[1] for each in ALL}
     assert len(ALL) >= 30
-    assert packages - touched == {"help"}  # such a file has no code
+    assert packages - touched == {"help"}  # the package help has no code
 
 
 @pytest.mark.parametrize(("new", "caught"), [("return 2", True), ("return 1  # as before", False)])

@@ -181,7 +181,7 @@ class _Sharing:
         """Whether this process does the work of the events itself. It does so for the first part, and for
         parts that it must dissect alone if handing the work out would cost more than doing it."""
         self.counts = PartCounts()
-        """The counts of parts that worked and that did not."""
+        """How many parts had a sufficient edge, and how many needed the true state."""
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have other processes read the capture in parts, if it can be cut and cutting is worthwhile."""

@@ -28,7 +28,7 @@ _ONLY_CAPTURES = {
 
 
 class ComparedFile(NamedTuple):
-    """The report of a file."""
+    """A file that is compared: its report, and how reading it ended."""
 
     report: CaptureReport
     code: int

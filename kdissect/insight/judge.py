@@ -207,7 +207,7 @@ def _names_of_several(rows: Sequence[Row], facts: type[Statistic]) -> frozenset[
     """The names in a table that have rows of their own in several clusters, each with its column."""
     name = _NAMED_BY[facts]
     found: set[tuple[str, str | None]] = {(name, each) for each in _of_several_clusters(rows, name)}
-    if facts is Transactions:  # rules join rows without an id by the topic that they held back
+    if facts is Transactions:  # rules join rows without an id by the topic whose readers they held
         nameless = (row for row in rows if row[name] is None)
         found |= {("topic", each) for each in _of_several_clusters(nameless, "held_topic")}
     return frozenset(found)

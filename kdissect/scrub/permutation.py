@@ -48,7 +48,7 @@ class _Letters:
 
 
 _SETS = (
-    # The sixth group are bytes that are no UTF-8 (PEP 383).
+    # The sixth group is bytes that are no UTF-8 (PEP 383).
     _Letters(0, 0, _NAME),
     _Letters(0, 0, _SIGNS),
     _Letters(0, 0, _CONTROLS),

@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     keys: Mapping[str, str] = {}
     """Changed keys, by action."""
     filter: str = ""
-    """The first display filter."""
+    """The display filter at the start."""
     slow_ms: int | None = None
     """Exchanges that take longer are slow; None for exchanges that take longer than nearly all of their
     API."""

@@ -145,7 +145,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     check(master)
     from pyspark.sql import SparkSession
 
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # no Java is needed
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # pandas is not used
     choose_python(conf)
     settings = dict(_ALWAYS)
     if master.startswith("local"):

@@ -111,7 +111,7 @@ def all_blocks(
     :raises CaptureError: as :func:`all_events`.
     """
     if points is not None:
-        points = points._replace(of_interface={})  # the list grows while packets are read
+        points = points._replace(of_interface={})  # this dict grows while packets are read
     reading = last_pass(paths, settings, note, points)
     yield from blocks_of(reading, settings, note)
 

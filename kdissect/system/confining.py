@@ -71,7 +71,7 @@ def _tried() -> int:
 
 
 def means() -> str:
-    """The means of the system, in words."""
+    """The means that the system offers, in words."""
     version = landlock.version()
     offered = [f"Landlock {version}"] if version else []
     if seccomp.is_offered():

@@ -142,7 +142,7 @@ def anonymous_memory(size: int) -> mmap.mmap:
 
 
 def give_way(steps: int = 1) -> None:
-    """Do nothing: it is not needed here."""
+    """Do nothing: processes keep their priority here."""
 
 
 def leave_no_core() -> None:
