@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
-from kdissect.session.evidence import HEADER_BYTES, number_at, read_head
+from kdissect.session.evidence import HEADER_BYTES, NO_HEAD, STRANGE_API, look_at_head, number_at
 
 PAIRS = 3
 """Exchanges in a row, all of APIs that the definitions have (in versions that they need not have)."""
@@ -42,6 +42,13 @@ _NO_FRAME = -1
 _MORE = -2
 """In place of the size of a frame: none begins here, or more bytes are needed."""
 
+_ALL_IDS, _HALF = 1 << 32, 1 << 31
+"""Correlation ids, and half of them."""
+_HEADER_BYTES, _RESPONSE_HEAD = HEADER_BYTES, RESPONSE_HEAD
+_LONGEST_CLIENT_ID, _LONGEST_REQUEST_HEAD = LONGEST_CLIENT_ID, HEADER_BYTES + LONGEST_CLIENT_ID
+_MOST_PENDING = MOST_PENDING
+_NO_HEAD, _STRANGE_API = NO_HEAD, STRANGE_API
+
 
 class _FrameTrack:
     """Where the frames of one direction begin."""
@@ -65,8 +72,8 @@ class Chain:
     """What is known of the frames of one direction if they are requests, and of the other's answers."""
 
     __slots__ = (
-        *("_answered", "_asked", "_is_broken", "_last", "_limits", "_pending", "_requests", "_strange"),
-        *("client_id", "pairs"),
+        *("_answered", "_asked", "_has_last", "_is_broken", "_last", "_limits", "_pending", "_requests"),
+        *("_strange", "client_id", "pairs"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -76,7 +83,9 @@ class Chain:
         self._pending: dict[int, bool] = {}
         """Correlation ids of requests that wait, oldest first, and whether their APIs are known."""
         self._is_broken = False
-        self._last: int | None = None
+        self._has_last = False
+        self._last = 0
+        """The correlation id of the latest request, where there is one."""
         self._requests = 0
         """In a row."""
         self._strange = 0
@@ -95,7 +104,7 @@ class Chain:
     @property
     def correlation_id(self) -> int | None:
         """The latest request's."""
-        return self._last
+        return self._last if self._has_last else None
 
     def is_enough(self, port: int, is_doubtful: bool) -> bool:
         """Whether the pairs show Kafka.
@@ -141,7 +150,7 @@ class Chain:
 
     def _walk(self, track: _FrameTrack, data: bytes) -> None:
         asks = track is self._asked
-        longest = HEADER_BYTES + LONGEST_CLIENT_ID if asks else RESPONSE_HEAD
+        longest = _LONGEST_REQUEST_HEAD if asks else _RESPONSE_HEAD
         position = 0
         while not track.is_lost:
             passed = min(track.left, len(data) - position)
@@ -162,27 +171,33 @@ class Chain:
 
     def _read_request(self, data: bytes) -> int:
         """The size of the frame that begins here; :data:`_NO_FRAME` or :data:`_MORE` if there is none."""
-        if len(data) < HEADER_BYTES:
+        if len(data) < _HEADER_BYTES:
             return _MORE
         length = number_at(data, 12, 2)
-        if HEADER_BYTES + length > len(data) and 0 <= length <= LONGEST_CLIENT_ID:
+        if _HEADER_BYTES + length > len(data) and 0 <= length <= _LONGEST_CLIENT_ID:
             return _MORE
-        head = read_head(data, 0, self._limits)
-        if head is None or self.client_id not in (None, head.client_id) or head.correlation_id == self._last:
+        standing = look_at_head(data, 0, self._limits)
+        if standing == _NO_HEAD:
             return _NO_FRAME
-        if self._last is not None and (head.correlation_id - self._last) % (1 << 32) >= 1 << 31:
+        known, last, correlation_id = self.client_id, self._last, number_at(data, 8, 4)
+        if known is not None and (len(known) != length or not data.startswith(known, _HEADER_BYTES)):
+            return _NO_FRAME
+        if self._has_last and correlation_id == last:
+            return _NO_FRAME
+        if self._has_last and (correlation_id - last) % _ALL_IDS >= _HALF:
             self._begin_anew()  # clients count up
-        self.client_id = head.client_id
-        self._last = head.correlation_id
+        if known is None:
+            self.client_id = data[_HEADER_BYTES : _HEADER_BYTES + length]
+        self._has_last, self._last = True, correlation_id
         self._requests += 1
-        self._pending[head.correlation_id] = head.is_api
-        if len(self._pending) > MOST_PENDING:
+        self._pending[correlation_id] = standing != _STRANGE_API
+        if len(self._pending) > _MOST_PENDING:
             del self._pending[next(iter(self._pending))]
-        return head.size
+        return number_at(data, 0, 4)
 
     def _read_response(self, data: bytes) -> int:
         """The same of a response."""
-        if len(data) < RESPONSE_HEAD:
+        if len(data) < _RESPONSE_HEAD:
             return _MORE
         size, correlation_id = number_at(data, 0, 4), number_at(data, 4, 4)
         if not 4 <= size <= self._limits.frame_bytes or correlation_id not in self._pending:
@@ -201,7 +216,7 @@ class Chain:
         track.left = 0
         track.head = b""
         if track is self._asked:
-            self.client_id = self._last = None
+            self.client_id, self._has_last = None, False
             self._pending.clear()
         self._begin_anew()
 

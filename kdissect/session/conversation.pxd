@@ -8,7 +8,7 @@ from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised, Session
 from kdissect.session.quick cimport PairLayouts, QuickSession
-from kdissect.session.recognise cimport plain_verdict
+from kdissect.session.recognise cimport Recogniser, at_once, plain_verdict
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
 
@@ -29,7 +29,7 @@ cdef class Conversation:
     cdef public tuple _proxied
     cdef public list _proxies
     cdef public QuickSession _quick
-    cdef public object _recogniser
+    cdef public Recogniser _recogniser
     cdef public object _secrets
     cdef public Dialogue _session
     cdef public object _skipped
@@ -67,6 +67,10 @@ cdef class Conversation:
     )
     @cython.locals(payload=bytes, end=Py_ssize_t, place=int64_t, first_ns=int64_t, packet=int64_t, last_ns=int64_t)
     cdef _pair_quickly(self, QuickSession quick, bint is_request, Frame frame, int64_t now, list out)
+    cdef list _hear(self, int side, piece, packet)
+    cdef list _recognise(self, int side, piece, packet)
+    @cython.locals(starts=tuple)
+    cdef list _settle(self, verdict, packet)
     cdef bint _begins_plainly(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
     @cython.locals(streams=tuple, ends=tuple, client=cython.int, quick=QuickSession)
     cdef _begin_quickly(self, verdict)

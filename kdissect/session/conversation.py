@@ -446,7 +446,7 @@ class Conversation:
                 first, second = self._framers
                 held += first.held_bytes() + second.held_bytes()
         elif self._recogniser is not None:
-            held += self._recogniser.held_bytes
+            held += self._recogniser.held_bytes()
         elif self._preambles is not None:
             held += self._preambles.held_bytes
         if self._tls is not None:

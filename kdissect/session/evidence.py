@@ -76,6 +76,21 @@ _NONE, _STRANGE, _BROKEN, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.BROK
 _HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
 """To ask an enumeration for a member takes longer than to look at a position."""
 
+NO_HEAD, STRANGE_API, STRANGE_VERSION, KNOWN = 0, 1, 2, 3
+"""What the definitions say of an API and a version: there is none such; a vendor may have the API; a newer
+release may have the version; they have both."""
+_NO_HEAD, _STRANGE_API, _STRANGE_VERSION, _KNOWN = NO_HEAD, STRANGE_API, STRANGE_VERSION, KNOWN
+_MOST_KNOWN = 4_096
+_standings: dict[int, int] = {}
+"""That, by both numbers: heads are looked at by the thousand."""
+
+_MOST_JUDGED = 256
+_LONGEST_JUDGED = 1_024
+_judged: dict[bytes, Evidence] = {}
+"""What whole frames are, within :data:`_judged_limits`: of so many, up to so many bytes each. The next
+connection of a client begins with the same bytes nearly always."""
+_judged_limits: Limits | None = None
+
 
 def examine_request(
     data: bytes | bytearray, position: int, limits: Limits = DEFAULTS
@@ -84,23 +99,25 @@ def examine_request(
     left = len(data) - position
     if left < 4:
         return _MORE, 0
-    size = number_at(data, position, 4)
+    raw = data
+    size = _number(raw, position, 4)
     end = position + 4 + size
-    if not 8 <= size <= limits.frame_bytes:
+    if size < 8 or size > limits.frame_bytes:
         return _NONE, end
     if left < 8:
         return _MORE, end
-    key, version = number_at(data, position + 4, 2), number_at(data, position + 6, 2)
+    key, version = _number(raw, position + 4, 2), _number(raw, position + 6, 2)
     if key < 0 or version < 0:
         return _NONE, end
-    is_known = apis.is_api(key) and version in apis.versions(key)
-    if not is_known and not _may_be_newer(key, version):
+    standing = _standing(key, version)
+    if standing == _NO_HEAD:
         return _NONE, end
+    is_known = standing == _KNOWN
     if left < min(HEADER_BYTES, size + 4):
         return _MORE, end
     whole = _NONE
     if left >= size + 4 and (is_known or key == apis.API_VERSIONS):
-        whole = _examine_whole(bytes(data[position + 4 : end]), limits)
+        whole = _judge_whole(bytes(data[position + 4 : end]), limits)
         if whole is _EXACT:
             return whole, end  # as nearly all are: the header need not be looked at alone
     header = _examine_header(data, position, size)
@@ -157,6 +174,38 @@ def number_at(data: bytes | bytearray, at: int, count: int) -> int:
     return value
 
 
+def _number(raw: bytes | bytearray, at: int, count: int) -> int:
+    """:func:`number_at` of bytes that are known to be there: compiled, nobody checks it."""
+    value, place = raw[at], at + 1
+    if value > 0x7F:
+        value -= 0x100
+    while place < at + count:
+        following = raw[place]
+        value = value * 0x100 + following
+        place += 1
+    return value
+
+
+def _standing(key: int, version: int) -> int:
+    """What the definitions say of an API and a version, which are not negative: :data:`KNOWN` and so on."""
+    both = key * 0x10000 + version
+    found = _standings.get(both)
+    if found is None:
+        if len(_standings) >= _MOST_KNOWN:
+            _standings.clear()
+        found = _standings[both] = _find_standing(key, version)
+    return found
+
+
+def _find_standing(key: int, version: int) -> int:
+    is_api = apis.is_api(key)
+    if is_api and version in apis.versions(key):
+        return _KNOWN
+    if not _may_be_newer(key, version):
+        return _NO_HEAD
+    return _STRANGE_VERSION if is_api else _STRANGE_API
+
+
 def _may_be_newer(key: int, version: int) -> bool:
     """Whether there may be such an API and version that the definitions do not have yet, or not at all (a
     vendor's)."""
@@ -182,21 +231,33 @@ def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS)
     """The header of a request that says who its client is, if one begins here and is all there. Its API and
     version are known, or they may be a newer release's or a vendor's.
     """
-    if len(data) - position < HEADER_BYTES:
+    standing = look_at_head(data, position, limits)
+    if standing == _NO_HEAD:
         return None
-    size = number_at(data, position, 4)
-    if not HEADER_BYTES - 4 <= size <= limits.frame_bytes:
-        return None
-    key, version = number_at(data, position + 4, 2), number_at(data, position + 6, 2)
-    is_api = apis.is_api(key)
-    if not (is_api and version in apis.versions(key)) and not _may_be_newer(key, version):
-        return None
-    if _examine_header(data, position, size) is not _HEADER:
-        return None
-    correlation_id = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
     start = position + HEADER_BYTES
-    length = int.from_bytes(data[position + 12 : start], "big")
-    return RequestHead(size, is_api, correlation_id, bytes(data[start : start + length]))
+    length = number_at(data, position + 12, 2)
+    correlation_id = number_at(data, position + 8, 4)
+    client_id = bytes(data[start : start + length])
+    return RequestHead(number_at(data, position, 4), standing != _STRANGE_API, correlation_id, client_id)
+
+
+def look_at_head(data: bytes | bytearray, position: int, limits: Limits) -> int:
+    """What the definitions say of the request whose header :func:`read_head` reads; :data:`NO_HEAD` where it
+    reads none."""
+    if len(data) - position < HEADER_BYTES:
+        return _NO_HEAD
+    raw = data
+    size = _number(raw, position, 4)
+    if size < HEADER_BYTES - 4 or size > limits.frame_bytes:
+        return _NO_HEAD
+    key, version = _number(raw, position + 4, 2), _number(raw, position + 6, 2)
+    # No API has a negative number, and no release a negative version.
+    if key < 0 or version < 0:
+        return _NO_HEAD
+    standing = _standing(key, version)
+    if standing != _NO_HEAD and _examine_header(data, position, size) is not _HEADER:
+        return _NO_HEAD
+    return standing
 
 
 def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
@@ -213,16 +274,34 @@ def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
 
 
 def _examine_header(data: bytes | bytearray, position: int, size: int) -> Evidence:
-    length = int.from_bytes(data[position + 12 : position + 14], "big", signed=True)
+    have = len(data) - position
+    if have < HEADER_BYTES:
+        length = int.from_bytes(data[position + 12 : position + 14], "big", signed=True)
+    else:
+        raw = data
+        length = _number(raw, position + 12, 2)
+        if 0 < length <= size - 10 and length <= have - HEADER_BYTES:
+            start = position + HEADER_BYTES
+            if _is_plain(raw, start, start + length):
+                return _HEADER  # as nearly all are
     if length < -1 or 10 + length > size:
         return _NONE
-    client_id = data[position + 14 : position + 14 + max(0, length)]
+    client_id = bytes(data[position + 14 : position + 14 + max(0, length)])
     is_cut = len(client_id) < length
     if not _is_text(client_id, is_cut):
         return _NONE
     if is_cut:
         return _MORE
     return _HEADER if client_id else _MORE
+
+
+def _is_plain(raw: bytes | bytearray, at: int, stop: int) -> bool:
+    """Whether bytes that are known to be there are printable ASCII."""
+    while at < stop:
+        if raw[at] < 0x20 or raw[at] > 0x7E:
+            return False
+        at += 1
+    return True
 
 
 def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: int) -> bool:
@@ -264,6 +343,22 @@ def _compact_length(data: bytes | bytearray, at: int) -> tuple[int, int]:
     if first < 0x80:
         return first - 1, at + 1
     return (first & 0x7F | (second & 0x7F) << 7) - 1, at + 2
+
+
+def _judge_whole(payload: bytes, limits: Limits) -> Evidence:
+    """What a whole frame is, without its size."""
+    global _judged_limits  # noqa: PLW0603 - beside what counts within them
+    if len(payload) > _LONGEST_JUDGED:
+        return _examine_whole(payload, limits)
+    if limits is not _judged_limits:
+        _judged.clear()
+        _judged_limits = limits
+    found = _judged.get(payload)
+    if found is None:
+        if len(_judged) >= _MOST_JUDGED:
+            _judged.clear()
+        found = _judged[payload] = _examine_whole(payload, limits)
+    return found
 
 
 def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
@@ -341,7 +436,7 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _is_text(data: bytes | bytearray, is_cut: bool = False) -> bool:
+def _is_text(data: bytes, is_cut: bool = False) -> bool:
     """UTF-8 without control characters; where it is cut, that may be inside a character."""
     text = data.decode("utf-8", "ignore")
     return len(text.encode()) >= len(data) - (3 if is_cut else 0) and text.isprintable()

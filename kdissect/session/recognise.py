@@ -171,6 +171,9 @@ class _Side:
         self.data += chunk.data
         self.total += len(chunk.data)
 
+    def held_bytes(self) -> int:
+        return 2 * len(self.data) + PART_BYTES * len(self.starts)
+
     def cut(self) -> None:
         self._clear()
         self.whole = False
@@ -190,6 +193,8 @@ class _Side:
 class Recogniser:
     """The machine that settles it. ``feed`` and ``close`` give a Verdict, once."""
 
+    __slots__ = ("_chains", "_doubt", "_effort", "_limits", "_ports", "_sides", "_stranger", "is_late")
+
     def __init__(self, limits: Limits = DEFAULTS, ports: tuple[int, int] = (0, 0)) -> None:
         self._limits = limits
         self._ports = ports
@@ -208,12 +213,13 @@ class Recogniser:
     @property
     def passed(self) -> tuple[int, int]:
         """Bytes of either side that were let go."""
-        return self._sides[0].passed, self._sides[1].passed
+        one, other = self._sides
+        return one.passed, other.passed
 
-    @property
     def held_bytes(self) -> int:
         """What its bytes cost, and the pieces that they came in, which are kept beside it."""
-        return sum(2 * len(side.data) + PART_BYTES * len(side.starts) for side in self._sides)
+        one, other = self._sides
+        return one.held_bytes() + other.held_bytes()
 
     def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
         """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
@@ -232,7 +238,8 @@ class Recogniser:
         if self._stranger is None and here.strange is not None:
             self._stranger = Doubt(side, piece.packet, *defect_of(here.strange, self._limits))
         verdict = verdict or self._settle_by_exchanges(side, piece)
-        if verdict is None and self._sides[0].total + self._sides[1].total >= self._limits.settle_bytes:
+        other = self._sides[1 - side]
+        if verdict is None and here.total + other.total >= self._limits.settle_bytes:
             verdict = self.close()
             if verdict.protocol == "unknown" and self._may_be_told_later():
                 self._let_go()
@@ -261,21 +268,24 @@ class Recogniser:
 
     def _settle_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
         """Requests and responses whose heads fit, of which ``piece`` brought more."""
-        for client, chain in enumerate(self._chains):
-            chain.feed(client == side, piece, self._sides[side].opened)
-            if chain.is_enough(self._ports[1 - client], self._sides[client].broken is not None):
+        here = self._sides[side]
+        for client in (0, 1):
+            chain, asking = self._chains[client], self._sides[client]
+            chain.feed(client == side, piece, here.opened)
+            if chain.is_enough(self._ports[1 - client], asking.broken is not None):
                 name = (chain.client_id or b"").decode("utf-8")
                 why = (
                     f"role: {chain.pairs} requests of the client {name!r} and responses whose heads fit, end "
                     "to end, with the same correlation ids"
                 )
                 # A request that is read but for some bytes is no conclusion.
-                inferred = None if self._sides[client].is_loose else why
+                inferred = None if asking.is_loose else why
                 return Verdict("kafka", client, (False, False), inferred, chain.correlation_id, name)
         return None
 
     def _may_be_told_later(self) -> bool:
-        return any(not chain.is_broken for chain in self._chains)
+        one, other = self._chains
+        return not one.is_broken or not other.is_broken
 
     def _let_go(self) -> None:
         self.is_late = True
@@ -300,8 +310,8 @@ class Recogniser:
         return verdict
 
     def _greeting(self, here: _Side) -> Verdict | None:
-        if not here.whole:
-            return None
+        if not here.whole or (here.data and here.data[0] == 0):
+            return None  # the size of a frame, as nearly always
         head = bytes(here.data[:12])
         if len(head) >= 3 and head[0] == 0x16 and head[1] == 0x03 and head[2] <= 4:
             return Verdict("tls")
@@ -312,7 +322,8 @@ class Recogniser:
     def _settle(self, side: Side, enough: Evidence) -> Verdict | None:
         """A request at the beginning of what ``side`` said, or at the start of its latest segment."""
         here = self._sides[side]
-        if self._examine(here) >= enough:
+        found = self._examine(here)
+        if found is enough or (enough is not _EXACT and found >= enough):
             return self._kafka(side, here.whole, here.examined)
         if not here.opened or not here.whole:
             for start in here.starts[1:] if enough < _EXACT else here.starts[-1:]:
@@ -391,9 +402,8 @@ class Recogniser:
 
     def _kafka(self, client: Side, at_start: bool, position: int) -> Verdict:
         """A request of ``client`` at ``position`` showed it."""
-        correlation_id = int.from_bytes(
-            self._sides[client].data[position + 8 : position + 12], "big", signed=True
-        )
+        here = self._sides[client]
+        correlation_id = int.from_bytes(here.data[position + 8 : position + 12], "big", signed=True)
         starts = (at_start and client == 0, at_start and client == 1)
         return Verdict("kafka", client, starts, correlation_id=correlation_id)
 

@@ -103,6 +103,19 @@ def test_a_request_over_a_limit_of_ours_is_still_evidence() -> None:
     assert examine_request(data, 0, DEFAULTS._replace(elements=10))[0] is Evidence.LOOSE
 
 
+def test_the_same_bytes_are_judged_within_the_limits_that_count_each_time() -> None:
+    data = framed(request("Metadata", 1, 1, topics=[{"name": "orders"}] * 20))
+    few = DEFAULTS._replace(elements=10)
+    found = [examine_request(data, 0, limits)[0] for limits in (DEFAULTS, few, few, DEFAULTS, DEFAULTS)]
+    assert found == [Evidence.EXACT, Evidence.LOOSE, Evidence.LOOSE, Evidence.EXACT, Evidence.EXACT]
+
+
+def test_each_of_many_frames_is_judged_by_its_own_bytes() -> None:
+    for number in range(600):
+        assert evidence(framed(metadata(number))) is Evidence.EXACT
+        assert evidence(framed(metadata(number) + b"x")) is Evidence.LOOSE
+
+
 @pytest.mark.parametrize(
     "data",
     [
