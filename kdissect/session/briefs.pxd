@@ -17,6 +17,7 @@ cdef class PairLayout:
     cdef public Layout asked
     cdef public bint carries_metadata
     cdef public bint is_brief
+    cdef public bint is_login
     cdef public int key
     cdef public str name
     cdef public bint teaches

@@ -30,6 +30,7 @@ from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.polling import place_of_wait
 from kdissect.protocol.survey import Place, Survey, places_at, survey_at
 from kdissect.protocol.traits import api_traits
+from kdissect.session.sasl import PLAIN_LOGINS
 from kdissect.session.throttling import answers_first_in, throttle_in
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
@@ -57,7 +58,7 @@ class PairLayout:
     """What the definitions say of an API in a version, for both of its messages."""
 
     __slots__ = (
-        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key"),
+        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "is_login", "key"),
         *("name", "teaches", "throttle_is_at_hand", "throttles", "version", "wait_at", "waits"),
     )
 
@@ -67,10 +68,11 @@ class PairLayout:
         self.asked: Layout = layout(key, version, "request")
         self.answered: Layout = layout(key, version, "response")
         headers = self.asked.header_version in (1, 2) and self.answered.header_version in (0, 1)
-        is_login = key in (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
+        self.is_login = key in (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
+        """Whether it is a step of a login."""
         is_known = self.asked.struct is not None and self.answered.struct is not None
-        self.is_brief = headers and not is_login and is_known
-        """Whether its exchanges begin as briefs. Those of a login do not."""
+        self.is_brief = headers and is_known and (not self.is_login or self.api in PLAIN_LOGINS)
+        """Whether its exchanges begin as briefs."""
         self.name = self.asked.name
         self.teaches = self.asked.teaches or self.answered.teaches
         """Whether names of topic ids may stand in it."""

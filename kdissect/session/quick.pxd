@@ -12,7 +12,7 @@ from kdissect.session.sasl cimport Login
 from kdissect.session.throttling cimport told_ms
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef int API_VERSIONS, PRODUCE, _FEW, _UNSUPPORTED_VERSION
+cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, _FEW, _UNSUPPORTED_VERSION
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
 cdef Py_ssize_t _HEADER_BYTES, _KEYS, _LONGEST_KEPT, _LONGEST_TEXT, _MOST_FORMS
 
@@ -76,7 +76,7 @@ cdef class QuickSession:
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(
         raw="const unsigned char*", length=Py_ssize_t, body=Py_ssize_t, key=cython.int, form=PairLayout, client=bytes,
-        high=int64_t, correlation_id=int64_t, waiting=Brief, seen=Survey, brief=Brief, way=Route,
+        high=int64_t, correlation_id=int64_t, waiting=Brief, seen=Survey, brief=Brief, way=Route, said=bytes,
     )
     cpdef Brief ask(
         self, int64_t packet, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns,
@@ -99,6 +99,7 @@ cdef class QuickSession:
     cpdef go_on_with(self, PairLayouts forms)
     @cython.locals(found=PairLayout, latest=PairLayout)
     cdef PairLayout _form(self, int key, int version)
+    cdef _learn_login(self, int key, bytes said)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _is_sound(self, Brief brief) except -1
     @cython.locals(before=int64_t, asked=int64_t, think=int64_t)
@@ -110,5 +111,7 @@ cdef class QuickSession:
     cdef bint _tell_wait(self, Brief brief, int64_t throttle_ns) except -1
 
 cdef _begin(Brief brief)
+@cython.locals(seen=Survey)
+cdef Survey _survey_login(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 @cython.locals(places=list, at=Py_ssize_t)
 cdef bint _are_sound(bytes data, Survey seen, limits) except -1

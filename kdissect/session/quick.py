@@ -2,8 +2,8 @@
 
 It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
 answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
-and says so. A Session then takes over, with the requests that wait. It keeps the connection until the
-client has logged in.
+and says so. A Session then takes over, with the requests that wait. It keeps the connection, but for a login
+that fails here or has a form of old: when the client has logged in, the connection is as ordinary as others.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
 have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
@@ -16,16 +16,16 @@ from collections.abc import Callable
 from kdissect.limits import Limits
 from kdissect.message import Request, Response
 from kdissect.model import Endpoint, Frame
-from kdissect.protocol.apis import API_VERSIONS, PRODUCE
+from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.quirks import UNSUPPORTED_VERSION
-from kdissect.protocol.survey import Survey, survey_at
+from kdissect.protocol.survey import Route, Survey, survey_at
 from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected
 from kdissect.session.greeting import LONGEST, shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
 from kdissect.session.pending import REQUEST_BYTES
-from kdissect.session.sasl import Login
+from kdissect.session.sasl import Login, lifetime_in, said_in
 from kdissect.session.throttling import told_ms
 from kdissect.tcp.reassembly import Reassembler
 
@@ -274,6 +274,12 @@ class QuickSession:
                 return None
             if seen.acks == 0 and self._forms.checks_records and not _are_sound(data, seen, self._limits):
                 return None
+        elif form.is_login:
+            seen = _survey_login(form.asked.way, data, body, end, self._limits)
+            said = None if seen is None else said_in(form.api, data, body)
+            if said is None or (key == SASL_HANDSHAKE and not said.isascii()):
+                return None
+            self._learn_login(key, said)
         if self._client is None:
             self._client, self.client_id = client, client.decode("ascii")
             self._count_told()
@@ -325,6 +331,7 @@ class QuickSession:
         if end - start < 4 or not self._waiting or first_ns < 0 or last_ns < 0:
             return None
         brief = self._waiting[0]
+        seen: Survey | None = None
         high = raw[start]  # as above
         correlation_id = high << 24 | raw[start + 1] << 16 | raw[start + 2] << 8 | raw[start + 3]
         if high > 0x7F:
@@ -337,12 +344,15 @@ class QuickSession:
             if body >= end or raw[body] != 0:
                 return None
             body += 1
+        if form.is_login:
+            seen = _survey_login(form.answered.way, data, body, end, self._limits)
+            if seen is None or seen.error:
+                return None
         del self._waiting[0]
         self._waiting_bytes -= _REQUEST_BYTES + 2 * (brief.asked_end - brief.asked_start)
         brief.answer, brief.answer_start, brief.answer_end, brief.answer_body = data, start, end, body
         brief.answer_offset, brief.answer_packet = offset, last_packet
         brief.answer_first_ns, brief.answer_ns, brief.answer_frame = first_ns, last_ns, frame
-        seen: Survey | None = None
         way = form.answered.way
         if (
             key == API_VERSIONS
@@ -353,10 +363,10 @@ class QuickSession:
             # A broker that does not know the version answers in the oldest one.
             way = self._forms.find(API_VERSIONS, 0).answered.way
         is_at_hand = form.throttle_is_at_hand and not (form.throttles and end - body < 4)
-        is_looked_at = self._forms.checks_bodies or not is_at_hand or key == API_VERSIONS
+        is_looked_at = self._forms.checks_bodies or not is_at_hand or key == API_VERSIONS or form.is_login
         throttle_ms = 0
         if is_looked_at:
-            if way is not None:
+            if seen is None and way is not None:
                 seen = survey_at(way, data, body, end, self._limits)
             brief.answer_seen = seen
             throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
@@ -380,6 +390,9 @@ class QuickSession:
                 return self._complete_whole(brief)
             brief.is_over = True
             return brief
+        if key == SASL_AUTHENTICATE and self.login is not None:
+            self.login.outcome = "authenticated"
+            self.login.lasts(last_ns, lifetime_in(form.version, data, body))
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             self._answers_first = form.answers_first or self._forms.shows_answers_first(brief)
         if self._forms.judges and (seen.error or not self._expected.serves(key)):
@@ -460,6 +473,16 @@ class QuickSession:
         found = self._latest_form = self._forms.find(key, version)
         return found
 
+    def _learn_login(self, key: int, said: bytes) -> None:
+        """As a Session learns from a request of a login: a mechanism begins one, all else are its tokens."""
+        if self.login is None:
+            self.login = Login()
+        if key == SASL_HANDSHAKE:
+            self.login.begin(said.decode("ascii"))
+        else:
+            self.login.read_token(said)
+        self.principal = self.login.principal
+
     def _is_sound(self, brief: Brief) -> bool:
         """Whether nothing is wrong with both messages and what listings look at of their records."""
         asked, answered = brief.survey_request(), brief.answer_seen
@@ -538,6 +561,14 @@ def _begin(brief: Brief) -> None:
     brief.is_over = brief.is_behind = brief.breaks_quota = False
     brief.behind_id = brief.throttle_ms = 0
     brief.routine = ()
+
+
+def _survey_login(way: Route | None, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
+    """What was found in a body of a login; None where that is not ordinary."""
+    if way is None:
+        return None
+    seen = survey_at(way, data, start, end, limits)
+    return None if seen is None or seen.has_tail else seen
 
 
 def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:

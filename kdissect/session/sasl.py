@@ -11,8 +11,19 @@ import json
 from base64 import urlsafe_b64decode
 from typing import Any
 
+from kdissect.protocol.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE
+
 LONGEST_TOKEN = 65_536
 """No honest first token comes near it; a longer one is not looked into."""
+
+_AUTHENTICATES = 3
+PLAIN_LOGINS = frozenset(
+    {(SASL_HANDSHAKE, 1), *((SASL_AUTHENTICATE, version) for version in range(_AUTHENTICATES))}
+)
+"""The steps of a login, API and version, whose fields :func:`said_in` and :func:`lifetime_in` find. Behind a
+handshake of version 0 come tokens without headers."""
+_FIRST_COMPACT, _FIRST_LIFETIME = 2, 1
+"""Versions of SaslAuthenticate."""
 
 
 class Login:
@@ -55,6 +66,47 @@ class Login:
             "outcome": self.outcome,
             "expires_ms": self.expires_ms,
         }
+
+
+def said_in(api: tuple[int, int], data: bytes, at: int) -> bytes | None:
+    """The mechanism or token that stands first in the body of a request of :data:`PLAIN_LOGINS`. None for
+    null.
+
+    :param at: where the body begins, which is sound.
+    """
+    key, version = api
+    if key == SASL_HANDSHAKE:
+        start, length = at + 2, int.from_bytes(data[at : at + 2], "big", signed=True)
+    else:
+        start, length = _length(data, at, version, 4)
+    return None if length < 0 else data[start : start + length]
+
+
+def lifetime_in(version: int, data: bytes, at: int) -> int:
+    """How long a login holds, ms, as the sound body of a response of SaslAuthenticate tells it."""
+    if version < _FIRST_LIFETIME:
+        return 0
+    at, length = _length(data, at + 2, version, 2)  # the text of an error, behind its code
+    at, length = _length(data, at + max(0, length), version, 4)
+    at += max(0, length)
+    return int.from_bytes(data[at : at + 8], "big", signed=True)
+
+
+def _length(data: bytes, at: int, version: int, size: int) -> tuple[int, int]:
+    """Where a text or bytes begin, and their length; below 0 for null.
+
+    :param size: of the length, in versions that are not compact.
+    """
+    if version < _FIRST_COMPACT:
+        return at + size, int.from_bytes(data[at : at + size], "big", signed=True)
+    value = shift = 0
+    while at < len(data):
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            break
+    return at, value - 1
 
 
 def principal(mechanism: str, token: bytes) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -84,7 +86,7 @@ def test_an_error_is_told_in_brief_too() -> None:
         request("Metadata", 1, 2, "another", topics=[]),
         request("Metadata", 1, 2, None, topics=[]),
         request("Metadata", 1, 2, "naïve", topics=[]),
-        request("SaslHandshake", 1, 2, mechanism="PLAIN"),
+        request("SaslHandshake", 0, 2, mechanism="PLAIN"),
         metadata(1),
         b"\0\3",
         b"\0\3\0\x63\0\0\0\2\0\4test",
@@ -98,9 +100,70 @@ def test_what_is_not_ordinary_leaves_with_what_waits(strange: bytes) -> None:
 
 
 def test_requests_of_one_segment_keep_their_numbers_where_the_last_of_them_leaves() -> None:
-    login = request("SaslHandshake", 1, 3, mechanism="PLAIN")
+    login = request("SaslHandshake", 0, 3, mechanism="PLAIN")
     talk = Talk().ask(metadata(1), metadata(2), login).answer(metadata_answer(1), metadata_answer(2))
-    assert tell(talk) == Told([], ["Metadata v1 #1", "Metadata v1 #2", "SaslHandshake v1 #3"])
+    assert tell(talk) == Told([], ["Metadata v1 #1", "Metadata v1 #2", "SaslHandshake v0 #3"])
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def logged_in(talk: Talk, version: int, token: bytes, code: int = 0, **answer: Any) -> Talk:
+    """The talk, and behind it a login by PLAIN."""
+    handshake = request("SaslHandshake", 1, 1, mechanism="PLAIN")
+    talk.ask(handshake).answer(response("SaslHandshake", 1, 1, errorCode=0, mechanisms=["PLAIN"]))
+    talk.ask(request("SaslAuthenticate", version, 2, authBytes=_base64(token)))
+    text = "no" if code else None
+    return talk.answer(
+        response("SaslAuthenticate", version, 2, errorCode=code, errorMessage=text, authBytes="", **answer)
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [(0, {}), (1, {"sessionLifetimeMs": 7}), (2, {"sessionLifetimeMs": 7})]
+)
+def test_a_login_is_told_in_brief_and_who_it_was(version: int, told: dict[str, Any]) -> None:
+    talk = logged_in(Talk(), version, b"\0alice\0secret", **told).ask(metadata(3)).answer(metadata_answer(3))
+    names = ["SaslHandshake v1 #1", f"SaslAuthenticate v{version} #2", "Metadata v1 #3"]
+    assert tell(talk) == Told(names, [])
+    dissector = Dissector(briefs=Interest())
+    found: list[object] = [event for segment in talk.segments for event in dissector.feed(segment)]
+    whole = [event.exchange() for event in found if isinstance(event, Brief)]
+    assert [each.principal for each in whole] == [None, "alice", "alice"]
+    (row,) = (each.summary() for each in dissector._conversations()[:1])
+    usual = Dissector()
+    for segment in talk.segments:
+        usual.feed(segment)
+    assert row.sasl == usual._conversations()[0].summary().sasl
+    assert row.sasl is not None
+    assert (row.sasl["outcome"], row.sasl["expires_ms"] is None) == ("authenticated", not told)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_login_that_fails_leaves_and_so_does_one_out_of_form(version: int) -> None:
+    lifetime = {"sessionLifetimeMs": 0} if version else {}
+    refused = logged_in(Talk(), version, b"\0alice\0wrong", 58, **lifetime)
+    assert tell(refused) == Told(["SaslHandshake v1 #1"], [f"SaslAuthenticate v{version} #2"])
+    strange = Talk().ask(metadata(1)).answer(metadata_answer(1))
+    strange.ask(request("SaslAuthenticate", version, 2, authBytes="eA==") + b"left")
+    assert tell(strange) == Told(["Metadata v1 #1"], [f"SaslAuthenticate v{version} #2"])
+
+
+def test_who_logs_in_anew_is_somebody_else_from_then_on() -> None:
+    talk = logged_in(Talk(), 2, b"\0alice\0secret", sessionLifetimeMs=1)
+    talk.ask(metadata(3)).answer(metadata_answer(3))
+    talk.ask(request("SaslHandshake", 1, 4, mechanism="PLAIN"))
+    talk.answer(response("SaslHandshake", 1, 4, errorCode=0, mechanisms=["PLAIN"]))
+    talk.ask(request("SaslAuthenticate", 2, 5, authBytes=_base64(b"\0bob\0secret")))
+    talk.answer(
+        response("SaslAuthenticate", 2, 5, errorCode=0, errorMessage=None, authBytes="", sessionLifetimeMs=0)
+    )
+    assert tell(talk).whole == []
+    dissector = Dissector(briefs=Interest())
+    found: list[object] = [event for segment in talk.segments for event in dissector.feed(segment)]
+    told = [event.principal for event in found if isinstance(event, Brief)]
+    assert told == [None, "alice", "alice", None, "bob"]
 
 
 def test_answers_in_another_order_leave() -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 
-from kdissect.session.sasl import LONGEST_TOKEN, Login, principal
+from kdissect.protocol.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kdissect.session.sasl import LONGEST_TOKEN, Login, lifetime_in, principal, said_in
+from tests.kafka import request, response
+
+
+def body_at(version: int) -> int:
+    """Where the body of a request of the client ``test`` begins."""
+    return 10 + len("test") + (version == 2)
 
 
 def bearer(claims: object) -> bytes:
@@ -94,3 +101,35 @@ def test_a_bearer_token_says_when_it_ends(claims: object, expires_ms: int | None
     login.begin("OAUTHBEARER")
     login.read_token(bearer(claims))
     assert login.expires_ms == expires_ms
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 20_000])
+def test_what_a_request_of_a_login_says_first_is_what_its_body_decodes_to(version: int, size: int) -> None:
+    token = b"x" * size
+    data = b"abc" + request("SaslAuthenticate", version, 1, authBytes=b64encode(token).decode("ascii"))
+    assert said_in((SASL_AUTHENTICATE, version), data, 3 + body_at(version)) == token
+
+
+def test_the_mechanism_of_a_handshake_is_what_its_body_decodes_to() -> None:
+    data = b"abc" + request("SaslHandshake", 1, 1, mechanism="SCRAM-SHA-256")
+    assert said_in((SASL_HANDSHAKE, 1), data, 3 + body_at(1)) == b"SCRAM-SHA-256"
+
+
+def test_null_says_nothing() -> None:
+    assert said_in((SASL_HANDSHAKE, 1), b"\xff\xff", 0) is None
+    assert said_in((SASL_AUTHENTICATE, 1), b"\xff\xff\xff\xff", 0) is None
+    assert said_in((SASL_AUTHENTICATE, 2), b"\0", 0) is None
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("text", [None, "", "why not", "y" * 300])
+@pytest.mark.parametrize("lifetime", [0, 1, 3_600_000, 1 << 40])
+def test_how_long_a_login_holds_is_what_the_body_decodes_to(
+    version: int, text: str | None, lifetime: int
+) -> None:
+    holds = {"sessionLifetimeMs": lifetime} if version else {}
+    answer = {"errorCode": 0, "errorMessage": text, "authBytes": b64encode(b"z" * 200).decode("ascii")}
+    data = b"abc" + response("SaslAuthenticate", version, 1, **answer, **holds)
+    at = 3 + (5 if version == 2 else 4)
+    assert lifetime_in(version, data, at) == (lifetime if version else 0)
