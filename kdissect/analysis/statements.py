@@ -60,6 +60,10 @@ class Said:
     last_number: int
     counts: bool
 
+    def says(self, fields: Fields, by: str | None) -> bool:
+        """Whether that is what it says."""
+        return (self.fields is fields or self.fields == fields) and self.by == by
+
     def take(self, ns: int, number: int, last_ns: int, last_number: int, counts: bool) -> None:
         """It was said at these times, too."""
         if ns < self.ns or (ns == self.ns and number < self.number):
@@ -105,11 +109,14 @@ class Kept:
     def settle(self) -> None:
         """Tell the statements of the repetitions."""
         if self.first is not None:
+            (first_ns, first_number), (last_ns, last_number) = self.first, self.last
             for _, said in self.said:
-                said.take(*self.first, *self.last, self.counts)
+                said.take(first_ns, first_number, last_ns, last_number, self.counts)
             self.first, self.counts = None, False
 
 
+_NO_THINGS: dict[tuple[Hashable, ...], ThingStatements] = {}
+"""Of a kind of which nothing is said yet; nobody adds to it."""
 _THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
 """About what they take: a thing of which something is said, a teller's first word of it, each further one."""
 
@@ -161,16 +168,23 @@ class Statements:
         teller = source.teller, source.told_by
         kept: list[tuple[list[Said], Said]] | None = []
         ns, number, counts = source.ns, source.number, source.counts
+        of_kind, things = None, _NO_THINGS
         for kind, subject, found, by in statements:
-            row = self._said_last(kind, subject, teller, found, by)
-            if row is not None:
-                row[-1].take(ns, number, ns, number, counts)
+            if kind != of_kind:
+                of_kind, things = kind, self._kinds.get(kind, _NO_THINGS)
+            line = things.get(subject)
+            row = None if line is None else line.rows.get(teller)
+            last = None if row is None else row[-1]
+            if last is not None and last.says(found, by):
+                last.take(ns, number, ns, number, counts)
             else:
-                row = self._add(kind, subject, teller, Said(found, by, ns, number, ns, number, counts))
+                last = Said(found, by, ns, number, ns, number, counts)
+                row = self._say(kind, subject, teller, line, row, last)
+                of_kind = None  # it may be the first thing of its kind
             if row is None:
                 kept = None
             elif kept is not None:
-                kept.append((row, row[-1]))
+                kept.append((row, last))
         return None if kept is None else Kept(kept, self._changes)
 
     def again(self, kept: Kept, source: Source) -> bool:
@@ -196,33 +210,41 @@ class Statements:
             kept.settle()
         self._repeated.clear()
 
-    def _said_last(
-        self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], found: Fields, by: str | None
-    ) -> list[Said] | None:
-        """What the teller said of it, if this is what it said last."""
-        line = self._kinds.get(kind, {}).get(subject)
+    def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
+        """What the teller said of it, after what it said before."""
+        line = self._kinds.get(kind, _NO_THINGS).get(subject)
         row = None if line is None else line.rows.get(teller)
-        return row if row is not None and row[-1].fields == found and row[-1].by == by else None
+        last = None if row is None else row[-1]
+        if last is not None and last.says(said.fields, said.by):
+            last.take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
+        else:
+            self._say(kind, subject, teller, line, row, said)
 
-    def _add(
-        self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said
+    def _say(
+        self,
+        kind: str,
+        subject: tuple[Hashable, ...],
+        teller: tuple[str, str],
+        line: ThingStatements | None,
+        row: list[Said] | None,
+        said: Said,
     ) -> list[Said] | None:
-        """What the teller said of it, with this as the last; None where it is not kept."""
+        """What the teller said of it, with this, which is something else, as the last; None where it is not
+        kept.
+
+        :param line: what was said of it, if anything was.
+        :param row: what this teller said of it, if it said anything.
+        """
         if not self._finds_room(kind, subject, teller):
             self.left_out += 1
             self._room.refused = True
             return None
-        things = self._kinds.setdefault(kind, {})
-        line = things.get(subject)
         if line is None:
+            things = self._kinds.setdefault(kind, {})
             if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return None
             line = things[subject] = ThingStatements()
-        row = line.rows.get(teller)
-        if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
-            row[-1].take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
-            return row
         if (
             line.count >= self._limits.timeline_key_events
             or self._count >= self._limits.timeline_events
