@@ -79,7 +79,9 @@ class Leaderless:
     def serve(self, ns: int, node: int, epoch: int) -> None:
         """The leader of that epoch answered a follower."""
         self._serve((ns, ns))
-        self._reign(epoch, _Reign(ns, frozenset((node,))))
+        known = self.reigns.get(epoch)
+        if known is None or ns < known.first_ns or node not in known.nodes:
+            self._reign(epoch, _Reign(ns, frozenset((node,))))
 
     def refuse(self, ns: int, node: int, named: int | None) -> None:
         """A follower was told to look elsewhere.

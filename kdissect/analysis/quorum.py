@@ -3,6 +3,7 @@ metadata, and how its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -63,7 +64,8 @@ class _Turns:
             gap = max(0, later[0] - last[0])
             self.gaps.add(gap)
             self.late += gap >= LATE_NS
-            self.longest = max(self.longest, (gap, -last[0]))
+            if gap >= self.longest[0]:
+                self.longest = max(self.longest, (gap, -last[0]))
 
     def merge(self, later: _Turns) -> None:
         if later.first is None:
@@ -135,7 +137,8 @@ class _Behind:
             self.first = later if self.first is None else self.first.then(later)
 
     def _close(self, opened: _Lack) -> None:
-        self.longest = _longer(self.longest, self.open)
+        if self.open is not None and self.open.offsets:  # which is rare
+            self.longest = _longer(self.longest, self.open)
         self.open = opened
 
     def merge(self, later: _Behind) -> None:
@@ -362,28 +365,26 @@ class Quorum(Statistic):
                     row.behind.told(since_ns, ns, exchange.number, end - at)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
-        row = self._row(replica_id_of(request))
+        node = replica_id_of(request)
+        row = self._row(node)
         if row is None:
             return
         ns = exchange.begun_ns
         row.fetches.add(ns)
-        asked = [
-            each
-            for topic in request.get("topics") or ()
-            if is_metadata_topic(topic.get("topic"), topic.get("topicId"))
-            for each in topic.get("partitions") or ()
-        ]
-        told = [each for topic in response.get("responses") or () for each in topic.get("partitions") or ()]
-        if asked and told and not told[0].get("errorCode") and told[0].get("highWatermark", -1) >= 0:
-            row.epoch = most(row.epoch, asked[0].get("currentLeaderEpoch"))
-            behind = told[0]["highWatermark"] - asked[0].get("fetchOffset", 0)
-            self._lagged(row, ns, exchange.number, behind)
-            epoch = asked[0].get("currentLeaderEpoch", -1)
-            self._quorum(request.get("clusterId")).serve(ns, replica_id_of(request), epoch)
-        elif asked and told and exchange.error == "NOT_LEADER_OR_FOLLOWER":
-            leader = told[0].get("currentLeader") or {}
+        asked = next(_asked_of_log(request), None)
+        told = None if asked is None else next(_told_in(response), None)
+        if asked is None or told is None:
+            return
+        high_watermark = told.get("highWatermark", -1)
+        if not told.get("errorCode") and high_watermark >= 0:
+            row.epoch = most(row.epoch, asked.get("currentLeaderEpoch"))
+            self._lagged(row, ns, exchange.number, high_watermark - asked.get("fetchOffset", 0))
+            epoch = asked.get("currentLeaderEpoch", -1)
+            self._quorum(request.get("clusterId")).serve(ns, node, epoch)
+        elif exchange.error == "NOT_LEADER_OR_FOLLOWER":
+            leader = told.get("currentLeader") or {}
             named = leader.get("leaderEpoch", -1) if leader.get("leaderId", -1) >= 0 else None
-            self._quorum(request.get("clusterId")).refuse(ns, replica_id_of(request), named)
+            self._quorum(request.get("clusterId")).refuse(ns, node, named)
 
     def _quorum(self, cluster: str | None) -> Leaderless:
         found = self._leaderless.get(cluster)
@@ -487,6 +488,19 @@ class Quorum(Statistic):
             "heartbeat_gap_ns": -row.beats.longest[1] if row.beats.longest[0] else None,
             "heartbeat_late": row.beats.late,
         }
+
+
+def _asked_of_log(request: Body) -> Iterator[Body]:
+    """What a Fetch asks of the log."""
+    for topic in request.get("topics") or ():
+        if is_metadata_topic(topic.get("topic"), topic.get("topicId")):
+            yield from topic.get("partitions") or ()
+
+
+def _told_in(response: Body) -> Iterator[Body]:
+    """What the answer to a Fetch tells of partitions."""
+    for topic in response.get("responses") or ():
+        yield from topic.get("partitions") or ()
 
 
 def _partitions(body: Body) -> list[Body]:
