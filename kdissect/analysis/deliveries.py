@@ -234,20 +234,28 @@ class _Covered:
 
     def add(self, first: int, last: int) -> list[tuple[int, int]]:
         """Add an interval; gives the parts of it that are new."""
-        low = bisect_left(self._lasts, first - 1)
-        high = bisect_right(self._firsts, last + 1)
+        firsts, lasts = self._firsts, self._lasts
+        if first <= last and (not lasts or (first > lasts[-1] and first > firsts[-1])):  # as mostly
+            if lasts and first == lasts[-1] + 1:
+                lasts[-1] = last
+            else:
+                firsts.append(first)
+                lasts.append(last)
+            return [(first, last)]
+        low = bisect_left(lasts, first - 1)
+        high = bisect_right(firsts, last + 1)
         fresh = []
         at = first
         for index in range(low, high):
-            if self._firsts[index] > at:
-                fresh.append((at, min(last, self._firsts[index] - 1)))
-            at = max(at, self._lasts[index] + 1)
+            if firsts[index] > at:
+                fresh.append((at, min(last, firsts[index] - 1)))
+            at = max(at, lasts[index] + 1)
         if at <= last:
             fresh.append((at, last))
         if low < high:
-            first, last = min(first, self._firsts[low]), max(last, self._lasts[high - 1])
-        self._firsts[low:high] = [first]
-        self._lasts[low:high] = [last]
+            first, last = min(first, firsts[low]), max(last, lasts[high - 1])
+        firsts[low:high] = [first]
+        lasts[low:high] = [last]
         return fresh
 
 
@@ -278,7 +286,7 @@ def _reach(
     out, covered = ConsumerOutcome(), _Covered()
     reached: set[int] = set()
     wanted: int | None = None
-    furthest = -1
+    furthest, count = -1, len(placed)
     for each in arrivals:
         if each.offset is not None:
             if each.is_after_loss and wanted is not None and wanted < each.offset:
@@ -287,28 +295,35 @@ def _reach(
             furthest = max(furthest, each.offset - 1)
         if each.base is None:
             continue
-        furthest = max(furthest, each.last)
-        first = each.base if wanted is None or not each.base <= wanted <= each.last else wanted
-        fresh = covered.add(first, each.last)
+        last, came = each.last, each.came_ns
+        furthest = max(furthest, last)
+        first = each.base if wanted is None or not each.base <= wanted <= last else wanted
+        fresh = covered.add(first, last)
         news = 0
         for begin, end in fresh:
-            for at in _overlapping(placed, bases, begin, end):
+            at = max(0, bisect_right(bases, begin) - 1)
+            while at < count:
                 one = placed[at]
-                if not _follows(one.batch, each):
-                    continue
-                records = min(end, one.last) - max(begin, one.base) + 1
-                news += records
-                out.records += records
-                out.counts |= each.counts or one.batch.counts
-                _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
-                reached.add(at)
-        if not fresh or fresh != [(first, each.last)]:
-            both = _overlapping(placed, bases, first, each.last)
-            seen = sum(
-                min(each.last, placed[at].last) - max(first, placed[at].base) + 1
-                for at in both
-                if _follows(placed[at].batch, each)
-            )
+                base, until, batch = one
+                if base > end:
+                    break
+                if until >= begin and (batch.sent_ns is None or came >= batch.sent_ns):
+                    records = min(end, until) - max(begin, base) + 1
+                    news += records
+                    out.records += records
+                    out.counts |= each.counts or batch.counts
+                    _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
+                    reached.add(at)
+                at += 1
+        if not fresh or fresh != [(first, last)]:
+            seen, at = 0, max(0, bisect_right(bases, first) - 1)
+            while at < count:
+                base, until, batch = placed[at]
+                if base > last:
+                    break
+                if until >= first and (batch.sent_ns is None or came >= batch.sent_ns):
+                    seen += min(last, until) - max(first, base) + 1
+                at += 1
             out.read_again += max(0, seen - news)
     out.sets = len(reached)
     if reached:
