@@ -19,6 +19,7 @@ from kdissect.session.briefs import Brief, Interest, runs_of_briefs
 from kdissect.session.conversation import Connection
 
 Take = Callable[[Exchange], None]
+TakeOther = Callable[[Any], None]
 
 
 class Together:
@@ -61,15 +62,10 @@ class Together:
         self._briefs = [each.way_of_briefs() for each in self._fed]
         self._takes_briefs = self.briefs is not None
         self._in_turn = [
-            (
-                each,
-                *(each.ways()[0], each.way_of_many()),
-                _takes_connections(type(each)) or type(each).feed is not Fold.feed,
-            )
-            for each in self._fed
+            (each, each.ways()[0], each.way_of_many(), *_ways_of_others(each)) for each in self._fed
         ]
-        """Each fold, what takes in exchanges that count, what takes in many of them, and whether it takes in
-        other events."""
+        """Each fold, what takes in exchanges that count, what takes in many of them, what takes in rows of
+        connections that count, and what takes in any other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """What takes in whole exchanges of an API."""
@@ -149,10 +145,12 @@ class Together:
         exchanges = batch.exchanges(None)
         self._latest.see_all(exchanges)
         share_parts(exchanges)
-        for fold, take, take_many, takes_others in self._in_turn:
-            for part in batch.in_order(fold.apis) if takes_others else (batch.exchanges(fold.apis),):
+        for fold, take, take_many, take_row, take_any in self._in_turn:
+            take_other = take_row if batch.has_rows_only else take_any
+            for part in batch.in_order(fold.apis) if take_other else (batch.exchanges(fold.apis),):
                 if not isinstance(part, list):
-                    fold.feed(part)
+                    if take_other is not None:
+                        take_other(part)
                 elif take_many is not None:
                     take_many(part)
                 else:
@@ -185,6 +183,10 @@ class _FedEvents:
                 self._exchanges.append(event)
             else:
                 self._others.append((len(self._exchanges), event))
+        self.has_rows_only = all(
+            isinstance(each, Connection) and not each.is_copy for _, each in self._others
+        )
+        """Whether all of these are rows of connections, of the capture point that counts."""
         self._places: dict[str | None, list[int]] = {}
         """The exchanges of each API; with None those that every fold is asked for."""
         for at, each in enumerate(self._exchanges):
@@ -232,3 +234,11 @@ class _FedEvents:
 def _takes_connections(kind: type[Fold]) -> bool:
     """Whether such a fold does anything with the row of a connection, and is fed it in no way of its own."""
     return kind.feed is Fold.feed and kind._connection is not Fold._connection
+
+
+def _ways_of_others(fold: Fold) -> tuple[TakeOther | None, TakeOther | None]:
+    """What takes in rows of connections that count, and what takes in any events that are no exchanges. None
+    where a fold does nothing with them."""
+    if type(fold).feed is not Fold.feed:
+        return fold.feed, fold.feed
+    return (fold._connection, fold.feed) if _takes_connections(type(fold)) else (None, None)
