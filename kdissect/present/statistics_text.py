@@ -63,7 +63,7 @@ def table_lines(
         texts = _all_shown(_values(rows, column, options), column, clock)
         if whole or not _goes_without_saying(column, texts):
             shown[at] = texts
-            widths[at] = max(map(width, (headings[at], *texts.different)))
+            widths[at] = max(width(headings[at]), texts.cells)
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     gap = " " * _GAP
@@ -126,17 +126,31 @@ class _ColumnTexts(NamedTuple):
     different: Collection[str]
     """All different texts."""
 
+    @property
+    def is_ascii(self) -> bool:
+        """Whether all of them have a cell a character."""
+        return "".join(self.different).isascii()
+
+    @property
+    def cells(self) -> int:
+        """How wide the widest is."""
+        return max(map(len if self.is_ascii else width, self.different))
+
 
 class _PaddedColumn:
     """The texts of a column, padded to its width."""
 
     def __init__(self, shown: _ColumnTexts, cells: int, is_right: bool) -> None:
         self._cells, self._is_right = cells, is_right
-        self._is_plain = all(len(text) <= cells and text.isascii() for text in shown.different)
         self._values = shown.values
+        self._pad: Callable[[str, int], str] | None = None
+        """What brings a text to its width, where all are plain and none is cut."""
+        if shown.is_ascii and max(map(len, shown.different)) <= cells:
+            self._pad = str.rjust if is_right else str.ljust
         self._by_value: dict[Any, str] | None = None
         if shown.by_value is not None:
-            self._by_value = {value: self.heading(text) for value, text in shown.by_value.items()}
+            padded = self._padded(shown.by_value.values())
+            self._by_value = dict(zip(shown.by_value, padded, strict=True))
 
     def heading(self, text: str) -> str:
         """A single text."""
@@ -147,9 +161,12 @@ class _PaddedColumn:
         values = self._values[part]
         if self._by_value is not None:
             return map(self._by_value.__getitem__, values)
-        if self._is_plain:
-            return map(str.rjust if self._is_right else str.ljust, values, repeat(self._cells))
-        return map(self.heading, values)
+        return self._padded(values)
+
+    def _padded(self, texts: Iterable[str]) -> Iterable[str]:
+        if self._pad is not None:
+            return map(self._pad, texts, repeat(self._cells))
+        return map(self.heading, texts)
 
 
 def _cell(text: str, cells: int, is_right: bool) -> str:
