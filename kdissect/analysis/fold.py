@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
@@ -376,7 +375,6 @@ class OneTable(Statistic, Generic[K, R]):
         return self._rows.left_out
 
 
-@lru_cache(maxsize=4_096)
 def least(one: int | None, other: int | None) -> int | None:
     """The smaller of the two that are known."""
     if one is None or other is None:
