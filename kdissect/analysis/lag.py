@@ -147,13 +147,14 @@ class Lag(Statistic):
             for batch in found.sets:
                 base += batch.length
             topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
-            self._end(exchange, topic, place.partition, base)
+            self._end(exchange.told_ns, (exchange.broker, topic, place.partition), base)
 
     def _fetch(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
+        ns, broker = exchange.told_ns, exchange.broker
         for topic, partition in self._partitions(answer.get("responses"), "topic"):
-            self._end(
-                exchange, topic, partition.get("partitionIndex"), partition.get("highWatermark", NO_OFFSET)
-            )
+            number = partition.get("partitionIndex")
+            if number is not None:
+                self._end(ns, (broker, topic, number), partition.get("highWatermark", NO_OFFSET))
 
     def _list(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
         latest = {
@@ -165,13 +166,12 @@ class Lag(Statistic):
             if (topic, partition.get("partitionIndex")) in latest and not partition.get("errorCode"):
                 offsets = partition.get("oldStyleOffsets") or [NO_OFFSET]
                 offset = partition.get("offset", max(offsets))
-                self._end(exchange, topic, partition["partitionIndex"], offset)
+                self._end(exchange.told_ns, (exchange.broker, topic, partition["partitionIndex"]), offset)
 
-    def _end(self, exchange: Exchange, topic: Topic, partition: int | None, offset: int) -> None:
+    def _end(self, ns: int, place: _Place, offset: int) -> None:
         """An answer tells that the log goes up to an offset. What is no news is not kept."""
-        if partition is None or offset < 0:
+        if offset < 0:
             return
-        ns, place = exchange.told_ns, (exchange.broker, topic, partition)
         highest, since_ns = self._highest.get(place, (-1, ns))
         if offset > highest or ns < since_ns:
             if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):

@@ -227,8 +227,9 @@ class Spikes(OneTable[str, _Api]):
             return
         row.work.add(work)
         window = exchange.request.frame.last_ns // WINDOW_NS
-        if window in row.counts or len(row.counts) < MOST_WINDOWS:
-            row.counts[window] += 1
+        count = row.counts.get(window, 0)
+        if count or len(row.counts) < MOST_WINDOWS:
+            row.counts[window] = count + 1
             if work >= SLOW_NS:
                 client = exchange.client_id or exchange.client
                 slow = [*row.slow.get(window, []), (-work, exchange.number, exchange.broker, client)]

@@ -25,6 +25,9 @@ class Stretches:
     def add(self, first_ns: int, last_ns: int) -> None:
         """Something happened from one time to another."""
         last_ns = max(first_ns, last_ns)
+        if self.firsts and self.firsts[-1] <= first_ns <= self.lasts[-1] + self._gap_ns:  # as mostly
+            self.lasts[-1] = max(last_ns, self.lasts[-1])
+            return
         low = bisect_left(self.lasts, first_ns - self._gap_ns)
         high = bisect_right(self.firsts, last_ns + self._gap_ns)
         if low < high:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import Fold
-from kdissect.analysis.headers import headers
+from kdissect.analysis.headers import Header
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import follows_log, record_sets
 from kdissect.analysis.timelines import Timelines
@@ -311,7 +311,7 @@ class Transactional(Fold):
                 if batch.is_transactional:
                     told_of.add(place)
                 if batch.is_control and batch.producer_id != NO_PRODUCER:
-                    self._ended(exchange, ns, each.data, batch.position, batch.size, place)
+                    self._ended(exchange, ns, each.data, batch, place)
         if replica_id(exchange) >= 0:
             return
         for topic in _list(response.body().get("responses")):
@@ -326,15 +326,15 @@ class Transactional(Fold):
                     broker = self.latest.clusters.at(exchange)
                     self.stable.add((place, broker), ReadableTo(ns, exchange.number, stable, high))
 
-    def _ended(self, exchange: Exchange, ns: int, data: bytes, start: int, size: int, place: Place) -> None:
-        """Take in the control batch at ``start``."""
+    def _ended(self, exchange: Exchange, ns: int, data: bytes, batch: Header, place: Place) -> None:
+        """Take in a control batch."""
+        start, size = batch.position, batch.size
         for record in read_record_set(data[start : start + size], self.limits).records():
             kind = int.from_bytes(record.key[2:4], "big") if record.key and len(record.key) >= 4 else -1
             if kind in (0, 1):
-                header = headers(data[start : start + size], self.limits)[0]
-                told = ns, exchange.number, header.producer_epoch, kind == 1, place, header.base_offset
+                told = ns, exchange.number, batch.producer_epoch, kind == 1, place, batch.base_offset
                 broker = self.latest.clusters.at(exchange)
-                self.markers.add((header.producer_id, broker), Marker(*told))
+                self.markers.add((batch.producer_id, broker), Marker(*told))
 
     def _states(self, exchange: Exchange, counts: bool, data: bytes) -> None:
         """Take in records of the coordinator's own topic."""

@@ -84,6 +84,8 @@ def named_around(
     :param ancestors: outermost first.
     """
     names = _names(struct, entity)
+    if not names:  # as in most classes
+        return None
     for depth in range(len(ancestors), 0, -1):
         for name, value in ancestors[depth - 1].items():
             if name not in names or not isinstance(value, str) or not value:

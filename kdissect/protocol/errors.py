@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from kdissect.protocol.packaged import packaged
@@ -92,6 +92,7 @@ def error_names() -> Mapping[int, str]:
     return {code: each.name for code, each in errors().items()}
 
 
+@lru_cache(maxsize=1_024)
 def error_name(code: int) -> str:
     """``NOT_LEADER_OR_FOLLOWER``; ``UNKNOWN(n)`` for a code that Kafka 4.4.0 does not have."""
     return error_names().get(code) or f"UNKNOWN({code})"

@@ -38,8 +38,10 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     to_broker, to_client = _known(asking.path_ns), _known(answering.path_ns)
     mine, yours = asking.troubles or _NONE, answering.troubles or _NONE
     sent, answered = _heard(asking), _heard(answering)
-    late = sorted(chain(sent.late(), answered.late()))[:EXAMPLES]
-    worst = max(sent, answered, key=lambda each: each.outage_ns)
+    late: list[tuple[int, int]] = []
+    if sent is not _NONE or answered is not _NONE:
+        late = sorted(chain(sent.late(), answered.late()))[:EXAMPLES]
+    worst = answered if answered.outage_ns > sent.outage_ns else sent
     opener = duplex.streams[0]
     return {
         "opening": _opening(duplex),
