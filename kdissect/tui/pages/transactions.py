@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from textual import on
 from textual.app import ComposeResult
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.speakers import Speaker, speaker
+from kdissect.analysis.speakers import address as address_of
 from kdissect.analysis.transaction import ABORTED, COMMITTED, FENCED, OPEN, TIMED_OUT, UNKNOWN
+from kdissect.exchange import Exchange
 from kdissect.feed.counting import Asked
 from kdissect.feed.filtering import quoted, span_text
 from kdissect.feed.statistics import CountedTables
@@ -264,10 +267,41 @@ class IdLines:
             lane.mark(last, SIGNS[row["outcome"]])
 
 
-def _is_at(row: Row, ns: int, names: Sequence[str]) -> bool:
-    """Whether it is of one of these ids, and none of its requests came later than a time."""
-    last = _last_ns(row)
-    return row["transactional_id"] in names and (last is None or ns <= last)
+def place_at(rows: Sequence[Row], exchange: Exchange, ns: int) -> int | None:
+    """Where the transaction of an exchange stands: the first of its id and cluster that was not over then,
+    or else the last of them. None without any.
+
+    :param ns: the time of the exchange.
+    """
+    of_id = {at: row for at, row in enumerate(rows) if row[_ID] in exchange.transactional_ids}
+    cluster = _cluster_of(exchange, rows, of_id.values())
+    places = [at for at, row in of_id.items() if cluster in (None, row["cluster_id"])]
+    for at in places:
+        last = _last_ns(rows[at])
+        if last is None or ns <= last:
+            return at
+    return max(places, default=None)
+
+
+def _cluster_of(exchange: Exchange, rows: Iterable[Row], of_id: Iterable[Row]) -> str | None:
+    """The cluster of an exchange as transactions tell it: one names the exchange, its broker coordinates
+    some, or its client has those of this id. None if they do not tell.
+
+    :param of_id: the transactions that have its id.
+    """
+    for told in (
+        [row for row in of_id if exchange.number in row["exchanges"]],
+        [row for row in rows if row["coordinator"] == exchange.broker],
+        [row for row in of_id if _client_of(row) == speaker(exchange)],
+    ):
+        clusters: set[str] = {row["cluster_id"] for row in told} - {None}
+        if len(clusters) == 1:
+            return next(iter(clusters))
+    return None
+
+
+def _client_of(row: Row) -> Speaker:
+    return Speaker(address_of(row["client"] or ""), row["client_id"])
 
 
 def _last_ns(row: Row) -> int | None:
@@ -301,8 +335,8 @@ class TransactionsPage(StatisticsPage):
     """
 
     def __init__(self) -> None:
-        self._wanted: tuple[int, Sequence[str]] | None = None
-        """Time and transactional ids of the exchange to whose transaction the cursor is to go."""
+        self._wanted: tuple[Exchange, int] | None = None
+        """The exchange to whose transaction the cursor is to go, and its time."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -323,7 +357,8 @@ class TransactionsPage(StatisticsPage):
         return ASKED
 
     def fill(self, counted: CountedTables) -> None:
-        rows, index = told_apart(counted.tables[ASKED[0]], _ID), self.kdissect.index
+        transactions, index = counted.tables[ASKED[0]], self.kdissect.index
+        rows = told_apart(transactions, _ID)
         self.rows.show(rows)
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
@@ -331,9 +366,8 @@ class TransactionsPage(StatisticsPage):
         self.wish(self.list_pane, max(_LEAST_ROWS, len(rows)) + 1 if rows else "1fr")
         self.wish(self.ids_pane, len(self.lines) + 2 if len(self.lines) else 0)
         if self._wanted is not None and rows:
-            ns, names = self._wanted
+            at = place_at(transactions, *self._wanted)
             self._wanted = None if not self.statistics.is_busy else self._wanted
-            at = next((at for at, row in enumerate(rows) if _is_at(row, ns, names)), None)
             if at is not None:
                 self.call_after_refresh(self._go_to, at)
 
@@ -343,7 +377,7 @@ class TransactionsPage(StatisticsPage):
     def came_from(self, place: int | None, ns: int | None) -> None:
         exchange = None if place is None else self.kdissect.exchange_at(place)
         if place is not None and exchange is not None and exchange.transactional_ids:
-            self._wanted = self.kdissect.index.value("time_ns", place), exchange.transactional_ids
+            self._wanted = exchange, self.kdissect.index.value("time_ns", place)
             self.counted = None  # so that the cursor goes there
 
     def cursor_moved(self) -> None:

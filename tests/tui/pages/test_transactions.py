@@ -14,6 +14,8 @@ from kdissect.present.lanes import CellSpan
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages import transactions
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
+from tests.analysis.test_clusters import at
+from tests.analysis.test_transactions import write
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
 from tests.two_clusters import EAST, WEST, two_clusters
@@ -117,6 +119,62 @@ def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its
             assert "EndTxn" in {app.index.text("api", at) for at in app.shown.places.tolist()}
 
     asyncio.run(run())
+
+
+def test_the_key_leads_to_the_transaction_of_the_own_cluster(tmp_path: Path) -> None:
+    async def run() -> None:
+        app = app_of(*two_clusters(tmp_path, TRANSACTIONS))
+        async with running(app) as pilot:
+            of_cluster = {"127.0.0.1": EAST, "127.0.0.2": WEST}
+            tried = set()
+            for at in range(len(app.index)):
+                kind = app.index.text("broker", at).partition(":")[0], app.index.text("api", at)
+                exchange = app.exchange_at(at)
+                if kind in tried or exchange is None or not exchange.transactional_ids:
+                    continue
+                tried.add(kind)
+                app.show_exchange(at)
+                await settle(pilot)
+                await press(pilot, "T")
+                page = app.screen
+                assert isinstance(page, TransactionsPage)
+                chosen = page.chosen_row()
+                assert chosen is not None
+                assert chosen["cluster_id"] == of_cluster[kind[0]], kind
+                assert chosen["transactional_id"] in exchange.transactional_ids
+                await press(pilot, "1")
+            assert {api for _, api in tried} >= {"Produce", "EndTxn"}
+            assert len(tried) == 2 * len({api for _, api in tried})
+
+    asyncio.run(run())
+
+
+CLIENT = {"client_id": "test", "client": "10.0.0.9:1"}
+"""Another connection of the client."""
+
+
+@pytest.mark.parametrize(
+    ("east", "west", "cluster"),
+    [
+        ({}, {"exchanges": [8]}, WEST),  # it lists the exchange
+        ({}, {"coordinator": "10.0.0.2:9092"}, WEST),
+        ({}, CLIENT, WEST),
+        ({"coordinator": "10.0.0.2:9092"}, CLIENT, EAST),
+        (CLIENT, CLIENT, None),
+        ({}, {}, None),
+    ],
+)
+def test_the_cluster_of_an_exchange_is_what_transactions_tell(
+    east: Row, west: Row, cluster: str | None
+) -> None:
+    rows = [row("committed", 0, 4, "pay", cluster_id=EAST, **east)]
+    rows.append(row("committed", 1, 4, "pay", cluster_id=WEST, **west))
+    (found,) = at("10.0.0.2", write(0, "a"), client="10.0.0.9")
+    found.number = 8
+    places = {EAST: [0], WEST: [1], None: [0, 1]}[cluster]
+    assert transactions.place_at(rows, found, 2 * SECOND) == places[0]
+    assert transactions.place_at(rows, found, 5 * SECOND) == places[-1]  # all were over
+    assert transactions.place_at([], found, 0) is None
 
 
 def test_without_any_it_says_so() -> None:
