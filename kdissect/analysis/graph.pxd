@@ -6,6 +6,7 @@ from kdissect.exchange cimport Exchange
 
 @cython.final
 cdef class _EdgeFlow:
+    cdef public str broker
     cdef public int64_t exchanges
     cdef public object records
     cdef public object bytes

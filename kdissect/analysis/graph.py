@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
@@ -60,9 +61,11 @@ _NAMED_BYTES = 400
 class _EdgeFlow:
     """What flowed, over one connection."""
 
-    __slots__ = ("bytes", "encrypted", "exchanges", "records", "span")
+    __slots__ = ("broker", "bytes", "encrypted", "exchanges", "records", "span")
 
     def __init__(self) -> None:
+        self.broker = ""
+        """Where the connection leads."""
         self.exchanges = 0
         self.records: int | None = None
         self.bytes: int | None = None
@@ -79,6 +82,7 @@ class _EdgeFlow:
             self.bytes = (self.bytes or 0) + batches.set_bytes
 
     def merge(self, later: _EdgeFlow) -> None:
+        self.broker = self.broker or later.broker
         self.exchanges += later.exchanges
         self.records = _sum(self.records, later.records)
         self.bytes = _sum(self.bytes, later.bytes)
@@ -114,6 +118,13 @@ class Graph(Statistic):
         column("to", "text", "the target: a topic, a group, or the id of a broker"),
         column("to_kind", "text", ", ".join((TOPIC, GROUP, BROKER))),
         column("relation", "text", ", ".join(RELATIONS)),
+        column(
+            "cluster_id",
+            "text",
+            "id of the target's cluster, or of the only cluster that the capture shows; null if it is "
+            "unknown. Things of the same name in several clusters have rows of their own",
+            apart=True,
+        ),
         CLIENT_ID_COLUMN,
         column("software", "text", "name and version of the client, from ApiVersions (KIP-511)"),
         column("principal", "text", "user of the connections, from the login"),
@@ -130,6 +141,7 @@ class Graph(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
         self._named: Rows[int, _ClientNames] = Rows(_ClientNames, self.room, _NAMED_BYTES)
         self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, self.room)
@@ -149,6 +161,8 @@ class Graph(Statistic):
         for edge, batches in self._edges(exchange, exchange.api or ""):
             flow = self._flows.row((exchange.connection, edge))
             if flow is not None:
+                if not flow.exchanges:
+                    flow.broker = self.latest.clusters.at(exchange)
                 flow.add(exchange, batches)
 
     def _learn(self, exchange: Exchange) -> None:
@@ -249,17 +263,31 @@ class Graph(Statistic):
 
     def result(self) -> list[Row]:
         self._labels.settle()
-        flows: dict[tuple[_Edge, str, str], tuple[_EdgeFlow, set[int]]] = {}
-        for (connection, edge), flow in self._flows.rows.items():
+        flows: dict[tuple[_Edge, str, str, str], tuple[_EdgeFlow, set[int]]] = {}
+        every = [
+            (connection, self._named_edge(edge), flow)
+            for (connection, edge), flow in self._flows.rows.items()
+        ]
+        apart = self.latest.clusters.apart(_name_at(edge, flow) for _, edge, flow in every)
+        for connection, edge, flow in every:
             named = self._named.rows.get(connection, _ClientNames())
-            if isinstance(edge.target, Topic):
-                edge = edge._replace(target=self._labels.name(edge.target) or "")
-            key = edge, named.software or "", named.mechanism or ""
+            key = edge, apart[_name_at(edge, flow)].at, named.software or "", named.mechanism or ""
             whole, connections = flows.setdefault(key, (_EdgeFlow(), set()))
             whole.merge(flow)
             connections.add(connection)
         rows = [_result(*key, flow, len(over)) for key, (flow, over) in flows.items()]
         return sorted(rows, key=_order)
+
+    def _named_edge(self, edge: _Edge) -> _Edge:
+        """The edge with the name of its topic."""
+        if not isinstance(edge.target, Topic):
+            return edge
+        return edge._replace(target=self._labels.name(edge.target) or "")
+
+
+def _name_at(edge: _Edge, flow: _EdgeFlow) -> NameAt:
+    """The target at its broker. A group may have the name of a topic."""
+    return NameAt(f"{edge.target_kind} {edge.target}", flow.broker)
 
 
 NOWHERE = Topic("", "")
@@ -276,17 +304,21 @@ def _order(row: Row) -> tuple[str, ...]:
         "principal",
         "software",
         "authenticated",
+        "cluster_id",
     )
     return tuple(row[name] or "" for name in names)
 
 
-def _result(edge: _Edge, software: str, mechanism: str, flow: _EdgeFlow, connections: int) -> Row:
+def _result(
+    edge: _Edge, cluster: str, software: str, mechanism: str, flow: _EdgeFlow, connections: int
+) -> Row:
     return {
         "from": edge.source,
         "from_kind": edge.source_kind,
         "to": edge.target,
         "to_kind": edge.target_kind,
         "relation": edge.relation,
+        "cluster_id": cluster or None,
         "client_id": edge.client_id,
         "software": software or None,
         "principal": edge.principal,

@@ -31,6 +31,7 @@ from typing import Any, Self
 
 from kdissect.analysis.aborted import first_beyond, has_unnamed
 from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations
+from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -38,6 +39,7 @@ from kdissect.analysis.declared import (
     EXCHANGE,
     GROUP_COLUMN,
     PARTITION_COLUMN,
+    TOPIC_CLUSTER_COLUMN,
     TOPIC_COLUMN,
     column,
     first_and_last,
@@ -83,6 +85,7 @@ class Positions(Statistic):
         GROUP_COLUMN,
         column("replica_id", "int32", "id of the broker that follows the partition; -1 for a consumer"),
         TOPIC_COLUMN,
+        TOPIC_CLUSTER_COLUMN,
         PARTITION_COLUMN,
         column("position", "int64", "the offset of the last request; null if no request named it"),
         column("high_watermark", "int64", "high watermark in the last response"),
@@ -214,6 +217,7 @@ class Positions(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
+        self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
         self._fetchers: Rows[int, Fetcher] = Rows(Fetcher, self.room, _FETCHER_BYTES)
         self._rows: Rows[_Key, Position] = Rows(Position, self.room, _POSITION_BYTES)
@@ -251,6 +255,8 @@ class Positions(Statistic):
         if "topics" not in body:  # of an unknown version, or broken off before
             return
         step = fetcher.steps
+        if not step:
+            self.latest.clusters.at(exchange)
         fetcher.steps += 1
         fetcher.replica_id = replica_id(exchange)
         fetcher.last_ns = most(fetcher.last_ns, exchange.begun_ns)
@@ -386,15 +392,22 @@ class Positions(Statistic):
 
     def result(self) -> list[Row]:
         self._labels.settle()
+        fetchers = self._fetchers.rows
+        places = {key[:2]: self._name_at(fetchers[key[0]], key[1]) for key in self._rows.rows}
+        apart = self.latest.clusters.apart(places.values())
         rows = [
-            self._result(self._fetchers.rows[connection], connection, topic, number, row)
-            for (connection, topic, number), row in self._rows.rows.items()
+            self._result(key, fetchers[key[0]], apart[places[key[:2]]].cluster_id, row)
+            for key, row in self._rows.rows.items()
             if row.counts
         ]
         return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
 
-    def _result(self, fetcher: Fetcher, connection: int, topic: Topic, number: int, row: Position) -> Row:
-        moved = progress(self._moves.rows((connection, topic, number)))
+    def _name_at(self, fetcher: Fetcher, topic: Topic) -> NameAt:
+        return NameAt(self._labels.name(topic) or "", fetcher.broker)
+
+    def _result(self, key: _Key, fetcher: Fetcher, cluster: str | None, row: Position) -> Row:
+        connection, topic, number = key
+        moved = progress(self._moves.rows(key))
         stall = moved.stall
         return {
             "connection": connection,
@@ -404,6 +417,7 @@ class Positions(Statistic):
             "group": self._group(fetcher, topic),
             "replica_id": fetcher.replica_id,
             "topic": self._labels.name(topic),
+            "cluster_id": cluster,
             "partition": number,
             "position": row.position,
             "high_watermark": row.high_watermark,

@@ -6,7 +6,7 @@ Names come from the wire. Each form escapes them in its own way, after invisible
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
@@ -23,31 +23,54 @@ class GraphNode(NamedTuple):
     name: str
     host: str
     """The host of a client; empty for others."""
+    cluster: str
+    """The id of its cluster if another one has a thing of that name, else empty."""
 
     @property
     def label(self) -> str:
         """The name for people."""
-        return self.name if not self.host or self.host == self.name else f"{self.name}@{self.host}"
+        name = f"{self.name} of {self.cluster}" if self.cluster else self.name
+        return name if not self.host or self.host == self.name else f"{name}@{self.host}"
 
 
-def nodes_of(rows: list[Row]) -> dict[GraphNode, int]:
-    """The nodes of the rows, each with its number."""
-    found: dict[GraphNode, int] = {}
+Shared = frozenset[tuple[str, str]]
+"""Kinds and names of things that several clusters have."""
+
+
+def shared_names(rows: Iterable[Row]) -> Shared:
+    """The kinds and names that several clusters have. A client is one thing, whatever clusters it speaks to."""
+    clusters: dict[tuple[str, str], set[str | None]] = {}
     for row in rows:
-        for node in (source_of(row), target_of(row)):
-            found.setdefault(node, len(found))
-    return found
+        for end in ("from", "to"):
+            clusters.setdefault((row[f"{end}_kind"], row[end]), set()).add(row["cluster_id"])
+    return frozenset(key for key, found in clusters.items() if len(found - {None}) > 1 and key[0] != "client")
 
 
-def source_of(row: Row) -> GraphNode:
-    """The start of a row's edge."""
-    kind = row["from_kind"]
-    return GraphNode(kind, sanitise(row["from"]), sanitise(row["host"] or "") if kind == "client" else "")
+def cluster_of(row: Row, end: str, shared: Shared) -> str | None:
+    """The cluster of a row's start (``from``) or end (``to``), if another cluster has such a thing too."""
+    return row["cluster_id"] if (row[f"{end}_kind"], row[end]) in shared else None
 
 
-def target_of(row: Row) -> GraphNode:
-    """The end of a row's edge."""
-    return GraphNode(row["to_kind"], sanitise(row["to"]), "")
+def _node(row: Row, end: str, shared: Shared) -> GraphNode:
+    kind, cluster = row[f"{end}_kind"], cluster_of(row, end, shared)
+    host = row["host"] if kind == "client" else None
+    return GraphNode(kind, sanitise(row[end]), sanitise(host or ""), sanitise(cluster or ""))
+
+
+class GraphDrawing:
+    """What all forms draw."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        shared = shared_names(rows)
+        self.nodes: dict[GraphNode, int] = {}
+        """The nodes of the rows, each with its number."""
+        self.edges: list[tuple[int, int, Row]] = []
+        """The number of the row's start, the number of its end, and the row."""
+        for row in rows:
+            source, target = (
+                self.nodes.setdefault(_node(row, end, shared), len(self.nodes)) for end in ("from", "to")
+            )
+            self.edges.append((source, target, row))
 
 
 def edge_text(row: Row) -> str:
@@ -63,14 +86,13 @@ _SHAPES = {"client": "box", "topic": "cylinder", "group": "folder", "broker": "b
 
 def dot(rows: list[Row]) -> Iterator[str]:
     """The graph for Graphviz."""
-    nodes = nodes_of(rows)
+    drawing = GraphDrawing(rows)
     yield "digraph kafka {"
     yield "  rankdir=LR;"
-    for node, number in nodes.items():
+    for node, number in drawing.nodes.items():
         yield f"  n{number} [label={_dot(node.label)}, shape={_SHAPES[node.kind]}];"
-    for row in rows:
-        ends = f"n{nodes[source_of(row)]} -> n{nodes[target_of(row)]}"
-        yield f"  {ends} [label={_dot(edge_text(row))}];"
+    for source, target, row in drawing.edges:
+        yield f"  n{source} -> n{target} [label={_dot(edge_text(row))}];"
     yield "}"
 
 
@@ -82,6 +104,7 @@ def _dot(text: str) -> str:
 _NODE_KEYS = ("kind", "label", "host")
 _EDGE_KEYS = {
     "relation": "string",
+    "cluster_id": "string",
     "client_id": "string",
     "software": "string",
     "principal": "string",
@@ -99,7 +122,7 @@ _EDGE_KEYS = {
 
 def graphml(rows: list[Row]) -> Iterator[str]:
     """The graph as GraphML, with all columns."""
-    nodes = nodes_of(rows)
+    drawing = GraphDrawing(rows)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
     for name in _NODE_KEYS:
@@ -107,11 +130,10 @@ def graphml(rows: list[Row]) -> Iterator[str]:
     for name, kind in _EDGE_KEYS.items():
         yield f'  <key id="{name}" for="edge" attr.name="{name}" attr.type="{kind}"/>'
     yield '  <graph id="kafka" edgedefault="directed">'
-    for node, number in nodes.items():
+    for node, number in drawing.nodes.items():
         values = {"kind": node.kind, "label": node.label, "host": node.host}
         yield f"    <node id={quoteattr(f'n{number}')}>{_data(values)}</node>"
-    for row in rows:
-        source, target = nodes[source_of(row)], nodes[target_of(row)]
+    for source, target, row in drawing.edges:
         values = {name: row[name] for name in _EDGE_KEYS}
         yield f'    <edge source="n{source}" target="n{target}">{_data(values)}</edge>'
     yield "  </graph>"
@@ -132,14 +154,13 @@ def _xml(value: Any) -> str:
 
 def mermaid(rows: list[Row]) -> Iterator[str]:
     """The graph for Mermaid, as Markdown pages draw it."""
-    nodes = nodes_of(rows)
+    drawing = GraphDrawing(rows)
     ends = {"client": ("[", "]"), "topic": ("[(", ")]"), "group": ("([", "])"), "broker": ("[[", "]]")}
     yield "flowchart LR"
-    for node, number in nodes.items():
+    for node, number in drawing.nodes.items():
         before, after = ends[node.kind]
         yield f"  n{number}{before}{_mermaid(node.label)}{after}"
-    for row in rows:
-        source, target = nodes[source_of(row)], nodes[target_of(row)]
+    for source, target, row in drawing.edges:
         yield f"  n{source} -->|{_mermaid(edge_text(row))}| n{target}"
 
 
@@ -155,18 +176,19 @@ def _mermaid(text: str) -> str:
 
 def graph_json(rows: list[Row]) -> Iterator[str]:
     """The graph as one object: nodes and edges, with all columns of the edges."""
-    nodes = nodes_of(rows)
+    drawing = GraphDrawing(rows)
     told = [
         {"id": number, "kind": node.kind, "name": node.name, "host": node.host or None}
-        for node, number in nodes.items()
+        | ({"cluster_id": node.cluster} if node.cluster else {})
+        for node, number in drawing.nodes.items()
     ]
     edges = [
         {
-            "source": nodes[source_of(row)],
-            "target": nodes[target_of(row)],
+            "source": source,
+            "target": target,
             **{name: sanitise(row[name]) if isinstance(row[name], str) else row[name] for name in _EDGE_KEYS},
         }
-        for row in rows
+        for source, target, row in drawing.edges
     ]
     yield json.dumps({"nodes": told, "edges": edges}, ensure_ascii=False, allow_nan=False)
 

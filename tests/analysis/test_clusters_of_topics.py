@@ -1,4 +1,4 @@
-"""Topics, producers and transactions of two clusters that have one name have rows of their own."""
+"""Topics, groups, producers and transactions of two clusters that have one name have rows of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.analysis.produced import MS, START_MS, exchange
 from tests.analysis.test_clusters import EAST, WEST, metadata, place
 from tests.analysis.test_transactions import add, end, init, write
 
-TABLES = ("transactions", "topics", "producers", "delivery", "share")
+TABLES = ("transactions", "topics", "producers", "delivery", "share", "positions", "graph")
 HOSTS = {EAST: "10.0.0.1", WEST: "10.9.0.1"}
 SECOND_HOSTS = {EAST: "10.0.0.2", WEST: "10.9.0.2"}
 TOPIC_ID = "lVhqmGaYRoKUVMnTbJRSXA"

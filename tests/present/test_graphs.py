@@ -24,6 +24,7 @@ def row(name: str) -> dict[str, Any]:
         "to": name,
         "to_kind": "topic",
         "relation": "produces",
+        "cluster_id": None,
         "client_id": name,
         "software": name,
         "principal": name,
@@ -66,3 +67,27 @@ def test_what_flows_is_told() -> None:
     assert '  n0 -> n1 [label="produces 3 records, 2.0 KiB"];' in list(FORMS["dot"]([row("orders")]))
     one = {**row("orders"), "records": 1}
     assert '  n0 -> n1 [label="produces 1 record, 2.0 KiB"];' in list(FORMS["dot"]([one]))
+
+
+def test_things_of_one_name_in_two_clusters_are_nodes_of_their_own() -> None:
+    flows = [("client", "app", "topic"), ("group", "jobs", "topic"), ("broker", "1", "topic")]
+    rows = [
+        {**row("orders"), "from_kind": kind, "from": source, "to_kind": target, "cluster_id": cluster}
+        for cluster in ("EAST", "WEST", None)
+        for kind, source, target in flows
+    ]
+    rows += [{**row("orders"), "from": "app", "to": name, "cluster_id": "EAST"} for name in ("one", "two")]
+    rows.append({**row("orders"), "from": "app", "to": "two"})
+    (text,) = FORMS["json"](rows)
+    nodes = [(each["kind"], each["name"], each.get("cluster_id")) for each in json.loads(text)["nodes"]]
+    of_all = [("topic", "orders"), ("group", "jobs"), ("broker", "1")]
+    assert sorted(nodes, key=str) == sorted(
+        [
+            ("client", "app", None),  # whatever clusters it speaks to
+            *((*each, cluster) for cluster in ("EAST", "WEST", None) for each in of_all),
+            ("topic", "one", None),
+            ("topic", "two", None),  # what is unknown splits nothing
+        ],
+        key=str,
+    )
+    assert '  n1 [label="orders of EAST", shape=cylinder];' in list(FORMS["dot"](rows))

@@ -56,14 +56,18 @@ def test_a_report_names_the_clusters_of_topics_and_transactions_of_one_name(
         "From producer to consumer",
         "Producers",
         "Transactions",
+        "Flows",
     ]
     for caption in captions:
         table = page[page.index(f"<caption>{caption}") :]
         table = table[: table.index("</table>")]
         assert (WEST in table, ">cluster<" in table) == (count == 2, count == 2), caption
     names = {row["transactional_id"] for row in report.tables["transactions"] if row["transactional_id"]}
-    lanes = page[page.index("Transactions by transactional id") :]
-    lanes = lanes[: lanes.index("</figure>")]
+    flows, lanes = (
+        page[page.index(heading) :].partition("</figure>")[0]
+        for heading in ("Who exchanges what with whom", "Transactions by transactional id")
+    )
+    assert [f" of {cluster}" in flows for cluster in (EAST, WEST)] == [count == 2] * 2
     assert names
     for name in names:
         assert [f"{name} of {cluster}" in lanes for cluster in (EAST, WEST)] == [count == 2] * 2

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 
+from kdissect.analysis.fold import Row
 from kdissect.analysis.versions import VERDICTS
 from kdissect.present.form import plural, size
+from kdissect.present.graphs import Shared, cluster_of, shared_names
 from kdissect.present.html.page import section, table, text
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import FlowBand, figure, flows
@@ -252,12 +254,13 @@ _HEADINGS = ("clients", "topics", "groups and brokers")
 def graph(sheet: Sheet) -> str:
     """Flows between clients, brokers, topics and groups."""
     rows = sorted(sheet.rows("graph"), key=lambda row: -(row["bytes"] or 0))
+    shared = shared_names(rows)
     kinds: dict[str, int] = {}
     found = []
     for row in rows[:_MOST_EDGES]:
         if row["from_kind"] not in _COLUMNS or row["to_kind"] not in _COLUMNS:
             continue
-        source, target = (_node(row[f"{end}_kind"], row[end] or "?") for end in ("from", "to"))
+        source, target = (_flow_end(row, end, shared) for end in ("from", "to"))
         relation = row["relation"] or ""
         shade = kinds.setdefault(relation, len(kinds))
         amount = size(row["bytes"]) if row["bytes"] else f"{row['exchanges'] or 0:,} exchanges"
@@ -278,6 +281,7 @@ def graph(sheet: Sheet) -> str:
                 ("from", "from"),
                 ("relation", "does"),
                 ("to", "to"),
+                ("cluster_id", "cluster"),
                 ("client_id", "client id"),
                 ("exchanges", "exchanges"),
                 ("records", "records"),
@@ -285,16 +289,21 @@ def graph(sheet: Sheet) -> str:
                 ("encrypted", "encrypted"),
             ),
             "Flows",
-            rows,
+            [
+                {**row, "cluster_id": cluster_of(row, "from", shared) or cluster_of(row, "to", shared)}
+                for row in rows
+            ],
         )
         + "</details>",
     ]
     return section("graph", "Graph", parts) if found else ""
 
 
-def _node(kind: str, name: str) -> tuple[int, str]:
-    """The column and the name of a node."""
-    return _COLUMNS[kind], f"broker {name}" if kind == "broker" else name
+def _flow_end(row: Row, end: str, shared: Shared) -> tuple[int, str]:
+    """The column and the name of what a flow comes from or goes to."""
+    kind, name, cluster = row[f"{end}_kind"], row[end] or "?", cluster_of(row, end, shared)
+    name = f"broker {name}" if kind == "broker" else name
+    return _COLUMNS[kind], name if cluster is None else f"{name} of {cluster}"
 
 
 def rest(sheet: Sheet) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -124,6 +125,7 @@ GROUP_COLUMNS = (
 CLIENT_COLUMNS = (
     named("Client id", "client_id", least=16),
     named("Topic", "topic", least=16),
+    CLUSTER,
     number("Part", "partition"),
     LAG,
     FigureColumn("As of", _age, lambda row: row["age_ns"], is_rare=True),
@@ -175,36 +177,49 @@ def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[R
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
 
 
+def alike(topics: Sequence[Row], positions: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Rows of both tables that name a cluster only where several have a topic of that name."""
+    rows = told_apart((*topics, *positions), "topic")
+    return rows[: len(topics)], rows[len(topics) :]
+
+
 def topic_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a topic. Readers do not say of which cluster they read: a topic of several has no lag."""
-    topics = list(topics)
-    names = NamesOfClusters(topics, "topic")
-    clusters: dict[str | None, list[Row]] = {None: []}
-    for row in topics:
-        clusters.setdefault(names.cluster_of(row), []).append(row)
-    known = [row for row in positions if row["topic"] not in names.shared]
+    """A row a topic. Both are as :func:`alike` gives them."""
+    traffic, readers = (_by(("cluster_id",), rows) for rows in (topics, positions))
     rows = [
         {**row, "cluster_id": cluster}
-        for cluster, found in clusters.items()
-        for row in by_topic(found, known if cluster is None else ())
+        for (cluster,) in traffic.keys() | readers.keys()
+        for row in by_topic(traffic.get((cluster,), ()), readers.get((cluster,), ()))
     ]
     return sorted(rows, key=lambda row: (row["topic"] is None, row["topic"] or "", row["cluster_id"] or ""))
 
 
 def partition_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a partition and direction, with the lag of who fetches it, as :func:`topic_rows` has it."""
-    topics = told_apart(topics, "topic")
-    shared = NamesOfClusters(topics, "topic").shared
-    by_partition: dict[tuple[str | None, int | None], list[Row]] = {}
-    for row in positions:
-        if row["topic"] not in shared:
-            by_partition.setdefault((row["topic"], row["partition"]), []).append(row)
+    """A row a partition and direction, with the lag of who fetches it. Both are as :func:`alike` gives
+    them."""
+    readers = _by(_PLACE, positions)
     out = []
     for row in topics:
-        here = by_topic((), by_partition.get((row["topic"], row["partition"]), ()))
+        here = by_topic((), readers.get(_values(_PLACE, row), ()))
         lag = (here[0]["lag_min"], here[0]["lag_max"]) if here else (None, None)
         out.append({**row, "lag_min": lag[0], "lag_max": lag[1]})
     return out
+
+
+_TOPIC = ("topic", "cluster_id")
+_PLACE = (*_TOPIC, "partition")
+
+
+def _values(names: Sequence[str], row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def _by(names: Sequence[str], rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by what some columns say."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(_values(names, row), []).append(row)
+    return found
 
 
 ASKED = ("topics", "positions")
@@ -217,13 +232,6 @@ _WHAT = {
     CLIENT: ("partition of a consumer", "partitions of consumers"),
 }
 """What a row is, and several."""
-
-
-def _by_name(rows: Iterable[Row]) -> dict[str | None, list[Row]]:
-    found: dict[str | None, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row["topic"], []).append(row)
-    return found
 
 
 _WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
@@ -247,8 +255,8 @@ class TopicsPage(GroupedPage):
     def __init__(self) -> None:
         self.within = figures()
         """What the row under the cursor is made of."""
-        self._of_topic: list[dict[str | None, list[Row]]] = []
-        """The rows of what is asked for, by their topic: a key looks for those of one."""
+        self._of_topic: list[dict[tuple[Any, ...], list[Row]]] = []
+        """The rows of what is asked for, by their topic and cluster: a key looks for those of one."""
         super().__init__()
 
     def body(self) -> ComposeResult:
@@ -269,19 +277,21 @@ class TopicsPage(GroupedPage):
 
     def fill(self, counted: CountedTables) -> None:
         tables = counted.tables
-        if self.grouping == TOPIC:
-            rows = topic_rows(tables["topics"], tables["positions"])
-            self.rows.show(rows, TOPIC_COLUMNS)
-        elif self.grouping == GROUP:
+        self._of_topic = []
+        if self.grouping == GROUP:
             lag, over_time = (tables[name] for name in self.asked())
             self.rows.show(lag_rows(lag, over_time), GROUP_COLUMNS)
         elif self.grouping == CLIENT:
-            self.rows.show(self._client_rows(tables["positions"]), CLIENT_COLUMNS)
+            rows = told_apart(tables["positions"], "topic")
+            self.rows.show(self._client_rows(rows), CLIENT_COLUMNS)
         else:
-            rows = partition_rows(tables["topics"], tables["positions"])
-            self.rows.show(rows, PARTITION_COLUMNS)
+            both = alike(*(tables[name] for name in ASKED))
+            self._of_topic = [_by(_TOPIC, rows) for rows in both]
+            if self.grouping == TOPIC:
+                self.rows.show(topic_rows(*both), TOPIC_COLUMNS)
+            else:
+                self.rows.show(partition_rows(*both), PARTITION_COLUMNS)
         has_more = bool(len(self.rows)) and self.grouping in _WITHIN
-        self._of_topic = [_by_name(tables[name]) for name in ASKED] if self.grouping in _WITHIN else []
         self.wish(self.list_pane, len(self.rows) + 1 if has_more else "1fr")  # with its head
 
     def cursor_moved(self) -> None:
@@ -289,10 +299,9 @@ class TopicsPage(GroupedPage):
         if row is None or columns is None or self.counted is None:  # rows of the grouping before
             self.add_class("-alone")
             return
-        topics, positions = (rows.get(row["topic"], []) for rows in self._of_topic)
+        topics, positions = (rows.get(_values(_TOPIC, row), []) for rows in self._of_topic)
         if self.grouping == TOPIC:
-            rows = partition_rows(topics, positions)
-            self.within.show([each for each in rows if each["cluster_id"] == row["cluster_id"]], columns)
+            self.within.show(partition_rows(topics, positions), columns)
         else:
             here = [each for each in positions if each["partition"] == row["partition"]]
             self.within.show(self._client_rows(here), columns)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from kdissect.analysis.fold import SECOND
+from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.fold import SECOND, Row
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.topics import (
     CLIENT_COLUMNS,
     PARTITION_COLUMNS,
     TOPIC_COLUMNS,
     TopicsPage,
+    alike,
     client_rows,
+    partition_rows,
+    topic_rows,
 )
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
@@ -107,11 +111,49 @@ def test_topics_of_one_name_in_two_clusters_are_told_apart(tmp_path: Path) -> No
                 shown = [tuple(page.rows.cells(at, 160)) for at in range(len(rows))]
                 assert len(shown) == len(set(shown))
                 assert {row["cluster_id"] for row in rows} >= {EAST, WEST}
-                told = [row for row in rows if row["cluster_id"] is not None]
-                assert {row["lag_max"] for row in told} == {None}  # of which cluster readers are is unknown
-                if columns is TOPIC_COLUMNS:
-                    within = {page.within.row(at)["cluster_id"] for at in range(len(page.within))}
-                    assert within == {rows[0]["cluster_id"]}
+                lags = {each: of_cluster(rows, each) for each in (EAST, WEST)}
+                assert lags[EAST] == lags[WEST]
+                assert any(most for _, _, most in lags[EAST])
+                for at, row in enumerate(rows):
+                    page.list_pane.cursor = at
+                    page.cursor_moved()
+                    within = [page.within.row(at) for at in range(len(page.within))]
+                    assert {each["cluster_id"] for each in within} == {row["cluster_id"]}
+                    brokers = {each["broker"].partition(":")[0] for each in within if "broker" in each}
+                    assert columns is TOPIC_COLUMNS or brokers == {HOSTS[row["cluster_id"]]}
                 await press(pilot, "g")
+            await press(pilot, "g")
+            assert page.rows.columns is CLIENT_COLUMNS
+            assert page.rows.headings(160)[2].title == "Cluster"
+            readers = [page.rows.row(at) for at in range(len(page.rows))]
+            assert {each["cluster_id"] for each in readers} == {EAST, WEST}
 
     asyncio.run(run())
+
+
+HOSTS = {EAST: "127.0.0.1", WEST: "127.0.0.2"}
+
+
+def of_cluster(rows: list[Row], cluster: str) -> list[tuple[object, ...]]:
+    """Topic, direction and lag of the rows of a cluster."""
+    found = [row for row in rows if row["cluster_id"] == cluster]
+    return [(row["topic"], row.get("direction"), row["lag_max"]) for row in found]
+
+
+def test_readers_of_which_nothing_is_known_have_a_row_of_their_own() -> None:
+    traffic = [row_of("topics", topic="t", partition=0, cluster_id=each, codecs=[]) for each in (EAST, WEST)]
+    reading = {"topic": "t", "partition": 0, "replica_id": -1, "asked": True}
+    readers = [
+        row_of("positions", **reading, cluster_id=each, lag=lag) for each, lag in ((WEST, 7), (None, 9))
+    ]
+    both = alike(traffic, readers)
+    expected = {EAST: None, WEST: 7, None: 9}
+    assert {row["cluster_id"]: row["lag_max"] for row in topic_rows(*both)} == expected
+    assert {row["cluster_id"]: row["lag_max"] for row in partition_rows(*both)} == {EAST: None, WEST: 7}
+    alone = alike(traffic[:1], [row_of("positions", **reading, cluster_id=EAST, lag=5)])
+    assert [(row["cluster_id"], row["lag_max"]) for row in topic_rows(*alone)] == [(None, 5)]
+
+
+def row_of(table: str, **known: object) -> Row:
+    empty = {each.name: 0 if each.type == "int64" else None for each in STATISTICS[table].columns}
+    return {**empty, "direction": "fetch", **known}
