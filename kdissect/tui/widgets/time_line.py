@@ -30,7 +30,7 @@ from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 
-GUTTER = 18
+GUTTER = 20
 """Cells before the columns, which say what a line shows."""
 SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
 MIXED = "✱"
@@ -254,7 +254,10 @@ class TimeLine(Legible, can_focus=True):
         least = min(max(1, int(known.min())), max(1, most // 10))
         p50, p99 = (_levels(each, least, most, rows) for each in (over.p50_ns, over.p99_ns))
         base = (rows - 1 - row) * _EIGHTHS
-        label = f"broker ≤ {duration(most)}" if row == 0 else _HALF_AND_MOST if row == 1 else ""
+        if rows == 1:
+            label = f"broker p99≤{duration(most)}"
+        else:
+            label = f"broker ≤ {duration(most)}" if row == 0 else _HALF_AND_MOST if row == 1 else ""
         if row == rows - 1 and rows > 2:
             label = f"≥ {duration(least)}"
         return label, [

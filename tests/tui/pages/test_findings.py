@@ -149,8 +149,10 @@ def test_the_time_line_shows_bytes_where_there_is_room(height: int, wanted: bool
         async with running(app_of(KILLED, home=None), 100, height) as pilot:
             text = await shown_after(pilot)
             assert re.search(r"^ ≤ .*B/s", text, re.M) is not None if wanted else "B/s" not in text
-            for each in ("broker ≤", "requests ≤", "no errors", "▲", "since" if wanted else "B shows bytes"):
+            for each in ("requests ≤", "no errors", "▲", "since" if wanted else "B shows bytes"):
                 assert f" {each}" in text
+            broker = r"^ broker ≤ .*\n p50 █ p99 ▒ " if height >= 30 else r"^ broker p99≤\S+ \S+ "
+            assert re.search(broker, text, re.M)
             text = await shown_after(pilot, "B")
             assert ("has room for requests and bytes" in text) == wanted
             if not wanted:
