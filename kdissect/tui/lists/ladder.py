@@ -18,7 +18,6 @@ from kdissect.exchange import Exchange
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import (
     FIRST,
-    HAS_CORRELATION,
     HAS_LATENCY,
     HAS_REQUEST,
     HAS_RESPONSE,
@@ -391,19 +390,20 @@ class Ladder:
         return address if hosts - {address.rpartition(":")[0]} else f":{address.rpartition(':')[2]}"
 
     def _label(self, row: int, room: int, sharing: LaneSharers) -> str:
-        """What an arrow says: the API, and its topics, group or transaction; for a response the outcome.
+        """What an arrow says: the API, and its topics, group or transaction; for a response the outcome. The
+        number of the exchange tells which two are one: connections may have the same correlation ids.
 
         Every character is one cell wide. If the API has no room, its name is cut and its version stays.
         """
         index, place = self._index, self.place(row)
         flags = index.value("flags", place)
-        correlation = f" #{index.value('correlation_id', place)}" if flags & HAS_CORRELATION else ""
+        number = f" #{index.value('number', place)}" if flags & HAS_REQUEST else ""
         if self.is_response(row):
             error = index.text("error", place)
             count = size(max(0, index.value("response_size", place)))
             grade = grade_of(flags)
             told = f"{SIGNS[grade]} {graded(error, grade_of(flags, FIRST), grade)}" if grade else count
-            told = " ".join(filter(None, (f"{told}{correlation}", self._notes(place).response)))
+            told = " ".join(filter(None, (f"{told}{number}", self._notes(place).response)))
             text = " ".join(filter(None, (told, sharing.response)))
             if not flags & HAS_REQUEST:
                 text = (
@@ -413,7 +413,7 @@ class Ladder:
             version = f" v{index.value('api_version', place)}" if flags & HAS_VERSION else ""
             sender, receiver = sharing.request
             left = max(1, room - cell_len(sender))
-            text = shortened(index.text("api", place) or "?", f"{version}{correlation}", left)
+            text = shortened(index.text("api", place) or "?", f"{version}{number}", left)
             text = f"{sender}{text}{receiver}"
             notes = self._notes(place).request or index.text("topics", place)
             text = f"{text} {notes}" if notes else text

@@ -327,10 +327,11 @@ class GroupsPage(StatisticsPage):
             self.kdissect.action_turn_page(step)
             return
         last = len(self.rebalances) - 1
-        if self.chosen is None:
-            self.chosen = 0 if step > 0 else last
-        else:
-            self.chosen = max(0, min(last, self.chosen + step))
+        wanted = (0 if step > 0 else last) if self.chosen is None else self.chosen + step
+        if not 0 <= wanted <= last:
+            self.say(f"no rebalance {'after' if step > 0 else 'before'} this")
+            return
+        self.chosen = wanted
         self.cursor_moved()
 
     def action_out(self) -> None:

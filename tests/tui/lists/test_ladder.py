@@ -169,8 +169,8 @@ def test_an_arrow_names_the_endpoints_that_share_its_lanes() -> None:
     ladder.show(events_of(columns, places), lanes_of(columns, places, hosts[0], is_one_client=False), hosts)
     narrow, wide = ([ladder.cells(row, width)[1] for row in range(4)] for width in (80, 200))
     assert "2 clients" in ladder.headings(80)[1].title
-    assert "old: Fetch v0 #0 to :9092" in narrow[0]
-    assert "new: Fetch v0 #0 to :9093" in narrow[2]
+    assert "old: Fetch v0 #1 to :9092" in narrow[0]
+    assert "new: Fetch v0 #2 to :9093" in narrow[2]
     assert "from :9092 to old" in narrow[1]
     assert not any("old" in line or ":9092" in line for line in wide)
 
@@ -208,7 +208,8 @@ def test_of_names_that_are_cut_the_port_the_host_and_the_version_stay() -> None:
     api = "ConsumerGroupHeartbeat" * 2
     texts = ["10.0.0.1:4001", broker, client, api]
     values = {"client": 1, "broker": 2, "client_id": 3, "api": 4, "api_version": 1, "time_ns": 100}
-    index = index_with([{**values, "latency_ns": 10, "flags": BOTH, "correlation_id": 12}], texts)
+    values |= {"latency_ns": 10, "flags": BOTH, "number": 12, "correlation_id": 7}
+    index = index_with([values], texts)
     ladder = ladder_of(index, 0)
     title = ladder.headings(80)[1].title
     assert "… 10.0.0.1" in title

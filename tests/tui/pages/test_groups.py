@@ -215,12 +215,14 @@ def test_keys_go_from_rebalance_to_rebalance_and_without_any_to_other_screens() 
             assert "Next rebalance" in text.splitlines()[-1]
             await press(pilot, "right_square_bracket")
             assert page.chosen == 1
-            for _ in range(3):
-                await press(pilot, "left_square_bracket")
+            await press(pilot, "left_square_bracket")
+            assert page.chosen == 0
+            assert "no rebalance before this" in await shown_after(pilot, "left_square_bracket")
             assert page.chosen == 0
             await press(pilot, "escape")
             await press(pilot, "less_than_sign")
             assert page.chosen == len(page.rebalances) - 1
+            assert "no rebalance after this" in await shown_after(pilot, "right_square_bracket")
         async with running(
             app_of(CAPTURES / "incidents" / "healthy-cluster-idle.pcapng.gz"), 160, 48
         ) as pilot:

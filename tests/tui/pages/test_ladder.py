@@ -9,6 +9,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.present.form import size
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.story import StoryPage
@@ -53,7 +54,8 @@ def test_the_ladder_has_the_messages_of_the_client_with_the_cursor_on_the_exchan
         assert len(page.rows) == len(messages)
         assert number(pilot) == 4
         assert f"all connections of {chosen.client_id}, 1 broker, {len(messages)} messages" in text
-        assert "ApiVersions v4 #3─" in text
+        assert f"─{chosen.api} v{chosen.api_version} #{chosen.number}─" in text
+        assert f"◀╌{size(chosen.response_size or 0)} #{chosen.number}╌" in text
 
     with_app(step, BASIC)
 
