@@ -65,14 +65,17 @@ class PanesScreen(Screen[None]):
             pane.styles.max_height = lines
 
     def _move(self, below: Widget, lines: int) -> None:
-        """Move the bar above a pane down, or up where there are fewer than no lines."""
-        panes = self.stacked()
-        heights = {each.id or "": each.outer_size.height for each in panes}
-        above = panes[panes.index(below) - 1]
-        names = above.id or "", below.id or ""
-        lines = max(LEAST_LINES - heights[names[0]], min(lines, heights[names[1]] - LEAST_LINES))
-        heights[names[0]] += lines
-        heights[names[1]] -= lines
+        """Move the bar above a pane down, or up where there are fewer than no lines. If the pane that it
+        moves into has no more to give, that pane is pushed on: the next one gives."""
+        names = [each.id or "" for each in self.stacked()]
+        heights = {each.id or "": each.outer_size.height for each in self.stacked()}
+        at, wanted = names.index(below.id or ""), abs(lines)
+        grows, *gives = names[at - 1 :] if lines > 0 else names[at::-1]
+        for name in gives:
+            given = max(0, min(wanted, heights[name] - LEAST_LINES))
+            heights[name] -= given
+            heights[grows] += given
+            wanted -= given
         self.take_heights(heights)
 
     def action_room(self, step: int) -> None:

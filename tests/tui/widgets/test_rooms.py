@@ -83,6 +83,29 @@ def test_every_bar_is_dragged(home: str, count: int) -> None:
     with_screen(home, step)
 
 
+def test_a_bar_pushes_panes_that_are_as_small_as_can_be() -> None:
+    async def step(pilot: Pilot[None], screen: PanesScreen) -> None:
+        async def drag(at: int, by: int) -> list[int]:
+            bar = screen.stacked()[at].region.y
+            to = max(0, min(screen.size.height - 1, bar + by))
+            await pilot.mouse_down(offset=(60, bar))
+            await pilot.hover(offset=(60, to))
+            await pilot.mouse_up(offset=(60, to))
+            await settle(pilot)
+            return lines(screen)
+
+        first = lines(screen)
+        room = sum(first)
+        small = await drag(1, first[1] - LEAST_LINES) if first[1] > LEAST_LINES else first
+        assert small[1] == LEAST_LINES
+        assert await drag(1, 2) == [small[0] + 2, LEAST_LINES, small[2] - 2]
+        assert await drag(1, 40) == [room - 2 * LEAST_LINES, LEAST_LINES, LEAST_LINES]
+        assert await drag(2, -2) == [room - 2 * LEAST_LINES - 2, LEAST_LINES, LEAST_LINES + 2]
+        assert await drag(2, -40) == [LEAST_LINES, LEAST_LINES, room - 2 * LEAST_LINES]
+
+    with_screen("findings", step)
+
+
 SMALL = ("findings", "groups", "latency", "cluster")
 
 
