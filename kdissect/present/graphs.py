@@ -38,7 +38,7 @@ Shared = frozenset[tuple[str, str]]
 
 
 def shared_names(rows: Iterable[Row]) -> Shared:
-    """The kinds and names that several clusters have. A client is one thing, whatever clusters it speaks to."""
+    """Kinds and names that several clusters have. A client is one thing, whatever clusters it speaks to."""
     clusters: dict[tuple[str, str], set[str | None]] = {}
     for row in rows:
         for end in ("from", "to"):
