@@ -14,6 +14,7 @@ import gc
 import itertools
 import multiprocessing
 import os
+import re
 import runpy
 import shlex
 import subprocess
@@ -35,13 +36,17 @@ TOP = Path(__file__).resolve().parents[1]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,
+    "always_allow_keywords": False,
     "binding": False,
     "emit_code_comments": False,
 }
-"""Annotations are for people and mypy; C types stand in the ``.pxd`` files. Nobody asks a compiled function
-for its signature or its code: without them less sets a module up. Nobody reads the C: without the lines of
-the sources in it, it is a sixth shorter."""
-_BUSY = runpy.run_path(str(TOP / "kdissect" / "leaves.py"))["BUSY"]
+"""Annotations are for people and mypy; C types stand in the ``.pxd`` files. Nobody calls a function by the
+name of its only argument: Python then hands it over without a tuple of names to look through. Where users
+may, a comment at the top of the module says so. Nobody asks a compiled function for its signature or its
+code: without them less sets a module up. Nobody reads the C: without the lines of the sources in it, it is a
+sixth shorter."""
+NOT_SHARED = ["MemoryView"]
+"""What no leaf needs of what Cython can share: three fifths of that library."""
 
 
 def compile_leaves(
@@ -64,8 +69,10 @@ def compile_leaves(
     try:
         # The longest first: no processor then has nothing to do while another compiles the last one.
         leaves = sorted(table["LEAVES"], key=lambda name: _source(name).stat().st_size, reverse=True)
-        extensions = [_extension(name, name in table["LOOPS"], Extension) for name in leaves]
-        shared = Extension(table["SHARED"], [], extra_compile_args=extensions[-1].extra_compile_args)
+        extensions = [
+            Extension(name, [str(_source(name))], **_compiled(_level(table, name))) for name in leaves
+        ]
+        shared = Extension(table["SHARED"], [], **_compiled("-Og"))
         begin = time.monotonic()
         with _uncollected(), _as_declared():
             made = cythonize(
@@ -73,9 +80,12 @@ def compile_leaves(
                 build_dir=str(work / "c"),
                 compiler_directives=DIRECTIVES,
                 shared_utility_qualified_name=table["SHARED"],
+                shared_utility_features_disabled=NOT_SHARED,
                 nthreads=_processes(),
                 quiet=True,
             )
+        for each in made:
+            _leave_pickling_as_it_is(Path(each.sources[0]))
         tell(f"wrote {len(made)} modules in C in {time.monotonic() - begin:.0f} s")
         count = itertools.count(1)
 
@@ -172,12 +182,33 @@ def _with_headers(command: Any, flags: tuple[str, ...], work: Path) -> list[str]
     return ["-include", str(header)] if Path(f"{header}.gch").exists() else []
 
 
-def _extension(name: str, has_loops: bool, kind: Callable[..., Any]) -> Any:
+def _level(table: dict[str, Any], name: str) -> str:
+    """How far the compiler optimises a leaf."""
+    levels = {"-O2": "LOOPS", "-O1": "BUSY", "-O0": "SELDOM"}
+    return next((level for level, names in levels.items() if name in table[names]), "-Og")
+
+
+def _compiled(level: str) -> dict[str, Any]:
+    """How an extension is compiled at this level."""
     flags: list[str] = []
     if sys.platform != "win32":
-        level = "-O2" if has_loops else "-O1" if name in _BUSY else "-Og"
-        flags = [level, "-g0", "-w", "-fwrapv", *([*_WITHOUT[level], *_CHEAPER] if _is_gcc() else ())]
-    return kind(name, [str(_source(name))], extra_compile_args=flags, define_macros=MACROS)
+        flags = [level, "-g0", "-w", "-fwrapv", *([*_WITHOUT.get(level, ()), *_CHEAPER] if _is_gcc() else ())]
+    return {"extra_compile_args": flags, "define_macros": MACROS}
+
+
+_PICKLING = re.compile(
+    r"^static PyObject \*__pyx_p?[fw]_\w*"
+    r"(?:__reduce_cython__|__setstate_cython__|__pyx_unpickle_)\w*\([^{;]*;",
+    re.MULTILINE,
+)
+"""Where the C of a module declares a function with which Cython pickles objects."""
+
+
+def _leave_pickling_as_it_is(source: Path) -> None:
+    """Let GCC not optimise how objects are pickled: that is a sixteenth of the code, and Python's own pickle
+    takes most of that time."""
+    text = source.read_text(encoding="utf-8")
+    source.write_text(_PICKLING.sub(r"CYTHON_SMALL_CODE \g<0>", text), encoding="utf-8")
 
 
 MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("CYTHON_COMPRESS_STRINGS", "0")]

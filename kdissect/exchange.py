@@ -1,3 +1,4 @@
+# cython: always_allow_keywords=True
 """An exchange: a request and its response, or only one of the two."""
 
 from __future__ import annotations

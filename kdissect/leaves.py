@@ -10,7 +10,8 @@
    names the lines that work on objects; ``tests/compiled/test_hot_lines.py`` watches the hottest functions.
 5. A number over 32 bits, such as ``1 << 32``, makes its whole expression work on Python objects.
 6. C numbers wrap around and a ``None`` has no attributes: check sizes before you calculate with them.
-7. Tests cannot patch the inside of a leaf: compiled, its functions call each other in C.
+7. Tests cannot patch the inside of a leaf: compiled, its functions call each other in C. A compiled
+   function does not take its only argument by name: ``tests/compiled/test_keywords.py`` finds such calls.
 8. ``kdissect doctor`` shows which form is active. ``tests/compiled`` compares both.
 9. Why a ``.pxd`` instead of annotations: with annotations, C classes and functions need decorators of
    ``cython``. It costs 20 ms to import and 17 MB to install. Without decorators, classes stay Python's:
@@ -179,6 +180,27 @@ BUSY = frozenset(
 """The leaves that run for every packet, or for every batch of records. In a profile of ``read`` and
 ``stats``, each of the others takes less than half a percent of the time. The compiler's fastest level is good
 enough for them: it takes a third less time."""
+
+SELDOM = frozenset(
+    {
+        "kdissect.session.dialogue",
+        "kdissect.session.throttling",
+        "kdissect.session.witness",
+        "kdissect.protocol.header",
+        "kdissect.protocol.select",
+        "kdissect.parts.journal",
+        "kdissect.analysis.batches",
+        "kdissect.analysis.intervals",
+        "kdissect.analysis.latency",
+        "kdissect.analysis.position",
+        "kdissect.analysis.quotas",
+        "kdissect.analysis.room",
+        "kdissect.analysis.srt",
+        "kdissect.analysis.timeline",
+    }
+)
+"""The leaves whose own C takes at most a thousandth of the time of ``read``, ``stats`` and ``explain``. The
+compiler does not optimise them. It takes a third less time again."""
 
 SHARED = "kdissect.compiled"
 """The library with Cython's functions that all compiled modules share. It has no source here."""

@@ -1,3 +1,4 @@
+# cython: always_allow_keywords=True
 """A Kafka request or response: a frame, its header, and a body that is decoded on demand.
 
 Bodies are decoded lazily and kept. If a message has no faults, the facts for listings are found without

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.leaves import BUSY, LEAVES, LOOPS, OUTDATED, PURE, SHARED, is_outdated
+from kdissect.leaves import BUSY, LEAVES, LOOPS, OUTDATED, PURE, SELDOM, SHARED, is_outdated
 
 TOP = Path(__file__).resolve().parents[1]
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -101,9 +101,9 @@ def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path, module: 
     assert run.stderr == OUTDATED + "\n"
 
 
-def test_what_is_optimised_more_is_compiled() -> None:
-    assert set(LEAVES) > LOOPS | BUSY
-    assert not LOOPS & BUSY
+def test_each_leaf_is_optimised_to_one_level() -> None:
+    assert set(LEAVES) > LOOPS | BUSY | SELDOM
+    assert len(LOOPS | BUSY | SELDOM) == len(LOOPS) + len(BUSY) + len(SELDOM)
 
 
 def test_what_all_compiled_modules_share_is_no_leftover(checkout: Path) -> None:

@@ -1,3 +1,4 @@
+# cython: always_allow_keywords=True
 """Record sets: the content of a Produce request, a Fetch response or a log segment, as batches.
 
 :func:`read_record_set` turns bytes into :class:`Batch` objects: it reads headers and checksums, and unpacks

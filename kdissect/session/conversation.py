@@ -1,3 +1,4 @@
+# cython: always_allow_keywords=True
 """Segments of one TCP connection → exchanges: the fold that everything else is built on.
 
     Segment ─► Duplex ─► Chunk | Gap ─► Preambles ─► Recogniser, once ─► Framers ─► Session ─► events
