@@ -60,10 +60,10 @@ def register(spark: SparkSession) -> None:
     rows only: look at the table ``faults`` there.
     """
     from kdissect.spark.news import news_of
-    from kdissect.spark.source import CaptureSource, called
+    from kdissect.spark.source import CaptureSource, called, make_known
 
     warn_without_kdissect(spark)
-    spark.dataSource.register(called(CaptureSource.name(), news_of(spark)))
+    make_known(spark, called(CaptureSource.name(), news_of(spark)))
 
 
 def table(
@@ -104,14 +104,14 @@ def table(
 
         return replicated(spark, settings, given)
     from kdissect.spark.news import news_of
-    from kdissect.spark.source import called
+    from kdissect.spark.source import called, make_known
 
     files = None if _is_elsewhere(spark) else list_files(given)
     if files is not None:
         refuse_unreadable([file.path for file in files])  # if nothing can be read, that is reported at once
     register(spark)
     title = _title(name, given, files)
-    spark.dataSource.register(called(title, news_of(spark)))
+    make_known(spark, called(title, news_of(spark)))
     return spark.read.format(title).options(**settings.options()).load(given)
 
 

@@ -113,6 +113,24 @@ def called(title: str, news: News | None = None) -> type[CaptureSource]:
     return type("NamedSource", (CaptureSource,), {"name": classmethod(lambda _: title), "news": news})
 
 
+def make_known(spark: SparkSession, source: type[CaptureSource]) -> None:
+    """Register a source with a session. Spark refuses a name that the active session has, which may be
+    another one; so this session is the active one meanwhile."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        spark.dataSource.register(source)
+        return
+    sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        spark.dataSource.register(source)
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
 class _NoStream(DataSourceStreamReader):
     """Says why there is no stream when it is asked for its beginning or its end: Spark 4.1 asks for the end
     first if the trigger is ``availableNow``. Spark 4.3 loses earlier messages."""

@@ -150,6 +150,18 @@ def test_payload_may_be_left_out_or_cut(spark: SparkSession) -> None:
     assert bodies.isEmpty()
 
 
+def test_each_session_may_register_the_source(spark: SparkSession) -> None:
+    """Spark looks for the name in the active session, which is another one here."""
+    count = kdissect.spark.exchanges(spark, BASIC).count()
+    for session in (spark.newSession(), spark.newSession(), spark):
+        kdissect.spark.register(session)
+        assert session.read.format("kdissect").load(str(BASIC)).count() == count
+        assert kdissect.spark.exchanges(session, BASIC).count() == count
+        session.sql(f"CREATE TEMPORARY VIEW of_session USING kdissect OPTIONS (path '{BASIC}')")
+        assert session.table("of_session").count() == count
+    spark.catalog.dropTempView("of_session")
+
+
 def test_a_display_filter_chooses_rows(spark: SparkSession) -> None:
     frame = kdissect.spark.exchanges(spark, BASIC, filter="api == Metadata", tasks=2)
     assert {row.api for row in frame.collect()} == {"Metadata"}
