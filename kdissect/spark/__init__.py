@@ -60,9 +60,11 @@ def register(spark: SparkSession) -> None:
     rows only: look at the table ``faults`` there.
     """
     from kdissect.spark.news import news_of
+    from kdissect.spark.scans import tell_columns
     from kdissect.spark.source import CaptureSource, called, make_known
 
     warn_without_kdissect(spark)
+    tell_columns(spark)
     make_known(spark, called(CaptureSource.name(), news_of(spark)))
 
 

@@ -3,7 +3,8 @@
 Each gets an environment of its own with PySpark of that version, which finds all other packages in this one.
 Tables, partitions, statistics, the data source, and (from 4.2 on) streams have the rows of ``read``. Damage
 warns (:mod:`tests.spark.test_news`). What Spark does not do for a source in Python
-(:mod:`tests.spark.test_sources_in_python`) is the same in each.
+(:mod:`tests.spark.test_sources_in_python`) is the same in each, and our rule does it
+(:mod:`tests.spark.test_scans`).
 """
 
 # ruff: noqa: T201
@@ -51,6 +52,10 @@ from tests.spark import test_sources_in_python as of_spark
 of_spark.test_no_columns_are_told(spark)
 of_spark.test_a_plan_tells_a_source_s_name_only(spark)
 of_spark.test_filters_are_kept_for_the_next_query(spark)
+from tests.spark import test_scans as of_scans
+of_scans.test_a_scan_reads_what_the_query_needs(spark)
+of_scans.test_rows_are_the_same(spark, "exchanges")
+of_scans.test_a_table_of_the_catalog_has_its_options_still(spark)
 folder = Path(sys.argv[2]).parent
 from tests.spark import test_news as of_damage
 for name in ("one", "two", "three"):

@@ -1,0 +1,160 @@
+package kdissect;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
+import scala.Product;
+import scala.collection.mutable.ListBuffer;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A rule of Spark's optimizer (kdissect/spark/scans.py): a scan of captures reads only the columns that its
+ * query needs, and the plan says which captures. What the rule does not know stays as it is.
+ *
+ * Janino compiles this file. It knows no generics and no lambdas.
+ */
+public final class CaptureScans extends Rule {
+    private static final String NAME = "kdissect";
+    private static final String CHOSEN = "kdissect: "; // kdissect.spark.table has chosen the name
+    private static final int MOST = 200; // characters of paths
+
+    public TreeNode apply(TreeNode plan) {
+        TreeNode pruned = ((LogicalPlan) plan).transformUp(new Change(true));
+        return ((LogicalPlan) pruned).transformUp(new Change(false));
+    }
+
+    static final class Change extends AbstractPartialFunction {
+        private final boolean prunes;
+
+        Change(boolean prunes) {
+            this.prunes = prunes;
+        }
+
+        public boolean isDefinedAt(Object node) {
+            return changed(node) != null;
+        }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            Object made = changed(node);
+            return made == null ? otherwise.apply(node) : made;
+        }
+
+        private Object changed(Object node) {
+            try {
+                return prunes ? pruned(node) : named(node);
+            } catch (Exception error) { // the query is right without this rule, too
+                return null;
+            }
+        }
+    }
+
+    /** A projection whose scan has only the columns that it and its filter need. The first one stays: with it
+     * goes what the catalog knows of the table, and a scan cannot be without columns. */
+    private static Object pruned(Object node) throws Exception {
+        if (!(node instanceof Project)) return null;
+        Project project = (Project) node;
+        LogicalPlan below = project.child();
+        Filter filter = null;
+        if (below instanceof Filter) {
+            filter = (Filter) below;
+            below = filter.child();
+        }
+        if (!isOurs(below)) return null;
+        DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) below;
+        DataSourceV2Relation relation = scan.relation();
+        StructType all = scan.scan().readSchema();
+        if (all.size() != scan.output().size()) return null;
+        StructType some = new StructType();
+        ListBuffer output = new ListBuffer();
+        for (int at = 0; at < all.size(); at++) {
+            Attribute column = (Attribute) scan.output().apply(at);
+            boolean isFiltered = filter != null && filter.references().contains(column);
+            if (at == 0 || isFiltered || project.references().contains(column)) {
+                some = some.add(all.fields()[at]);
+                output.addOne(column);
+            }
+        }
+        if (some.size() == all.size()) return null;
+        String name = relation.table().name();
+        PythonDataSourceV2 source = new PythonDataSourceV2();
+        source.setShortName(name);
+        Object reads = new PythonScan(
+            source, name, some, relation.options(), new org.apache.spark.sql.sources.Filter[0]);
+        LogicalPlan made = (LogicalPlan) copied(scan, new Object[] {relation, reads, output.toList()});
+        if (filter != null) made = filter.copy(filter.condition(), made);
+        return project.copy(project.projectList(), made);
+    }
+
+    /** A scan whose plan says what it reads. */
+    private static Object named(Object node) throws Exception {
+        if (!isOurs(node)) return null;
+        DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
+        DataSourceV2Relation relation = scan.relation();
+        if (!relation.table().name().equals(NAME)) return null;
+        StructType schema = scan.scan().readSchema();
+        Object table = new PythonTable(new PythonDataSourceV2(), title(relation.options(), schema), schema);
+        return copied(scan, new Object[] {copied(relation, new Object[] {table})});
+    }
+
+    private static boolean isOurs(Object node) {
+        if (!(node instanceof DataSourceV2ScanRelation)) return false;
+        DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
+        String name = scan.relation().table().name();
+        return scan.scan() instanceof PythonScan && (name.equals(NAME) || name.startsWith(CHOSEN));
+    }
+
+    /** Which table of which captures. A table of the catalog has its options in its schema. */
+    private static String title(CaseInsensitiveStringMap given, StructType schema) throws Exception {
+        ObjectMapper json = new ObjectMapper();
+        Metadata metadata = schema.fields()[0].metadata();
+        Map known = new HashMap();
+        if (metadata.contains(NAME)) known = (Map) json.readValue(metadata.getString(NAME), HashMap.class);
+        CaseInsensitiveStringMap kept = new CaseInsensitiveStringMap(known);
+        CaseInsensitiveStringMap places = given.containsKey("path") || given.containsKey("paths") ? given : kept;
+        String paths = places.get("path");
+        if (places.containsKey("paths")) {
+            paths = String.join(", ", (List) json.readValue(places.get("paths"), List.class));
+        }
+        paths = paths.replaceAll("(://[^?,]*)\\?[^,]*", "$1").replaceAll("://[^/,]*@", "://…@");
+        if (paths.length() > MOST) paths = paths.substring(0, MOST) + "…";
+        String table = "exchanges";
+        String[] options = {"table", "stats"};
+        for (int at = 0; at < options.length; at++) {
+            if (kept.containsKey(options[at])) table = kept.get(options[at]);
+            if (given.containsKey(options[at])) table = given.get(options[at]);
+        }
+        return NAME + " (" + table + " of " + paths + ")";
+    }
+
+    /** A copy of a case class, whose first fields are others. How many it has depends on Spark's version. */
+    private static Object copied(Product of, Object[] first) throws Exception {
+        Object[] fields = new Object[of.productArity()];
+        for (int at = 0; at < fields.length; at++) {
+            fields[at] = at < first.length ? first[at] : of.productElement(at);
+        }
+        Method[] methods = of.getClass().getMethods();
+        for (int at = 0; at < methods.length; at++) {
+            if (methods[at].getName().equals("copy") && methods[at].getParameterCount() == fields.length) {
+                return methods[at].invoke(of, fields);
+            }
+        }
+        throw new NoSuchMethodException("copy");
+    }
+}

@@ -1,0 +1,59 @@
+"""Which columns a query needs, and what its plan says of captures.
+
+Spark tells a source in Python neither (4.1 to 4.3; SPARK-51713). So kdissect gives the session a rule for its
+optimizer, ``CaptureScans.java``. It stands in ``experimental.extraOptimizations``, which is Spark's own place
+for rules. Janino compiles it: Spark brings it along for the code that it makes itself. Workers need nothing.
+
+Where that cannot be (Spark Connect, or a Spark with other classes), the source makes all columns, and plans
+show its name only. Rows are the same. ``spark.sql.optimizer.excludedRules=kdissect.CaptureScans`` turns the
+rule off.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from kdissect.spark.complaint import is_of_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RULE = "kdissect.CaptureScans"
+"""The name of the rule's class."""
+_COMPILED: dict[str, Any] = {}
+"""The class, by Spark's name of the application: each driver has one at a time."""
+
+
+def tell_columns(spark: SparkSession) -> None:
+    """Give a session the rule, if it has a JVM that takes it."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return
+    experimental = spark._jsparkSession.experimental()
+    rules = experimental.extraOptimizations()
+    if any(rules.apply(at).ruleName() == RULE for at in range(rules.size())):
+        return
+    try:
+        rule = _compiled(spark).getDeclaredConstructor(None).newInstance(None)
+    except Exception as error:
+        # To py4j, a class that is not there is a package, which cannot be called.
+        if is_of_spark(error) or isinstance(error, TypeError):
+            return
+        raise
+    getattr(experimental, "extraOptimizations_$eq")(rules.appended(rule))
+
+
+def _compiled(spark: SparkSession) -> Any:
+    name = str(spark.sparkContext.applicationId)
+    if name not in _COMPILED:
+        java: Any = spark._jvm
+        compiler = java.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(java.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(_source())
+        _COMPILED.clear()
+        _COMPILED[name] = compiler.getClassLoader().loadClass(RULE)
+    return _COMPILED[name]
+
+
+def _source() -> str:
+    return files("kdissect.spark").joinpath("CaptureScans.java").read_text("utf-8")

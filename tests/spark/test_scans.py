@@ -1,0 +1,138 @@
+"""The rule of Spark's optimizer: which columns are made, what plans say, and that rows stay the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kdissect.spark
+from kdissect.spark import scans
+from kdissect.spark.scans import RULE
+from tests.spark.same import CAPTURES, TABLES, spark_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+
+
+@pytest.fixture
+def excluded(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session where the rule is turned off."""
+    spark.conf.set(_EXCLUDED, RULE)
+    yield spark
+    spark.conf.unset(_EXCLUDED)
+
+
+def captured(spark: SparkSession, *paths: Path, **options: Any) -> DataFrame:
+    """What a notebook writes."""
+    kdissect.spark.register(spark)
+    return spark.read.format("kdissect").options(**options).load(list(map(str, paths)))
+
+
+def plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def scanned(frame: DataFrame) -> list[list[str]]:
+    """The columns of each scan of captures."""
+    found = re.findall(r"BatchScan kdissect[^\[]*\[([^\]]*)\]", plan(frame))
+    return [re.findall(r"(\w+)#", columns) for columns in found]
+
+
+def test_a_scan_reads_what_the_query_needs(spark: SparkSession) -> None:
+    for frame in (captured(spark, BASIC), kdissect.spark.exchanges(spark, BASIC)):
+        assert scanned(frame.select("latency_ns")) == [["number", "latency_ns"]]
+        assert scanned(frame.where("api = 'Fetch'").select("latency_ns")) == [["number", "api", "latency_ns"]]
+        assert scanned(frame.groupBy("api").count()) == [["number", "api"]]
+        assert scanned(frame.groupBy().count()) == [["number"]]
+        both = frame.alias("a").join(frame.alias("b"), "number").select("a.api", "b.client_id")
+        assert sorted(scanned(both)) == [["number", "api"], ["number", "client_id"]]
+        assert len(scanned(frame)[0]) > 20
+
+
+def test_bodies_are_not_made_to_count(spark: SparkSession) -> None:
+    frame = captured(spark, BASIC)
+    columns = scanned(frame.where("latency_ns > 0").groupBy("api").count())
+    assert columns == [["number", "api", "latency_ns"]]
+    assert frame.count() == len(frame.collect())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_the_same(spark: SparkSession, name: str) -> None:
+    frame = captured(spark, BASIC, ERRORS, table=name, tasks=2)
+    frame.createOrReplaceTempView("scanned")
+    last, middle = frame.columns[-1], frame.columns[len(frame.columns) // 2]
+    queries = (
+        f"select `{last}`, `{middle}` from scanned",
+        f"select `{middle}` from scanned where `{last}` is not null",
+        "select count(*) from scanned",
+        f"select distinct `{middle}` from scanned",
+        f"select count(`{last}`) from scanned where `{middle}` in (select `{middle}` from scanned)",
+        f"select `{last}` from scanned union all select `{last}` from scanned",
+    )
+    found = [spark_rows(spark.sql(query)) for query in queries]
+    spark.conf.set(_EXCLUDED, RULE)
+    try:
+        assert len(scanned(spark.sql(queries[2]))[0]) > 2
+        assert found == [spark_rows(spark.sql(query)) for query in queries]
+    finally:
+        spark.conf.unset(_EXCLUDED)
+        spark.catalog.dropTempView("scanned")
+
+
+def test_a_table_of_the_catalog_has_its_options_still(spark: SparkSession) -> None:
+    kdissect.spark.register(spark)
+    spark.sql(f"CREATE TABLE scanned USING kdissect OPTIONS (path '{ERRORS}', stats 'errors')")
+    try:
+        expected = kdissect.spark.stats(spark, ERRORS, "errors").select("error")
+        found = spark.table("scanned").select("error")
+        assert spark_rows(found) == spark_rows(expected) != []
+        assert f"kdissect (errors of file:{ERRORS})" in plan(found)
+        other = spark.sql(f"SELECT error FROM scanned WITH (path '{BASIC}')")
+        assert f"kdissect (errors of {BASIC})" in plan(other)
+        assert spark_rows(other) == spark_rows(kdissect.spark.stats(spark, BASIC, "errors").select("error"))
+    finally:
+        spark.sql("DROP TABLE scanned")
+
+
+def test_a_plan_says_what_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    both = captured(spark, BASIC, ERRORS, table="records")
+    assert f"BatchScan kdissect (records of {BASIC}, {ERRORS})[" in plan(both)
+    assert f"BatchScan kdissect (srt of {BASIC})[" in plan(captured(spark, BASIC, stats="srt").select("api"))
+    long = tmp_path / ("x" * 200)
+    long.symlink_to(BASIC)
+    assert f"of {tmp_path}" in plan(captured(spark, long))
+    assert "x…)[" in plan(captured(spark, long))
+
+
+def test_who_turns_the_rule_off_has_all_columns(excluded: SparkSession) -> None:
+    frame = captured(excluded, BASIC).select("api")
+    assert len(scanned(frame)[0]) > 20
+    assert "BatchScan kdissect[" in plan(frame)
+
+
+def test_a_session_has_the_rule_once(spark: SparkSession) -> None:
+    other = spark.newSession()
+    for session in (spark, other, other):
+        kdissect.spark.register(session)
+        rules = session._jsparkSession.experimental().extraOptimizations()
+        assert [rules.apply(at).ruleName() for at in range(rules.size())].count(RULE) == 1
+    assert scanned(captured(other, BASIC).select("api")) == [["number", "api"]]
+
+
+def test_without_the_rule_rows_are_read_as_before(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark may have other classes one day."""
+    monkeypatch.setattr(scans, "_COMPILED", {})
+    monkeypatch.setattr(scans, "_source", lambda: "public class Wrong extends NoSuchClass {}")
+    other = spark.newSession()
+    frame = captured(other, BASIC).select("api")
+    assert len(scanned(frame)[0]) > 20
+    assert frame.count() == captured(spark, BASIC).count()
