@@ -1,15 +1,15 @@
 """Bytes → tree: the walk of ``decode`` again, with the bytes that each value was read from.
 
-The nodes without children, in order, cover every byte read once. What frames values has nodes of its
-own, with names in parentheses. An array has ``(count)``, a nullable struct ``(present)``. Tagged fields
-have ``(tagged fields)`` (how many), then ``(tag)`` and ``(size)`` each. A string or bytes is one leaf
-together with its length. Its contents are the last ``len(value)`` bytes; :func:`expand` puts a tree in
-their place. A tagged field stands in its struct under its own name, an unknown one as ``(tag n)``.
+The nodes without children, in order, cover every byte read once. Bytes that frame values have nodes of their
+own, with names in parentheses. An array has ``(count)``, a nullable struct ``(present)``. Tagged fields have
+``(tagged fields)`` (their number), then ``(tag)`` and ``(size)`` each. A string or bytes is one leaf together
+with its length. Its contents are the last ``len(value)`` bytes; :func:`expand` replaces them by a tree. A
+tagged field is in its struct under its own name, an unknown one as ``(tag n)``.
 
-The same defects that ``decode`` notes are the ``fault`` of the node where they lie.
+The defects that ``decode`` notes are the ``fault`` of the node where they are.
 
-A tree is many times larger than its bytes. After ``Limits.tree_nodes`` nodes the elements of an array that
-are left are read as ever, and stand as one leaf, ``(not drawn)``, whose fault says why.
+A tree is many times larger than its bytes. After ``Limits.tree_nodes`` nodes, the remaining elements of an
+array are still read, but become one leaf, ``(not drawn)``. Its fault gives the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kdissect.wording import plural
 
 
 class _Pen:
-    """What draws one tree: how many nodes there may be still."""
+    """Draws one tree, and counts the nodes that it may still have."""
 
     __slots__ = ("nodes_left",)
 
@@ -54,7 +54,7 @@ class _Pen:
 
 
 def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
-    """The tree of one struct, read from where the cursor stands.
+    """The tree of one struct, read from the cursor's position.
 
     :param into: the node to fill; after an error it has the tree so far, each node with the bytes
         that were read for it.
@@ -71,7 +71,7 @@ def annotate(struct: Struct, cursor: Cursor, into: Node | None = None) -> Node:
 
 
 def expand(leaf: Node, contents: list[Node]) -> None:
-    """Show what the bytes of a bytes or records leaf are: its length, then the nodes of the contents."""
+    """Show the decoded contents of a bytes or records leaf: its length, then the nodes of the contents."""
     assert isinstance(leaf.value, bytes)
     start = leaf.end - len(leaf.value)
     leaf.children = [Node("(length)", "length", len(leaf.value), leaf.start, start), *contents]
@@ -120,7 +120,7 @@ def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, pen: _Pen)
         framing = Node("(count)", kind, count, start, cursor.position) if count >= 0 else None
     node.end = cursor.position
     if framing is None:
-        # Null is the node itself, a leaf; a tagged field has its tag and size as leaves already.
+        # Null is the node itself, a leaf. But a tagged field already has its tag and size as leaves.
         null = Node("(null)", node.type, None, start, node.end) if node.children else node
         node.children += [null] if null is not node else []
         _blame(null, cursor, noted)
@@ -148,7 +148,7 @@ def _compound(cursor: Cursor, opcode: int, argument: Any, node: Node, pen: _Pen)
 
 
 def _pass_over(cursor: Cursor, parent: Node, element: int, inner: Any, count: int, pen: _Pen) -> None:
-    """The last elements of an array, as one leaf."""
+    """Read the last elements of an array as one leaf."""
     start = cursor.position
     rest = Node("(not drawn)", "bytes", None, start, start)
     message = (
@@ -194,7 +194,7 @@ def _tagged(
 
 
 def _known_tagged(cursor: Cursor, opcode: int, argument: Any, size: int, node: Node, pen: _Pen) -> None:
-    """The contents of a tagged field, which end at their declared size whatever they are."""
+    """Read the contents of a tagged field. They end at their declared size, whatever they are."""
     outer_end, noted = cursor.end, len(cursor.notes)
     cursor.end = end = cursor.position + size
     blamed = node.children[-1]
@@ -217,14 +217,14 @@ def _known_tagged(cursor: Cursor, opcode: int, argument: Any, size: int, node: N
 
 
 def _close(node: Node) -> None:
-    """After an error: the nodes that were being read end where the last of their children does."""
+    """End the nodes that were being read when an error occurred, each at the end of its last child."""
     if node.children:
         _close(node.children[-1])
         node.end = max(node.end, node.children[-1].end)
 
 
 def _blame(node: Node, cursor: Cursor, known: int) -> None:
-    """The newest defect, if one was noted since there were ``known``, is this node's."""
+    """Set the newest defect as the node's fault, if one was noted after the first ``known``."""
     if len(cursor.notes) > known and node.fault is None:
         kind, message, offset = cursor.notes[-1]
         node.fault = fault(kind, message, offset=offset)

@@ -1,4 +1,4 @@
-"""What is known: APIs, their keys, names and versions, and which header goes with which message."""
+"""The APIs of the definitions: their keys, names and versions, and the header version of each message."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ApiSummary(NamedTuple):
     name: str
     versions: range
     flexible_from: int | None
-    """The first version with compact types and tagged fields; None where no version has them."""
+    """The first version with compact types and tagged fields; None if no version has them."""
     unstable: tuple[int, ...]
-    """Versions that the release they are from calls unstable."""
+    """The versions that their release calls unstable."""
     releases: tuple[str, ...]
     """The Kafka releases whose definitions describe it."""
     also: tuple[str, ...]
@@ -30,23 +30,23 @@ class ApiSummary(NamedTuple):
 
 
 def api_keys() -> tuple[int, ...]:
-    """In ascending order."""
+    """All API keys, in ascending order."""
     return library().keys
 
 
 def is_api(key: int | None) -> bool:
-    """Whether there is an API of this key."""
+    """Whether the definitions have an API with this key."""
     return key in library().apis
 
 
 def api_name(key: int) -> str:
-    """The newest name, without ``Request``; ``Unknown(4711)`` if the key is not known."""
+    """The newest name, without ``Request``; ``Unknown(4711)`` if the key is unknown."""
     entry = library().apis.get(key)
     return entry[0] if entry else f"Unknown({key})"
 
 
 def api_key(name: str) -> int:
-    """The key of a name, old names too; case and underscores do not count.
+    """The key of a name; old names are found too. Case and underscores are ignored.
 
     :raises LookupError: no API has or had this name.
     """
@@ -54,7 +54,7 @@ def api_key(name: str) -> int:
     for key, (known, _) in library().apis.items():
         if _plain(known) == wanted:
             return key
-    for key in library().apis:  # only now: old names stand in the files
+    for key in library().apis:  # only now: old names are in the files
         if wanted in map(_plain, library().api(key).also):
             return key
     raise LookupError(f"no API is named {name}")
@@ -66,7 +66,7 @@ def _plain(name: str) -> str:
 
 @cache
 def versions(key: int) -> range:
-    """All versions known of its request, from the oldest to the newest.
+    """All known versions of its request, from the oldest to the newest.
 
     :raises LookupError: there is no such API.
     """
@@ -75,13 +75,13 @@ def versions(key: int) -> range:
 
 @cache
 def data_names() -> tuple[str, ...]:
-    """Every message class that is neither request nor response."""
+    """The names of all message classes that are neither request nor response."""
     return tuple(sorted(library().data))
 
 
 @cache
 def data_versions(name: str) -> range:
-    """All versions known of such a class.
+    """All known versions of a message class that is neither request nor response.
 
     :raises LookupError: there is no such class.
     """
@@ -109,8 +109,8 @@ def data_record_type(name: str) -> int | None:
 
 
 def flexible(key: int, version: int, kind: str) -> bool:
-    """Whether a version has compact types and tagged fields. A version newer than any known is taken
-    to be like them. (Not kept: the versions that captured bytes may name are too many.)
+    """Whether a version has compact types and tagged fields. A version newer than all known ones counts as
+    flexible if the newest one is. (The result is not cached: captured bytes may name too many versions.)
 
     :raises LookupError: there is no such API.
     """
@@ -122,7 +122,8 @@ def flexible(key: int, version: int, kind: str) -> bool:
 
 
 def request_header_version(key: int, version: int) -> int:
-    """Only ControlledShutdown 0 has header 0, without a client id; flexible versions have header 2.
+    """The version of a request's header. Only ControlledShutdown 0 has header 0, without a client id.
+    Flexible versions have header 2.
 
     :raises LookupError: there is no such API.
     """
@@ -132,8 +133,8 @@ def request_header_version(key: int, version: int) -> int:
 
 
 def response_header_version(key: int, version: int) -> int:
-    """ApiVersions answers always have header 0: a client that asks does not know yet what the broker
-    understands (KIP-511).
+    """The version of a response's header. ApiVersions responses always have header 0, because the client does
+    not know yet which versions the broker supports (KIP-511).
 
     :raises LookupError: there is no such API.
     """
@@ -172,10 +173,10 @@ def releases_with(key: int, version: int) -> tuple[str, ...]:
 
 @cache
 def removed_in(key: int, version: int) -> str | None:
-    """The Kafka release that removed this version of an API; None where it was not removed, or is not known.
-    What releases before 4.0 have and none since, 4.0 removed (KIP-896), APIs of brokers without KRaft too.
-    What was an early access in 4.0 (KIP-932) was removed later, as its definition tells. A vendor's release,
-    which has a hyphen, says nothing of that."""
+    """The Kafka release that removed this version of an API; None if it was not removed, or that is unknown.
+    If a version is in releases before 4.0 and in none since, 4.0 removed it (KIP-896). This also holds for
+    APIs of brokers without KRaft. Early access versions of 4.0 (KIP-932) were removed later; their definition
+    has the release. A vendor's release, whose name has a hyphen, is not counted."""
     if not is_api(key):
         return None
     releases = [release for release in releases_with(key, version) if "-" not in release]

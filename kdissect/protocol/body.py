@@ -1,7 +1,7 @@
-"""The bytes of a message after its header → :class:`Body`: values, what is wrong, and what is left over.
+"""The bytes of a message after its header → :class:`Body`: values, faults, and remaining bytes.
 
-Kafka's releases changed the layout of a few versions without a new number. So a body is read with one
-candidate after the other until one fits to the last byte; where none does, the first one stands.
+Kafka's releases changed the layout of a few versions without a new number. So the candidates are tried one
+after the other until one fits to the last byte. If none fits, the result of the first one is used.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from kdissect.wording import plural
 
 
 class Body(NamedTuple):
-    """What became of a message's bytes after the header."""
+    """The result of decoding a message's bytes after the header."""
 
     struct: Struct | None
-    """The schema it was read with; None where there is none (``opaque`` says why)."""
+    """The schema it was read with; None without a schema (``opaque`` has the reason)."""
     values: dict[str, Any]
     start: int
     """Where the body begins in the frame's payload."""
     remainder: bytes
     """Bytes that no field accounts for."""
     opaque: str | None
-    """Why nothing was decoded."""
+    """The reason why nothing was decoded."""
     faults: tuple[Fault, ...]
     era: bool = False
-    """Whether an older release's layout of the same version was the one that fits."""
+    """Whether an older release's layout of the same version fitted."""
     quirk: str | None = None
-    """In which way, known of its writer, it differs from the definitions."""
+    """The known deviation of its writer from the definitions, if it has one."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether it fits its schema to the last byte, without any doubt."""
+        """Whether it fits its schema to the last byte, without faults."""
         return self.struct is not None and not self.faults and not self.remainder
 
 
@@ -45,13 +45,13 @@ new_tuple = tuple.__new__
 
 
 def read_body(cursor: Cursor, candidates: Iterable[Struct], version: int, packet: int, is_cut: bool) -> Body:
-    """Read the body that begins where the cursor stands.
+    """Read the body that begins at the cursor's position.
 
-    :param candidates: the structs that it may be, the likeliest first; one at least.
-    :param version: what the header says; an older layout is one of this version.
-    :param packet: the one that completed the message, for the faults.
-    :param is_cut: whether not all bytes of the frame were captured. Then the frame has a fault for it, and
-        the body has no fault because its bytes break off.
+    :param candidates: the structs that it may be, the likeliest first; at least one.
+    :param version: the version in the header; an older layout must have this version too.
+    :param packet: the packet that completed the message, for the faults.
+    :param is_cut: whether the frame was not captured completely. Then the frame has a fault for that, and the
+        body has no fault because its bytes end early.
     """
     start = cursor.position
     first: Body | None = None
@@ -76,7 +76,7 @@ def _try(cursor: Cursor, struct: Struct, packet: int, is_cut: bool) -> Body:
     try:
         decode(struct, cursor, values)
     except DecodeError as error:
-        # The cursor stands where the field begins that could not be read.
+        # The cursor is at the beginning of the field that could not be read.
         if not (is_cut and error.kind == "truncated"):
             faults.append(fault(error.kind, error.reason, packet, error.offset))
     else:

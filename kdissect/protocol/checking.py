@@ -1,7 +1,7 @@
-"""Whether a definition file of the user's can be used: damage that its language allows.
+"""Whether a definition file of the user can be used: checks for damage that the parser accepts.
 
-A file that was cut off or changed by hand may still be in the language of the definitions. Yet it may have
-no layout to decode with. This is found here, before a message needs it.
+A file that was cut off or changed by hand may still parse. But its layout may be unusable for decoding. This
+is found here, before a message needs the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Fields = tuple[FieldDefinition, ...]
 
 
 def check(document: Document, is_api: bool) -> None:
-    """:raises ValueError: a block is missing, a field's type or default cannot be."""
+    """:raises ValueError: a block is missing, or the type or default of a field is invalid."""
     kinds = {block.kind for block in document.blocks if not block.era}
     for kind in ("request", "response") if is_api else ():
         if kind not in kinds:
@@ -28,7 +28,7 @@ def check(document: Document, is_api: bool) -> None:
 
 
 def _collect(fields: Fields, structures: dict[str, Fields]) -> None:
-    """The struct types of a block: they are spelled out where they are first used."""
+    """Collect the struct types of a block: each is defined where it is first used."""
     for field in fields:
         if field.fields:
             structures.setdefault(field.element, field.fields)

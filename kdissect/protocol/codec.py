@@ -1,4 +1,4 @@
-"""One message class in one version, both ways: what ``kdissect.schema`` gives."""
+"""One message class in one version, for decoding and encoding: the result of ``kdissect.schema``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kdissect.wording import plural
 
 
 class Schema:
-    """The fields of a message without its header, and the way from bytes to values and back.
+    """The fields of a message without its header; converts bytes to values and back.
 
     Values are dicts under Kafka's JSON names: bool, int, float, str (a uuid in Kafka's text form), bytes,
-    list, dict and None. As text, it is the list of its fields.
+    list, dict and None. ``str()`` of a schema is the list of its fields.
     """
 
     def __init__(self, struct: Struct) -> None:
@@ -44,7 +44,7 @@ class Schema:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """In the order of the definition; those of a struct are in ``field.struct.fields``."""
+        """The fields in the order of the definition; fields of a struct are in ``field.struct.fields``."""
         return self.struct.fields
 
     def decode(self, data: bytes) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Schema:
         encode.validate(self.struct, values)
 
     def size_of(self, values: dict[str, Any]) -> int:
-        """How many bytes ``encode`` would give.
+        """The number of bytes that ``encode`` would return.
 
         :raises ValueError: as :meth:`encode`.
         """

@@ -1,8 +1,8 @@
-"""Names of the configs whose values are not secrets, per kind of resource.
+"""The names of configs whose values are not secrets, by kind of resource.
 
-From what brokers of many releases up to 4.4 answer to DescribeConfigs: every config that they know and
-do not mark as sensitive. A name that is not here is a password or unknown, which Kafka's own request log
-hides too (``ConfigurationUtils``, ``KafkaConfig.loggableValue``).
+They come from the DescribeConfigs responses of brokers of many releases up to 4.4. They are all configs that
+a broker knows and does not mark as sensitive. A name that is not here is a password or unknown. Kafka's own
+request log also hides these (``ConfigurationUtils``, ``KafkaConfig.loggableValue``).
 """
 
 from __future__ import annotations

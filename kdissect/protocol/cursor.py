@@ -1,8 +1,8 @@
 """Kafka's primitive types, read in place from a buffer.
 
-The names are those of Kafka's ``Type`` classes with a verb. Every read checks the bytes that are left first.
-It allocates nothing for a length or a count that the buffer cannot hold (Kafka's own rule since
-CVE-2022-34917). Only DecodeError leaves this module.
+The names are those of Kafka's ``Type`` classes with a verb. Every read first checks the remaining bytes. It
+allocates nothing for a length or a count that the buffer cannot hold (Kafka's own rule since CVE-2022-34917).
+Only DecodeError leaves this module.
 
 Compiled, ``raw`` is a pointer to the bytes, and only :meth:`Cursor.take` guards it.
 """
@@ -23,8 +23,8 @@ _ELEMENTS = DEFAULTS.message_elements
 
 
 def cursor_at(data: bytes, position: int, limits: Limits) -> Cursor:
-    """A cursor over all of ``data``, made part by part: compiled, that is several times faster than a call
-    of the class."""
+    """A cursor over all of ``data``. It is set attribute by attribute: compiled, that is several times faster
+    than a call of the class."""
     cursor = Cursor.__new__(Cursor)
     cursor.data, cursor.limits = data, limits
     cursor.elements_left = _ELEMENTS if limits is DEFAULTS else limits.message_elements
@@ -34,14 +34,14 @@ def cursor_at(data: bytes, position: int, limits: Limits) -> Cursor:
 
 
 def cursor_between(data: bytes, position: int, end: int, limits: Limits = DEFAULTS) -> Cursor:
-    """The same of a cursor that ends at ``end``, which must be in ``data``."""
+    """A cursor that ends at ``end``, which must be in ``data``, made like :func:`cursor_at`."""
     cursor = cursor_at(data, position, limits)
     cursor.end = end
     return cursor
 
 
 _MOST_UUIDS = 4_096
-"""So many are remembered: messages name the same topics again and again."""
+"""The number of uuids whose texts are remembered: messages name the same topics again and again."""
 _uuids: dict[bytes, str] = {}
 
 
@@ -66,7 +66,7 @@ class Cursor:
         self.data = data
         self.limits = limits
         self.elements_left = limits.message_elements
-        """How many more elements the message that is being read may have."""
+        """How many more elements the current message may have."""
         self.position = position
         self.end = len(data) if end is None else min(end, len(data))
         self.notes: list[tuple[str, str, int]] = []
@@ -118,7 +118,7 @@ class Cursor:
         raw = self.data
         high = raw[at]
         if high > 0x7F:
-            high -= 0x100  # here: of 1 << 32 C would make a Python object
+            high -= 0x100  # here: computed with 1 << 32, C would make a Python object
         return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
     def read_uint32(self) -> int:
@@ -128,7 +128,7 @@ class Cursor:
         return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
 
     def read_int64(self) -> int:
-        self.position = self.take(8)  # all of it is there
+        self.position = self.take(8)  # all its bytes are there
         high = self.read_int32()
         return high << 32 | self.read_uint32()
 
@@ -146,9 +146,8 @@ class Cursor:
         return raw[start : start + count]
 
     def read_text(self, count: int) -> str:
-        """UTF-8 of ``count`` bytes. Bytes that are not UTF-8 become lone surrogates (PEP 383), and a note
-        says so. So nothing is lost, and encoding gives the same bytes back.
-        """
+        """Read ``count`` bytes of UTF-8. Bytes that are not UTF-8 become lone surrogates (PEP 383), and a
+        note reports them. So nothing is lost, and encoding returns the same bytes."""
         start = self.take(count)
         raw = self.data
         data = raw[start : start + count]
@@ -159,9 +158,9 @@ class Cursor:
             return data.decode("utf-8", "surrogateescape")
 
     def read_unsigned_varint(self) -> int:
-        """KIP-482: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""
+        """Read KIP-482's varint: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""
         raw, position, end = self.data, self.position, self.end
-        if position + 1 < end:  # one byte or two, as nearly all have
+        if position + 1 < end:  # one byte or two, as nearly all varints
             byte = raw[position]
             if byte < 0x80:
                 self.position = position + 1
@@ -186,7 +185,7 @@ class Cursor:
         raise DecodeError("the varint ends too early", self.position, "truncated")
 
     def read_unsigned_varlong(self) -> int:
-        """As :meth:`read_unsigned_varint`, at most ten bytes and 2**64 - 1."""
+        """Read a varint as :meth:`read_unsigned_varint`, of at most ten bytes and 2**64 - 1."""
         raw, position, end = self.data, self.position, self.end
         value = shift = 0
         while position < end:
@@ -204,11 +203,11 @@ class Cursor:
         raise DecodeError("the varlong ends too early", self.position, "truncated")
 
     def read_varint(self) -> int:
-        """Zigzag: 0, -1, 1, -2 … (``ByteUtils.readVarint``), as in records."""
+        """Read a zigzag varint: 0, -1, 1, -2 … (``ByteUtils.readVarint``), as in records."""
         value = self.read_unsigned_varint()
         return (value >> 1) ^ -(value & 1)
 
     def read_varlong(self) -> int:
-        """Zigzag (``ByteUtils.readVarlong``)."""
+        """Read a zigzag varlong (``ByteUtils.readVarlong``)."""
         value = self.read_unsigned_varlong()
         return (value >> 1) ^ -(value & 1)

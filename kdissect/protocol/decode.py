@@ -1,13 +1,13 @@
-"""Bytes → values: the walk that a message's body, its header and every internal record take.
+"""Bytes → values: the walk that decodes message bodies, headers and internal records.
 
-Values are bool, int, float, str, bytes (also of records), a uuid in Kafka's text form, list, dict and
-None, under Kafka's JSON names. Tagged fields that are absent are not in the dict; unknown ones are in
+Values are bool, int, float, str, bytes (also of records), a uuid in Kafka's text form, list, dict and None,
+under Kafka's JSON names. Absent tagged fields are not in the dict; unknown ones are in
 ``_unknownTaggedFields``.
 
-Where bytes break off, everything read so far is in the dict that was passed in: children are attached before
-they are read. The cursor stands where the field that failed begins. Some defects can be read past, and become
-the cursor's ``notes``. They are null where the schema forbids it, tags out of order, and a tagged field that
-does not fill its declared size.
+If bytes end early, everything read so far is in the dict that was passed in: children are attached before
+they are read. The cursor is then at the beginning of the field that failed. Decoding goes on after some
+defects, which become the cursor's ``notes``. These are null if the schema forbids it, tags out of order, and
+a tagged field that does not fill its declared size.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _ELEMENTS = DEFAULTS.elements
 
 
 def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The values of one struct, read from where the cursor stands.
+    """The values of one struct, read from the cursor's position.
 
-    :param into: the dict to fill; after an error it has what was read so far.
-    :raises DecodeError: bytes are missing, or a length or count cannot be.
+    :param into: the dict to fill; after an error it has the values read so far.
+    :raises DecodeError: bytes are missing, or a length or count is impossible.
     """
     cursor.elements_left = cursor.limits.message_elements
     values: dict[str, Any] = {} if into is None else into
@@ -57,7 +57,7 @@ def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -
 
 
 def read_fixed(cursor: Cursor, opcode: int) -> Any:
-    """A value of fixed width, of an opcode below ``STRING``; the frequent ones first."""
+    """Read a value of fixed width, with an opcode below ``STRING``. Frequent opcodes are checked first."""
     if opcode == INT32:
         return cursor.read_int32()
     if opcode == INT16:
@@ -89,7 +89,7 @@ def _read_struct(form: plan.Plan, cursor: Cursor, into: dict[str, Any]) -> None:
 
 
 def _read_compound(cursor: Cursor, opcode: int, name: str, argument: Any, into: dict[str, Any]) -> None:
-    """An array or a struct."""
+    """Read an array or a struct."""
     if opcode > COMPACT_ARRAY:
         if opcode != STRUCT and not read_presence(cursor, opcode):
             into[name] = None
@@ -109,7 +109,7 @@ def _read_compound(cursor: Cursor, opcode: int, name: str, argument: Any, into: 
 
 
 def read_elements(cursor: Cursor, element: int, inner: Any, count: int, items: list[Any]) -> None:
-    """The next elements of an array, which are put into ``items``."""
+    """Read the next elements of an array into ``items``."""
     if element == STRUCT:
         for _ in range(count):
             item: dict[str, Any] = {}
@@ -149,7 +149,7 @@ def _read_tagged(
             note_broken_tag(cursor, name, error)
         else:
             note_remainder(cursor, name)
-        # The size is known whatever the contents: the walk goes on behind it.
+        # The size is known whatever the contents are, so the walk goes on after it.
         cursor.position, cursor.end = start + size, outer_end
 
 
@@ -157,7 +157,7 @@ def _read_tagged(
 
 
 def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | None:
-    """A string, bytes or records with their length before them."""
+    """Read a string, bytes or records, with the length before it."""
     length = read_size(cursor, opcode, nullable)
     if length < 0:
         return None
@@ -165,7 +165,8 @@ def read_variable(cursor: Cursor, opcode: int, nullable: bool) -> str | bytes | 
 
 
 def read_size(cursor: Cursor, opcode: int, nullable: bool) -> int:
-    """The length of a string, bytes or records, so many of which are there; below 0 for null."""
+    """Read the length of a string, bytes or records, and check that so many bytes remain; below 0 for
+    null."""
     start = cursor.position
     if opcode in (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS):
         length = cursor.read_unsigned_varint() - 1
@@ -182,7 +183,7 @@ def read_size(cursor: Cursor, opcode: int, nullable: bool) -> int:
 
 
 def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
-    """The number of elements of an array, -1 for null; ``least`` bytes are needed for each."""
+    """Read the number of elements of an array, -1 for null. Each element needs at least ``least`` bytes."""
     start = cursor.position
     count = cursor.read_unsigned_varint() - 1 if opcode == COMPACT_ARRAY else cursor.read_int32()
     if count < 0:
@@ -197,7 +198,7 @@ def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
 
 
 def read_presence(cursor: Cursor, opcode: int) -> bool:
-    """Whether a nullable struct is there: an int8 (-1, 1), in a tagged field a varint (0, 1)."""
+    """Whether a nullable struct is present: an int8 (-1, 1), in a tagged field a varint (0, 1)."""
     start = cursor.position
     if opcode != NULLABLE_STRUCT:
         return cursor.read_unsigned_varint() > 0
@@ -210,7 +211,7 @@ def read_presence(cursor: Cursor, opcode: int) -> bool:
 
 
 def read_tag_count(cursor: Cursor) -> int:
-    """The number of tagged fields of a struct; two bytes are needed for each."""
+    """Read the number of tagged fields of a struct; each needs at least two bytes."""
     start = cursor.position
     count = cursor.read_unsigned_varint()
     if count:
@@ -222,8 +223,8 @@ def read_tag_count(cursor: Cursor) -> int:
 
 
 def _too_many(cursor: Cursor, start: int, count: int, what: str, least: int, limit: int) -> DecodeError:
-    """The error of a count, with what cannot hold it: the bytes that are left, the ``limit`` of one array
-    or struct, or that of the message."""
+    """The error of an excessive count, with the reason: the remaining bytes, the ``limit`` of one array or
+    struct, or the message's limit is too small."""
     left = cursor.end - cursor.position
     kind = "too-many-elements"
     if count * least > left:
@@ -239,7 +240,7 @@ def _too_many(cursor: Cursor, start: int, count: int, what: str, least: int, lim
 
 
 def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
-    """Tag of a tagged field, where its size stands, and its size."""
+    """Read the tag of a tagged field, the position of its size, and its size."""
     start = cursor.position
     tag = cursor.read_unsigned_varint()
     size_at = cursor.position
@@ -259,7 +260,7 @@ def read_tag_head(cursor: Cursor, previous: int) -> tuple[int, int, int]:
 
 
 def find_tag(tags: tuple[tuple[int, Known], ...], tag: int) -> Known | None:
-    """What is known of a tagged field."""
+    """The definition of a tagged field; None if it is unknown."""
     for known, field in tags:
         if known == tag:
             return field

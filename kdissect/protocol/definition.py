@@ -12,12 +12,12 @@ layout; indentation is nesting::
         topics        []FetchTopic  0+
             topic     string      0-12  ignorable, is topicName
 
-Two lines may stand before the blocks. ``also`` lists older names of the class. ``api`` has the traits of an
-API, separated by semicolons (:class:`ApiTraits`).
+Two lines may precede the blocks. ``also`` lists older names of the class. ``api`` has the traits of an API,
+separated by semicolons (:class:`ApiTraits`).
 
-A block's first line says which versions it describes, and which Kafka release told so. A version may be
-``unstable`` there. ``flexible`` says from which version on the layout is (KIP-482); without the word it never
-is. Records of Kafka's own topics have their ``record type``.
+A block's first line has the versions that it describes, and the Kafka release of its definition. It may mark
+a version as ``unstable``. ``flexible`` gives the first version with a flexible layout (KIP-482). Without it,
+no version is flexible. Records of Kafka's own topics have their ``record type``.
 
 A field's line is its name in Kafka's JSON spelling, its type and the versions that have it. Then follow,
 separated by commas:
@@ -29,12 +29,13 @@ separated by commas:
 ``key``                   its value is unique in the array.
 ``is``                    what kind of thing it names.
 
-The fields of a struct type stand under its first use in the block. A block that
-begins with ``era`` is the layout that an older release gave to the same versions.
+The fields of a struct type are below its first use in the block. A block that begins with ``era`` is the
+layout of an older release for the same versions.
 
-Kafka's files say all of that. What they do not say, we do: the traits of an API, and three of a field.
-``secret`` says that outputs hide the value, or by which rule (:mod:`kdissect.present.redact`). ``holds``
-says what bytes hold (:mod:`kdissect.embedded.fields`). ``harmless`` says that text or bytes are neither.
+Kafka's files contain all of that. kdissect adds the traits of an API, and three traits of a field. ``secret``
+means that outputs hide the value, always or by a rule (:mod:`kdissect.present.redact`). ``holds`` names the
+content of bytes (:mod:`kdissect.embedded.fields`). ``harmless`` means that text or bytes are not secret and
+have no such content.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ NEWEST = 32767
 
 
 class VersionRange(NamedTuple):
-    """An inclusive range of versions; empty where ``high < low``."""
+    """An inclusive range of versions; empty if ``high < low``."""
 
     low: int
     high: int
@@ -69,9 +70,9 @@ NONE = VersionRange(0, -1)
 
 @lru_cache(maxsize=1_024)
 def versions_of(text: str) -> VersionRange:
-    """``4+``, ``0-12``, ``3`` or ``none``.
+    """The range of ``4+``, ``0-12``, ``3`` or ``none``.
 
-    :raises ValueError: it is something else.
+    :raises ValueError: the text has another form.
     """
     if text == "none":
         return NONE
@@ -82,29 +83,29 @@ def versions_of(text: str) -> VersionRange:
 
 
 ALWAYS = "always"
-"""A trait that no rule restricts."""
+"""A trait without a rule: it always applies."""
 
 
 class ApiTraits(NamedTuple):
-    """What we say of an API beside its layout. Without a word it changes data and waits for nothing."""
+    """The traits of an API beside its layout. An API without traits changes data and waits for nothing."""
 
     reads: str | None = None
     """``reads`` or ``reads unless RULE``: a request changes nothing on the broker
-    (:mod:`kdissect.client.changing`). None: it may change something."""
+    (:mod:`kdissect.client.changing`). None: it may change data."""
     administers: bool = False
-    """``administers``: a request changes something of the cluster, as an administrator does."""
+    """``administers``: a request changes the cluster, as an administrator does."""
     waits: str | None = None
-    """``waits for records`` or ``waits for members``: the broker may hold the answer back for these, as the
-    client asked."""
+    """``waits for records`` or ``waits for members``: the broker may delay the response until these arrive,
+    as the client requested."""
     between_brokers: bool = False
-    """``between brokers``: only brokers and controllers ask it, by the listeners of Kafka's definitions and
-    the classes that send it."""
+    """``between brokers``: only brokers and controllers send it, according to the listeners of Kafka's
+    definitions and the classes that send it."""
     answers_first: VersionRange = NONE
     """``answers first 6+``: in these versions a broker answers first and throttles afterwards (KIP-219)."""
     logs_in: bool = False
-    """``logs in``: it belongs to the login of a connection."""
+    """``logs in``: the API is used when a connection authenticates."""
     removed_in: str | None = None
-    """``removed in 4.1``: the release that removed its old versions, where that was not 4.0."""
+    """``removed in 4.1``: the release that removed its old versions, if not 4.0."""
 
 
 class FieldDefinition(NamedTuple):
@@ -117,20 +118,20 @@ class FieldDefinition(NamedTuple):
     tag: int | None = None
     tagged: VersionRange = NONE
     flexible: VersionRange | None = None
-    """Only where it differs from the message's own."""
+    """The flexible versions, if they differ from the message's."""
     default: str | None = None
-    """As text, None where the type's own default holds."""
+    """The default as text; None if the type's own default applies."""
     ignorable: bool = False
     key: bool = False
     entity: str | None = None
     fields: tuple[FieldDefinition, ...] = ()
-    """Of the struct, at its first use in the block."""
+    """The fields of the struct, at its first use in the block."""
     secret: str | None = None
-    """The rule by which its value is a secret, or :data:`ALWAYS`."""
+    """The rule that decides whether its value is a secret, or :data:`ALWAYS`."""
     holds: str | None = None
-    """What its bytes hold."""
+    """The content of its bytes."""
     harmless: bool = False
-    """Whether it is text or bytes that hold nothing and are no secret."""
+    """Whether it is text or bytes without known content and without secrets."""
 
     @property
     def element(self) -> str:
@@ -139,11 +140,11 @@ class FieldDefinition(NamedTuple):
 
 
 class ReleaseSpan(NamedTuple):
-    """Versions that a release has."""
+    """The versions from one release."""
 
     versions: VersionRange
     release: str
-    """Kafka's, such as ``4.4.0``, or a vendor's: ``confluent-7.9.0``."""
+    """A Kafka release, such as ``4.4.0``, or a vendor's: ``confluent-7.9.0``."""
     unstable: bool = False
 
 
@@ -164,7 +165,7 @@ class Block(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What one file says."""
+    """The contents of one file."""
 
     blocks: tuple[Block, ...]
     also: tuple[str, ...] = ()
@@ -212,7 +213,7 @@ def _close(blocks: list[Block], body: list[tuple[int, FieldDefinition]]) -> None
 
 
 def _nest(body: list[tuple[int, FieldDefinition]], at: int) -> tuple[tuple[FieldDefinition, ...], int]:
-    """The fields of the indentation of line ``at``, each with what is indented below it."""
+    """The fields at the indentation of line ``at``, each with the fields indented below it."""
     depth = body[at][0]
     fields = []
     while at < len(body) and body[at][0] == depth:
@@ -281,14 +282,14 @@ def _field(line: str) -> FieldDefinition:
 
 
 _new = tuple.__new__
-"""``_new(FieldDefinition, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+"""``_new(FieldDefinition, values)``: avoids the second call that NamedTuple's own ``__new__`` makes."""
 _FIELDS = FieldDefinition._fields.index("fields")
 
 
 @lru_cache(maxsize=1_024)
 def _told(versions: str, attributes: str) -> tuple[Any, ...]:
-    """What a field's line says behind the type, as :class:`FieldDefinition` has it: fields say the same again
-    and again."""
+    """The parsed words of a field's line after the type, in the form of :class:`FieldDefinition`. They are
+    cached, because many fields have the same words."""
     spans = versions_of(versions)
     told: dict[str, Any] = {}
     for attribute in _attributes(attributes) if attributes else []:
@@ -298,7 +299,7 @@ def _told(versions: str, attributes: str) -> tuple[Any, ...]:
 
 
 def _attributes(text: str) -> list[str]:
-    """Split at commas; only a string's default, which is quoted, can hold one."""
+    """Split at commas; only a string's default, which is quoted, can contain a comma."""
     before, quote, rest = text.partition('default "')
     if not quote:
         return text.split(", ")
@@ -309,7 +310,7 @@ def _attributes(text: str) -> list[str]:
 
 
 def _attribute(versions: VersionRange, word: str, value: str) -> dict[str, Any]:
-    """What an attribute says of a field that there is in ``versions``."""
+    """The meaning of an attribute of a field that exists in ``versions``."""
     if word == "nullable":
         return {"nullable": versions_of(value) if value else versions}
     if word == "tag":
@@ -334,7 +335,7 @@ def _attribute(versions: VersionRange, word: str, value: str) -> dict[str, Any]:
 
 
 def write(document: Document) -> str:
-    """The text of which :func:`parse` makes an equal document."""
+    """The text of a document; :func:`parse` makes an equal document of it."""
     top = f"also {', '.join(document.also)}\n" if document.also else ""
     if document.api != ApiTraits():
         top += f"api {_api_text(document.api)}\n"

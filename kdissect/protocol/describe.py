@@ -1,4 +1,4 @@
-"""A struct → lines of text: its fields with their types and what else is true of them."""
+"""A struct → lines of text: its fields with their types and other attributes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kdissect.protocol.schema import ZERO_UUID, Field, Struct
 
 
 def describe(struct: Struct) -> list[str]:
-    """The class and its version, then each field, nested as they are. A structure that is used again is
-    spelled out where it is used first."""
+    """The class and its version, then each field, with nested fields indented. The fields of a repeated
+    structure are listed at its first use."""
     rows = list(_rows(struct, 1, set()))
     name_width = max((len(row[0]) for row in rows), default=0)
     type_width = max((len(row[1]) for row in rows), default=0)

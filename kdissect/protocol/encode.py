@@ -1,9 +1,9 @@
-"""Values → bytes: the other way of ``decode``, with the same plan.
+"""Values → bytes: the reverse of ``decode``, with the same plan.
 
-A value is what ``decode`` gives. A field that is not in the dict has its default, as in Kafka's own
-classes. A tagged field that has its default is not written. A field of other versions may be
-given if its value is the default or if its definition says that it may be dropped (``ignorable``).
-Anything else that does not fit is refused, with the path to it, before a byte is written.
+Values have the form that ``decode`` returns. A field that is not in the dict has its default, as in Kafka's
+own classes. A tagged field with its default value is not written. A field of another version is accepted if
+its value is the default or if its definition allows dropping it (``ignorable``). Anything else that does not
+fit is refused, with the path to it, before a byte is written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdissect.wording import plural
 
 _int16, _int32 = Packer(">h").pack, Packer(">i").pack
 _PACK = tuple(Packer(form).pack for form in (">b", ">h", ">i", ">q", ">H", ">I", ">d", ">?"))
-"""By opcode, up to ``BOOLEAN``."""
+"""The functions that pack values, by opcode, up to ``BOOLEAN``."""
 _INTEGERS = {
     **{f"int{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (16, 32)},
@@ -49,9 +49,9 @@ def encode(struct: Struct, value: dict[str, Any]) -> bytes:
 
 
 def size_of(struct: Struct, value: dict[str, Any]) -> int:
-    """How many bytes :func:`encode` gives, without making them.
+    """The number of bytes that :func:`encode` returns, computed without encoding.
 
-    :raises ValueError: as there.
+    :raises ValueError: as :func:`encode`.
     """
     return _struct_size(struct.plan, _complete(struct, value, ""))
 
@@ -65,7 +65,7 @@ def validate(struct: Struct, value: dict[str, Any]) -> None:
 
 
 def _complete(struct: Struct, value: Any, path: str) -> dict[str, Any]:
-    """The value with every field that will be written, and no other."""
+    """The value with all fields that will be written, and no others."""
     if not isinstance(value, dict):
         raise ValueError(f"{path or struct.name}: a dict is needed, not {_kind(value)}")
     prefix = f"{path}." if path else ""
@@ -87,7 +87,7 @@ def _complete(struct: Struct, value: Any, path: str) -> dict[str, Any]:
 
 
 def _says_nothing(value: Any, default: Any) -> bool:
-    """Whether a value is the default; in a struct, what is not there has its default."""
+    """Whether a value equals the default; absent fields of a struct have their default."""
     if isinstance(value, dict) and isinstance(default, dict):
         return all(name in default and _says_nothing(item, default[name]) for name, item in value.items())
     return bool(value == default)
@@ -95,7 +95,7 @@ def _says_nothing(value: Any, default: Any) -> bool:
 
 def _checked(field: Field, value: Any, path: str) -> Any:
     if value is None:
-        # Kafka's own default of a records field is null, whatever the schema says of it.
+        # Kafka's own default of a records field is null, whatever its schema allows.
         if not field.nullable and field.type != "records":
             raise ValueError(f"{path}: null is not allowed")
         return None
@@ -147,7 +147,7 @@ def _check_text(value: str, path: str) -> None:
 
 
 def _checked_tags(struct: Struct, value: Any, path: str) -> list[dict[str, Any]]:
-    """Unknown tagged fields, which need a flexible version and tags that the schema does not have."""
+    """Unknown tagged fields. They need a flexible version, and tags that the schema does not have."""
     if not isinstance(value, list):
         raise ValueError(f"{path}: a list is needed, not {_kind(value)}")
     if struct.plan[2] is None and value:
@@ -229,7 +229,7 @@ def _write_length(out: bytearray, opcode: int, length: int) -> None:
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
-    """KIP-482: seven bits a byte, lowest first."""
+    """Append KIP-482's varint: seven bits a byte, lowest first."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -273,5 +273,5 @@ def _prefix_size(opcode: int, length: int) -> int:
 
 
 def varint_size(value: int) -> int:
-    """Bytes that :func:`write_unsigned_varint` needs."""
+    """The number of bytes that :func:`write_unsigned_varint` writes."""
     return max(1, (value.bit_length() + 6) // 7)

@@ -1,8 +1,9 @@
-"""Decoded values → what they name: groups, transactional ids, topics.
+"""Decoded values → the things that they name: groups, transactional ids, topics.
 
-For most fields the definitions say what they name (``entityType``). For a few another field tells it. The key
-of a coordinator names a group or a transactional id. A resource (of configurations, of ACLs) is a topic, a
-group and so on. Such pairs of fields are known by their names, which Kafka uses for nothing else.
+For most fields the definitions have the kind of thing that they name (``entityType``). For a few, another
+field decides it. The key of a coordinator names a group or a transactional id. A resource (of configurations,
+of ACLs) is a topic, a group and so on. Such pairs of fields are recognised by their names, which Kafka uses
+for nothing else.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from kdissect.protocol.schema import Field, Struct
 from kdissect.protocol.select import Selection, pick
 
 GROUP, TRANSACTIONAL_ID, TOPIC = "groupId", "transactionalId", "topicName"
-"""What can be asked for, as the definitions call it."""
+"""The kinds of things that callers can ask for, as the definitions name them."""
 
 COORDINATORS = {0: GROUP, 1: TRANSACTIONAL_ID}
-"""FindCoordinator's keyType (``FindCoordinatorRequest.CoordinatorType``); a share group's key names more than
-a group."""
+"""FindCoordinator's keyType (``FindCoordinatorRequest.CoordinatorType``). The type of share groups is left
+out, because their key names more than a group."""
 RESOURCE_KINDS = {2: TOPIC, 3: GROUP, 5: TRANSACTIONAL_ID, 32: GROUP}
-"""The resourceType of configurations (``ConfigResource.Type``) and of ACLs (``ResourceType``): where they
-have the same number, it means the same."""
+"""The resourceType of configurations (``ConfigResource.Type``) and of ACLs (``ResourceType``). Numbers that
+both have mean the same in both."""
 
 KEY_TYPE = "keyType"
 COORDINATOR_KEYS = ("key", "coordinatorKeys")
@@ -31,25 +32,25 @@ _TYPED = {
     "resourceName": ("resourceType", RESOURCE_KINDS),
     "resourceNameFilter": ("resourceTypeFilter", RESOURCE_KINDS),
 }
-"""Fields of which another one tells what they name: that one, and by its value what it is."""
+"""The fields whose kind another field decides. For each: the deciding field, and the kind by its value."""
 ANY = "*"
 """The name of an ACL for all resources of a type."""
 PREFIXED = 4
 """The pattern of an ACL (``PatternType``) that names the beginning of names."""
 RESOURCE_PATTERNS = ("resourcePatternType", "patternType")
-"""Fields that tell the pattern."""
+"""The fields that have the pattern."""
 
 
 def names_one(field: Field, entity: str) -> bool:
-    """Whether a field says in the definitions that it names such things. Some classes call a group's id as
-    all others do, and do not say it."""
+    """Whether a field names things of this kind. In some classes a group's id has the usual name, but no
+    ``entityType``; it counts too."""
     return field.entity == entity or (field.entity is None and field.name == entity == GROUP)
 
 
 @cache
 def typed(struct: Struct) -> frozenset[str]:
-    """The names of its fields of which another one tells what they name. Where the teller does not stand
-    beside it, it is FindCoordinator's key."""
+    """The names of a struct's fields whose kind another field decides. If that field is not in the same
+    struct, the field is FindCoordinator's key."""
     names = {field.name for field in struct.fields}
     own = "nodeId" in names or struct.name == "FindCoordinatorRequest"
     return frozenset(
@@ -60,10 +61,11 @@ def typed(struct: Struct) -> frozenset[str]:
 def named(
     entity: str, struct: Struct, values: dict[str, Any], asked: dict[str, Any] | None = None
 ) -> list[str]:
-    """All things of one kind that a message names, each once, in the order of the definition. An empty name
-    names nothing and is left out.
+    """All things of one kind that a message names, each once, in the order of the definition. Empty names are
+    left out.
 
-    :param asked: the values of the request, where these are a response's: only it tells what some name.
+    :param asked: the values of the request, if the message is a response: for some names only the request has
+        the kind.
     """
     out: dict[str, None] = {}
     for name, value, ancestors in pick(_fields(struct, entity), values):
@@ -78,10 +80,10 @@ def named(
 def named_around(
     entity: str, struct: Struct, ancestors: tuple[dict[str, Any], ...], asked: dict[str, Any] | None = None
 ) -> str | None:
-    """What the innermost of these structs that names such a thing names.
+    """The thing of this kind that the innermost of these structs names, if any does.
 
-    :param struct: of the message, which is the outermost.
-    :param ancestors: outermost first.
+    :param struct: the message's struct, which is the outermost.
+    :param ancestors: the values of the structs, the outermost first.
     """
     names = _names(struct, entity)
     if not names:  # as in most classes
@@ -98,7 +100,8 @@ def named_around(
 def typed_entity(
     name: str, ancestors: tuple[dict[str, Any], ...], asked: dict[str, Any] | None = None
 ) -> str | None:
-    """What a field of which another one tells it names; None where it is no single thing of those above."""
+    """The kind of a field whose kind another field decides; None if it is no single thing of the kinds
+    above."""
     teller, kinds = _TYPED[name]
     own = ancestors[-1]
     if own.get(name) == ANY or PREFIXED in map(own.get, RESOURCE_PATTERNS):
@@ -108,13 +111,13 @@ def typed_entity(
     if teller != KEY_TYPE:
         return None
     if len(ancestors) == 1:
-        return GROUP  # version 0 of FindCoordinator knows nothing else
-    # A coordinator in a response; other keys are of no coordinator.
+        return GROUP  # version 0 of FindCoordinator has only groups
+    # This is a coordinator in a response. Other keys are not keys of coordinators.
     return kinds.get(asked.get(teller, 0)) if asked is not None and "nodeId" in own else None
 
 
 def teller(name: str) -> str:
-    """The name of the field that tells what a field of this name names."""
+    """The name of the field that decides the kind of a field with this name."""
     return _TYPED[name][0]
 
 
@@ -132,6 +135,6 @@ def _fields(struct: Struct, entity: str) -> Selection:
 
 @cache
 def _names(struct: Struct, entity: str) -> frozenset[str]:
-    """The names of all fields that may name such a thing."""
+    """The names of all fields that may name things of this kind."""
     out = {field.name for field in struct.fields if names_one(field, entity)} | typed(struct)
     return frozenset(out.union(*(_names(f.struct, entity) for f in struct.fields if f.struct is not None)))

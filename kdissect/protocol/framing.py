@@ -1,4 +1,4 @@
-"""Chunk | Gap of one direction → Frame: cut at the int32 sizes, and find the boundary again after a gap.
+"""Chunk | Gap of one direction → Frame: cuts at the int32 sizes, and finds the boundary again after a gap.
 
 Rules
 
@@ -25,18 +25,19 @@ from kdissect.wording import plural
 Event = Frame | Gap | Skipped | Fault
 
 Witness = Callable[[bytes, int, bool], bool | None]
-"""``(data, position, at_segment_start)``: can a frame begin there? None: more bytes are needed to tell."""
+"""``(data, position, at_segment_start)``: whether a frame can begin at the position. None: more bytes are
+needed to decide."""
 
 
 PART_BYTES = 256
-"""What a captured piece costs beside its bytes: about what its objects take."""
+"""The cost of a captured piece beside its bytes: about the memory that its objects take."""
 _PART_BYTES = PART_BYTES
 _SHORT = 4_096
-"""So many bytes are copied in less time than a view of them takes to make."""
+"""Up to this number of bytes, a copy is faster than a view."""
 
 
 class Framer:
-    """The machine of one direction."""
+    """Cuts the frames of one direction."""
 
     __slots__ = (
         *("_cut_at", "_found_by_search", "_have", "_limits", "_most", "_parts"),
@@ -48,19 +49,20 @@ class Framer:
         self._limits = limits
         self._most = limits.frame_bytes
         self._parts: list[Chunk] = []
-        """Captured pieces of the frame (or of its size prefix) at hand; while searching, of the search."""
+        """The captured pieces of the current frame (or of its size prefix); during a search, the pieces
+        searched."""
         self._have = 0
         self._size = -1
-        """What it announces; -1 while that is not known."""
+        """The size that the current frame announces; -1 if unknown."""
         self._searching = not trusted
         self._skip = 0
-        """Bytes still to be skipped, because they belong to a frame that a gap cut."""
+        """The number of bytes still to skip, because they belong to a frame that a gap cut."""
         self._found_by_search = False
         self._cut_at = -1
-        """Where the first piece at hand begins, if that is not where its segment began."""
+        """The beginning of the first current piece, if its segment did not begin there."""
 
     def feed(self, piece: Chunk | Gap, witness: Witness) -> Sequence[Event]:
-        """The frames that ``piece`` completes, and everything that is in none."""
+        """The frames that ``piece`` completes, and all bytes outside of frames."""
         if isinstance(piece, Gap):
             return self._feed_gap(piece, witness)
         out: list[Event] = []
@@ -71,7 +73,7 @@ class Framer:
             if length == len(data) - 4 and length <= self._most:
                 return [self._frame_in(chunk, 0, length)]
         if self._size >= 0 and not self._skip and self._have + len(data) < self._size + 4:
-            self._parts.append(chunk)  # it lies in the midst of a frame
+            self._parts.append(chunk)  # it is in the middle of a frame
             self._have += len(data)
             return out
         self._feed_chunk(chunk, witness, out)
@@ -80,10 +82,8 @@ class Framer:
     def frame_of(
         self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
     ) -> Frame | None:
-        """The frame that the bytes of a segment are, if they are one frame from first to last and no earlier
-        frame is unfinished. Else None; then the caller must feed them. They begin in ``data`` at
-        ``start``.
-        """
+        """The frame, if the bytes of a segment are exactly one frame and no earlier frame is unfinished. The
+        bytes begin in ``data`` at ``start``. If it returns None, the caller must feed them."""
         if self._parts or self._skip or self._searching or length <= 4:
             return None
         size = read_size_prefix(data, start)
@@ -101,11 +101,11 @@ class Framer:
         return frame
 
     def span(self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> int:
-        """Take bytes of a segment up to the end of the frame that they begin or go on with. They begin in
+        """Take bytes of a segment up to the end of the frame that they begin or continue. They begin in
         ``data`` at ``start``.
 
-        :returns: how many were taken. 0 if none were, and they are to be fed: it is not sure where the frame
-            ends.
+        :returns: the number of bytes taken. If 0, none were taken, because the frame's end is not certain;
+            the caller must feed them.
         """
         if self._skip or self._searching or length <= 0:
             return 0
@@ -125,17 +125,17 @@ class Framer:
         return taken
 
     def spanned(self) -> Frame | None:
-        """The frame whose bytes were taken. None while some are yet to come."""
+        """The frame whose bytes were taken; None while some are still missing."""
         if self._size < 0 or self._have < self._size + 4:
             return None
         return self._take_frame(self._size)
 
     def held_bytes(self) -> int:
-        """What the bytes of a frame cost whose others are yet to come."""
+        """The cost of the bytes of an incomplete frame."""
         return self._have + _PART_BYTES * len(self._parts) if self._parts else 0
 
     def give_up(self, reason: str) -> Sequence[Event]:
-        """Keep none of the bytes at hand: the frame that they begin is cut, and its others are skipped."""
+        """Drop the current bytes: the frame that they begin is cut, and its later bytes are skipped."""
         out: list[Event] = []
         if self._searching:
             self._drop(out, reason)
@@ -145,7 +145,7 @@ class Framer:
         return out
 
     def close(self, witness: Witness) -> Sequence[Event]:
-        """The stream is over: what is left of a frame is a cut frame, or skipped."""
+        """End the stream: the rest of a frame becomes a cut frame, or is skipped."""
         out: list[Event] = []
         if self._searching:
             self._search(witness, out, at_end=True)
@@ -170,7 +170,7 @@ class Framer:
             self._cut_frames(witness, out)
 
     def _cut_frames(self, witness: Witness, out: list[Event]) -> None:
-        """Cut every complete frame off the parts."""
+        """Cut every complete frame off the current pieces."""
         while True:
             if self._size < 0:
                 if len(self._parts) == 1:
@@ -194,8 +194,8 @@ class Framer:
             out.append(self._take_frame(self._size))
 
     def _cut_whole_frames(self, out: list[Event]) -> None:
-        """Cut off the frames that lie one behind the other in the one chunk at hand: what is left of it is
-        copied once, not behind each of them."""
+        """Cut off the consecutive frames in the one current chunk. The remainder of the chunk is copied once,
+        not after each frame."""
         chunk = self._parts[0]
         left, begin = len(chunk.data), 0
         while left >= 4:
@@ -225,7 +225,7 @@ class Framer:
         if left:
             pieces[-1] = last.data[:-left]
         if len(pieces[0]) >= 4:
-            # So that the rest is copied once; a view of much is made in less time than a copy.
+            # So that the rest is copied once; a view of many bytes is faster than a copy.
             pieces[0] = memoryview(pieces[0])[4:] if len(pieces[0]) > _SHORT else pieces[0][4:]
             payload = b"".join(pieces)
         else:
@@ -241,7 +241,7 @@ class Framer:
         return self._frame(used, payload, size)
 
     def _frame_in(self, chunk: Chunk, begin: int, size: int) -> Frame:
-        """A frame that lies in one chunk, as nearly all small ones do."""
+        """The frame of bytes within one chunk, as nearly all small frames are."""
         frame = Frame.__new__(Frame)
         frame.direction, frame.offset = self.direction, chunk.offset + begin
         raw = chunk.data
@@ -264,7 +264,7 @@ class Framer:
                 break
             previous = chunk.packet
             packets.append(previous)
-        # Made part by part: compiled, that is several times faster than a call with all of them.
+        # Set attribute by attribute: compiled, that is several times faster than one call with all values.
         frame = Frame.__new__(Frame)
         frame.direction, frame.offset, frame.payload, frame.size = self.direction, first.offset, payload, size
         frame.first_packet, frame.first_ns = first.packet, first.timestamp_ns
@@ -278,7 +278,7 @@ class Framer:
         out: list[Event] = []
         length = gap.length
         if not gap.is_exact and (self._skip or not self._searching):
-            # Where the bytes behind it belong cannot be counted.
+            # The size is unknown, so the end of the frame is too.
             self._skip = 0
             if self._size < 0:
                 self._drop(out, "they are the size of a frame that a gap cut")
@@ -311,7 +311,7 @@ class Framer:
         return out
 
     def _cut(self, out: list[Event], reason: str) -> None:
-        """Give out the frame at hand as far as it was captured."""
+        """Append the current frame with the bytes that were captured."""
         if self._size < 0:
             self._drop(out, "they are the size of a frame whose rest is missing")
             return
@@ -329,7 +329,7 @@ class Framer:
         self._size = -1
 
     def _search(self, witness: Witness, out: list[Event], start: int = 0, at_end: bool = False) -> None:
-        """Look for a frame in what is at hand; what lies before it is skipped."""
+        """Search for a frame in the current pieces; bytes before it are skipped."""
         data = self._peek(self._have)
         starts, at = [], 0
         for chunk in self._parts:
@@ -351,7 +351,7 @@ class Framer:
             if witness(data, position, False):
                 self._found(position, out)
                 return
-        # The last bytes may be the beginning of a prefix and a header; keep them for the next chunk.
+        # The last bytes may begin a size prefix and a header: keep them for the next chunk.
         self._forget(max(0, self._have - SEARCH_OVERLAP), out)
 
     def _found(self, position: int, out: list[Event]) -> None:
@@ -360,7 +360,7 @@ class Framer:
         self._found_by_search = True
 
     def _forget(self, count: int, out: list[Event]) -> None:
-        """Skip the first ``count`` bytes at hand."""
+        """Skip the first ``count`` current bytes."""
         while count:
             first = self._parts[0]
             taken = min(count, len(first.data))
@@ -388,8 +388,8 @@ class Framer:
 
 
 def _packets_of(used: list[Chunk]) -> tuple[list[int], Chunk]:
-    """The packets that carried chunks, each once, and the chunk with the latest. A segment that fills a hole
-    is older than the last: the frame is complete when the latest came."""
+    """The packets of the chunks, each once, and the chunk with the latest packet. A segment that fills a hole
+    may be later than the last chunk: the frame is complete at the latest packet."""
     packets: dict[int, None] = {}
     completed = used[-1]
     for chunk in used:
@@ -403,26 +403,26 @@ def _packets_of(used: list[Chunk]) -> tuple[list[int], Chunk]:
 
 
 def chunk_in(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> Chunk:
-    """The bytes of a segment that stand in ``data``.
+    """The chunk of a segment's bytes in ``data``.
 
-    :raises IndexError: they do not stand there.
+    :raises IndexError: ``data`` does not have them.
     """
     if start < 0 or length < 0 or start + length > len(data):
         raise IndexError(start)
     raw = data
-    # Made part by part: compiled, that is several times faster than a call with all of them.
+    # Set attribute by attribute: compiled, that is several times faster than one call with all values.
     chunk = Chunk.__new__(Chunk)
     chunk.offset, chunk.packets = offset, ()
-    # Bytes of which nothing is left out need no copy.
+    # If all bytes are used, no copy is needed.
     chunk.data = data if length == len(data) else raw[start : start + length]
     chunk.packet, chunk.timestamp_ns = packet, timestamp_ns
     return chunk
 
 
 def read_size_prefix(data: bytes, at: int) -> int:
-    """The int32 with which a frame begins.
+    """Read the int32 at the beginning of a frame.
 
-    :raises IndexError: four bytes are not there.
+    :raises IndexError: fewer than four bytes are there.
     """
     if not 0 <= at <= len(data) - 4:
         raise IndexError(at)
@@ -434,10 +434,10 @@ def read_size_prefix(data: bytes, at: int) -> int:
 
 
 REST = "they are the rest of a frame that a gap cut"
-"""Why bytes are skipped of which it is known whose they are."""
+"""The reason for skipping bytes that are known to belong to a frame."""
 
 SEARCH_OVERLAP = 64
-"""Bytes that stay at hand while searching: a size, a request header and a client id fit in them."""
+"""The number of bytes kept during a search: a size, a request header and a client id fit in them."""
 
 
 def _tail(chunk: Chunk, count: int) -> Chunk:

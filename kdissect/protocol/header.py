@@ -1,7 +1,7 @@
-"""The first bytes of a message → which API and version it is, who sent it, and where its body begins.
+"""The first bytes of a message → its API and version, its sender, and the beginning of its body.
 
-A request says itself what it is; the form of a response's header is told by its request alone. For an unknown
-API, only what all headers share is read.
+A request's header has its API and version. Only the request determines the form of a response's header. For
+an unknown API, only the common part of all headers is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kdissect.wording import plural
 
 
 class RequestHeader(Value):
-    """What a request says of itself."""
+    """The fields of a request header."""
 
     __slots__ = ("api_key", "api_version", "correlation_id", "client_id", "version", "layout")  # noqa: RUF023
 
@@ -33,28 +33,28 @@ class RequestHeader(Value):
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.version = version
-        """Of the header."""
+        """The version of the header."""
         self.layout = layout
-        """What the definitions say of such a request."""
+        """The definitions' layout of the request."""
 
 
 class ResponseHeader(Value):
-    """What a response says of itself."""
+    """The fields of a response header."""
 
     __slots__ = ("correlation_id", "version")
 
     def __init__(self, correlation_id: int, version: int) -> None:
         self.correlation_id = correlation_id
         self.version = version
-        """Of the header."""
+        """The version of the header."""
 
 
 def read_request_header(cursor: Cursor) -> RequestHeader:
-    """Read a request header; the cursor then stands where the body begins.
+    """Read a request header; the cursor is then at the beginning of the body.
 
     :raises DecodeError: the bytes do not hold one.
     """
-    cursor.position = cursor.take(8)  # all of it is there, or nothing of it is read
+    cursor.position = cursor.take(8)  # read all of it or nothing
     api_key, api_version, correlation_id = cursor.read_int16(), cursor.read_int16(), cursor.read_int32()
     known = layout(api_key, api_version, "request")
     version = known.header_version
@@ -74,9 +74,10 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
         except DecodeError:
             if api_version in apis.versions(api_key):
                 raise
-            # Of a version that is not known, neither is the header's: what all headers share stands.
+            # For an unknown version, the header's version is unknown too: keep only the common part of all
+            # headers.
             version, cursor.position = 1, before
-    # Made part by part: compiled, that is several times faster than a call with all of them.
+    # Set attribute by attribute: compiled, that is several times faster than one call with all values.
     head = RequestHeader.__new__(RequestHeader)
     head.api_key, head.api_version, head.correlation_id = api_key, api_version, correlation_id
     head.client_id, head.version, head.layout = client_id, version, known
@@ -84,10 +85,9 @@ def read_request_header(cursor: Cursor) -> RequestHeader:
 
 
 def read_response_header(cursor: Cursor, known: Layout | None) -> ResponseHeader:
-    """Read a response header; the cursor then stands where the body begins.
+    """Read a response header; the cursor is then at the beginning of the body.
 
-    :param known: the layout that the request tells; None where that is not known, and then only the
-        correlation id is read.
+    :param known: the layout from the request; if None, only the correlation id is read.
     :raises DecodeError: the bytes do not hold one.
     """
     correlation_id = cursor.read_int32()
@@ -102,9 +102,9 @@ def read_response_header(cursor: Cursor, known: Layout | None) -> ResponseHeader
 
 
 def read_correlation_id(payload: bytes) -> int:
-    """What a response begins with.
+    """Read the correlation id at the beginning of a response.
 
-    :raises DecodeError: there are no four bytes.
+    :raises DecodeError: fewer than four bytes are there.
     """
     if len(payload) < 4:
         raise DecodeError("the correlation id is missing", 0, "truncated")

@@ -1,5 +1,5 @@
-"""What only imported definitions say: fields of which kdissect itself does not know what they hold, and
-classes that it knows by another name."""
+"""Facts that only imported definitions have: fields whose content kdissect does not know, and classes that
+kdissect knows by another name."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kdissect.protocol.definition import Document, FieldDefinition
 from kdissect.protocol.library import Library, library, package_folder
 
 Place = tuple[str, str]
-"""A field's name, and the type of the struct around it; empty in the message itself."""
+"""A field's name, and the type of the struct around it; the type is empty in the message itself."""
 
 KINDS = ("request", "response")
 _OF_VALUES = ("string", "bytes")
 
 
 class Imported(NamedTuple):
-    """A message class as the definitions in use have it, beside kdissect's own."""
+    """A message class of the definitions in use, compared with kdissect's own."""
 
     own_name: str
-    """What kdissect's own definitions call it; the same name where they do not have it."""
+    """The class's name in kdissect's own definitions; the same name if they do not have it."""
     fields: frozenset[Place] = frozenset()
-    """The fields of text or bytes, in any version, that they lack."""
+    """The fields of text or bytes, in any version, that kdissect's own definitions lack."""
 
 
 def imported(message: str) -> Imported:
-    """What imported definitions say of a message class.
+    """The comparison of a message class with kdissect's own.
 
     :param message: Kafka's name of the class, such as ``FetchRequest``.
     """
@@ -35,7 +35,7 @@ def imported(message: str) -> Imported:
 
 
 def is_class(name: str) -> bool:
-    """Whether a name is that of a message class, rather than of a struct in one."""
+    """Whether a name is a message class, and not a struct in one."""
     return _is_class(library(), name)
 
 
@@ -73,7 +73,7 @@ def _imported(known: Library, message: str) -> Imported:
 
 
 def own_library(known: Library) -> Library:
-    """kdissect's own definitions; the definitions in use, where these are nothing else."""
+    """kdissect's own definitions; the definitions in use, if these are the same."""
     return known if known.is_own else _package()
 
 

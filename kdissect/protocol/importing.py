@@ -1,8 +1,9 @@
-"""Kafka's own definitions (JSON files, or a jar that holds them) → our text, merged with what is there.
+"""Kafka's own definitions (JSON files, or a jar that holds them) → our text, merged with the existing
+definitions.
 
-The rules of the merge are those of :mod:`kdissect.protocol.merging`; importing the same release again
-changes nothing. A source may be anybody's: what is read of it is bounded, and each definition is looked at
-(:mod:`kdissect.protocol.vetting`) before anything is made of it.
+The rules of the merge are those of :mod:`kdissect.protocol.merging`. Importing the same release again changes
+nothing. A source may come from anybody. So the bytes read are bounded, and each definition is checked
+(:mod:`kdissect.protocol.vetting`) before it is used.
 """
 
 from __future__ import annotations
@@ -36,33 +37,34 @@ from kdissect.protocol.vetting import vet
 from kdissect.wording import plural
 
 MOST_ENTRIES = 20_000
-"""Of a jar, whatever they are."""
+"""The largest number of entries of a jar, of any kind."""
 MOST_DEFINITIONS = 2_000
 LARGEST_DEFINITION = 1 << 20
-"""Bytes of one text."""
+"""The largest size of one text, in bytes."""
 MOST_BYTES = 32 << 20
-"""Of all texts together."""
+"""The largest size of all texts together, in bytes."""
 MOST_WORK = 200_000
-"""Fields of all classes together, each as often as there are versions: of Kafka 4.4, 8,400."""
+"""The largest number of fields of all classes together, each counted once per version. Kafka 4.4 has
+8,400."""
 _RELEASE = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){1,4}")
 _ZIP = b"PK\x03\x04"
 _MANIFEST = "META-INF/MANIFEST.MF"
 _ZIP_END, _ZIP64_LOCATOR = b"PK\x05\x06", b"PK\x06\x07"
 _ENTRY_BYTES = 46
-"""Of an entry in a jar's directory, at least."""
+"""The smallest size of an entry in a jar's directory."""
 
 
 class ImportReport(NamedTuple):
-    """What an import did."""
+    """The result of an import."""
 
     release: str
     classes: int
     written: tuple[str, ...]
-    """Files of the target folder that are new or have changed."""
+    """The files of the target folder that are new or changed."""
     halves: tuple[str, ...] = ()
-    """APIs left out because nothing says what their request, or their response, looks like."""
+    """APIs left out because the definition of their request, or of their response, is missing."""
     kafkas: int = 0
-    """Of a vendor's classes, how many were left out because Kafka has them."""
+    """The number of a vendor's classes left out because Kafka has them."""
 
 
 def import_definitions(
@@ -72,21 +74,21 @@ def import_definitions(
     library: Library | None = None,
     vendor: str | None = None,
 ) -> ImportReport:
-    """Merge the definitions of a folder or jar with those of ``library``, and write what differs from it into
+    """Merge the definitions of a folder or jar with those of ``library``, and write the differing ones into
     ``target``.
 
-    :param release: the Kafka release; by default a jar says it itself, and a folder by its name.
-    :param library: by default what ``target`` has, then kdissect's own.
-    :param vendor: whose definitions these are, if not Kafka's. The release is the vendor's then. What Kafka
-        has too is left out: a vendor's numbers must not take over Kafka's.
-    :raises ValueError: no definitions in the source, one that cannot be understood, or no release.
+    :param release: the Kafka release; by default it is read from the jar, or from a folder's name.
+    :param library: by default the definitions of ``target``, then kdissect's own.
+    :param vendor: the vendor, if the definitions are not Kafka's; the release is then the vendor's. Classes
+        that Kafka has too are left out: a vendor's numbers must not replace Kafka's.
+    :raises ValueError: no definitions in the source, an invalid definition, or no release.
     """
     kafkas = Library(package_folder())
     if vendor is not None:
         target = vendor_folder(target, vendor)
     library = library or Library(target, package_folder())
     if source.is_dir():
-        next(source.iterdir(), None)  # a folder that may not be read looks empty to rglob
+        next(source.iterdir(), None)  # to rglob, an unreadable folder looks empty
         if not any(source.rglob("*.json")):
             raise ValueError(f"{source}: there are no definitions (*.json) in this folder")
         texts, release = _folder(source), release or source.name
@@ -128,9 +130,9 @@ def _is_known(library: Library, each: KafkaClass) -> bool:
 
 
 def _classes(texts: Iterator[tuple[str, str, bytes]], release: str) -> list[KafkaClass]:
-    """The classes that are defined, each once.
+    """The classes that the texts define, each once.
 
-    :raises ValueError: a definition cannot be understood, or there is too much.
+    :raises ValueError: a definition is invalid, or there are too many.
     """
     classes: dict[tuple[object, str], KafkaClass] = {}
     count = size = work = 0
@@ -165,8 +167,7 @@ def _classes(texts: Iterator[tuple[str, str, bytes]], release: str) -> list[Kafk
 
 def _check_jar(source: Path) -> None:
     """:raises OSError: it cannot be read.
-    :raises ValueError: it is no jar, or not a whole one.
-    """
+    :raises ValueError: it is no jar, or an incomplete one."""
     if not stat.S_ISREG(source.stat().st_mode):
         raise ValueError(f"{source}: neither a folder nor a jar")
     with source.open("rb") as file:
@@ -179,9 +180,9 @@ def _check_jar(source: Path) -> None:
 
 
 def _check_directory(source: Path, file: BinaryIO) -> None:
-    """Python makes an object of each entry of a jar when it opens it.
+    """Check the size of a jar's directory, because Python makes an object of each entry when it opens a jar.
 
-    :raises ValueError: they are too many.
+    :raises ValueError: it has too many entries.
     """
     size = file.seek(0, 2)
     start = max(0, size - (1 << 16) - 64)
@@ -192,14 +193,14 @@ def _check_directory(source: Path, file: BinaryIO) -> None:
         return
     count = int.from_bytes(data[end + 10 : end + 12], "little")
     said = int.from_bytes(data[end + 12 : end + 16], "little")
-    # The count may be a lie. Below 4 GiB no second directory is needed, which could hold any number.
+    # The count may be false. Below 4 GiB a jar needs no second directory, which could hold any number.
     is_large = count > MOST_ENTRIES or said > MOST_ENTRIES * 4 * _ENTRY_BYTES
     if is_large or _ZIP64_LOCATOR in data[:end][-20:]:
         raise ValueError(f"{source}: a jar with more than {MOST_ENTRIES:,} entries")
 
 
 def _is_half(document: Document) -> bool:
-    """Whether an API's definition has only its request or only its response, and so cannot be used."""
+    """Whether an API's definition has only its request or only its response, so that it cannot be used."""
     return {block.kind for block in document.blocks if not block.era} != {"request", "response"}
 
 
@@ -215,7 +216,7 @@ def _known(library: Library, key: int | str) -> tuple[str, Document] | None:
 
 
 def _put(target: Path, library: Library, key: int | str, name: str, document: Document) -> str | None:
-    """Write one file, if it says something new; its name in the target folder, None if it was not written."""
+    """Write one file, if it differs. Return its name in the target folder, None if it was not written."""
     known = library.apis.get(key) if isinstance(key, int) else library.data.get(key)
     broken = [problem.file for problem in library.problems if problem.key == key]
     for damaged in broken:
@@ -229,7 +230,7 @@ def _put(target: Path, library: Library, key: int | str, name: str, document: Do
     if isinstance(key, int):
         for renamed in file.parent.glob(f"{key:03}-*.txt"):
             renamed.unlink()
-    # Written beside it first: who reads at the same time finds the old text or the new one.
+    # Write to another file first: concurrent readers find the old text or the new one.
     beside = file.with_name("." + file.name)
     beside.write_text(write(document), encoding="utf-8", newline="\n")
     beside.replace(file)
@@ -240,7 +241,7 @@ def _put(target: Path, library: Library, key: int | str, name: str, document: Do
 
 
 def _folder(folder: Path) -> Iterator[tuple[str, str, bytes]]:
-    """Group, name and text of each definition, the text no longer than one byte too long."""
+    """Group, name and text of each definition. A text is read up to one byte beyond the bound."""
     for path in sorted(path for path in folder.rglob("*.json") if path.is_file()):
         with path.open("rb") as file:
             yield _group(path.parent.resolve().name), path.name, file.read(LARGEST_DEFINITION + 1)
@@ -258,9 +259,9 @@ def _jar(jar: Path) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _group(name: str) -> str:
-    """A group, which becomes the name of a folder.
+    """Check a group, which becomes the name of a folder.
 
-    :raises ValueError: it cannot be that.
+    :raises ValueError: it is no valid name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name, re.ASCII):
         raise ValueError(f"{name!r} is not the name of a part of Kafka, such as kafka-clients-X.Y.Z.jar")
@@ -268,13 +269,13 @@ def _group(name: str) -> str:
 
 
 def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
-    """What an entry holds, no longer than one byte too long, whatever size it says."""
+    """Read an entry up to one byte beyond the bound, whatever size the entry announces."""
     with archive.open(name) as file:
         return file.read(LARGEST_DEFINITION + 1)
 
 
 def _jar_release(jar: Path) -> str:
-    """The release that the jar itself, else its file name, else its manifest tells."""
+    """The release from the jar's own file, else from its file name, else from its manifest."""
     manifest = ""
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -297,11 +298,12 @@ def _jar_release(jar: Path) -> str:
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*\\?(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-"""Text or a comment. One that is not closed goes to the end: it is not looked for at each place anew."""
+"""Text or a comment. An unclosed one extends to the end, so that it is not searched for again at each
+place."""
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """Kafka's JSON: ``//`` and ``/* */`` comments, and whatever follows the object, do not count."""
+    """Read Kafka's JSON: ``//`` and ``/* */`` comments, and text after the object, are ignored."""
     plain = _TOKEN.sub(lambda token: token[0] if token[0].startswith('"') else " ", text)
     value = json.JSONDecoder().raw_decode(plain.strip())[0]
     if not isinstance(value, dict):
@@ -310,10 +312,10 @@ def read_json(text: str) -> dict[str, Any]:
 
 
 def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaClass | None:
-    """One definition; None where the release has no version of it (a key that is only reserved).
+    """One definition; None if the release has no version of it (a key that is only reserved).
 
-    :param definition: one that :func:`~kdissect.protocol.vetting.vet` found nothing wrong with.
-    :raises ValueError: a type or a default in it cannot be.
+    :param definition: a definition that :func:`~kdissect.protocol.vetting.vet` accepted.
+    :raises ValueError: a type or a default in it is invalid.
     """
     valid = versions_of(definition["validVersions"])
     if valid == NONE:
@@ -380,8 +382,8 @@ def _fields(
 
 
 def _default(field: dict[str, Any]) -> str | None:
-    """The default as text, None where it is the one that the type has anyway. To Kafka's generator a
-    bare JSON null is no default; only the text ``null`` is."""
+    """The default as text; None if it is the type's own default. To Kafka's generator a bare JSON null is no
+    default; only the text ``null`` is."""
     value, kind = field.get("default"), field["type"]
     if value is None:
         return None

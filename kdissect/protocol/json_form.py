@@ -1,9 +1,9 @@
 """Values ↔ Kafka's JSON: the form of its generated JsonConverters, which brokers print in their request log.
 
-Fields stand in the order of the definition, tagged ones among them, and a tagged field that has its
-default is left out. Bytes are base64, a records field prints as its size. Two things Kafka's converter
-cannot say; here they can be read back. Unknown tagged fields are ``_unknownTaggedFields``, and a
-string that is not UTF-8 is ``{"base64": …}``.
+Fields, including tagged ones, are in the order of the definition. A tagged field with its default value is
+left out. Bytes are base64, and a records field prints as its size. Kafka's converter has no form for two
+kinds of values; here they have one that can be read back. Unknown tagged fields are ``_unknownTaggedFields``,
+and a string that is not UTF-8 is ``{"base64": …}``.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ else:
     decimal = Later("decimal")
 
 Hook = Callable[[list[dict[str, Any]], Struct, Field, Any, dict[str, Any]], bool]
-"""``hook(ancestors, struct, field, value, out)``: may write a string, bytes or records field, or an array of
-the first two, into ``out`` in its own way, and says whether it did. ``ancestors`` are the values of the
-structs around the field, the message's first."""
+"""``hook(ancestors, struct, field, value, out)``: may write a field into ``out`` in its own way, and returns
+whether it did. It is called for strings, bytes, records, and arrays of strings or bytes. ``ancestors`` are
+the values of the structs around the field, the message's first."""
 
 SIZE_SUFFIX = "SizeInBytes"
 
 
 def to_json(struct: Struct, values: dict[str, Any], hook: Hook | None = None) -> dict[str, Any]:
-    """Decoded values, also those of a message that broke off, as Kafka's JSON."""
+    """Decoded values as Kafka's JSON, also the values of an incomplete message."""
     return _object(struct, values, hook, [])
 
 
@@ -90,7 +90,7 @@ def base64_text(data: bytes) -> str:
 
 
 def text_or_base64(text: str) -> str | dict[str, str]:
-    """The text, or the bytes that were not UTF-8 when it was read (lone surrogates, PEP 383)."""
+    """The text, or the bytes if they were not UTF-8 (lone surrogates, PEP 383)."""
     if text.isascii():
         return text
     try:
@@ -104,7 +104,7 @@ def text_or_base64(text: str) -> str | dict[str, str]:
 
 
 class RawText(str):
-    """JSON text that is made already: it stands as it is where :func:`dumps` writes the value around it."""
+    """Finished JSON text: :func:`dumps` writes it unchanged inside the value around it."""
 
     __slots__ = ()
 
@@ -119,15 +119,15 @@ _IS_COMPILED = not __file__.endswith(".py")
 
 
 def dumps(value: Any, has_raw: bool = False) -> str:
-    """One line of ASCII JSON text, doubles as Java prints them.
+    """One line of ASCII JSON text, with doubles as Java prints them.
 
-    :param has_raw: whether there may be a :class:`RawText` in it.
+    :param has_raw: whether the value may contain a :class:`RawText`.
     """
     if _IS_COMPILED or has_raw:
         return _text(value)
     text = _compact(value)
-    # Doubles are rare (quotas), and the plain encoder is many times faster: only where its text may
-    # hold one, in a string or not, is the text made again by hand.
+    # Doubles are rare (quotas), and the plain encoder is many times faster. So the text is written by hand
+    # only if it may contain a double, in a string or not.
     return _text(value) if _MAYBE_FLOAT.search(text) else text
 
 
@@ -147,7 +147,8 @@ def _text(value: Any) -> str:
 
 
 def java_double(value: float) -> str:
-    """As Java's ``Double.toString``: ``1.0``, ``-0.0``, from 10**7 up and below 10**-3 ``1.0E300``."""
+    """The text of Java's ``Double.toString``: ``1.0``, ``-0.0``; from 10**7 up and below 10**-3
+    ``1.0E300``."""
     if not isfinite(value):
         return json.dumps(_scalar(value))
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -161,10 +162,10 @@ def java_double(value: float) -> str:
 
 
 def from_json(struct: Struct, obj: Any) -> dict[str, Any]:
-    """Kafka's JSON as values for ``encode``. As with Kafka, every field of the version must be there,
-    except tagged ones. Records are base64, under the field's own name.
+    """Kafka's JSON as values for ``encode``. As in Kafka, every field of the version must be there, except
+    tagged ones. Records are base64, under the field's own name.
 
-    :raises ValueError: it is not of that form; the message begins with the path.
+    :raises ValueError: the JSON has another form; the message begins with the path.
     """
     return _values(struct, obj, "")
 
@@ -188,7 +189,7 @@ def _values(struct: Struct, obj: Any, path: str) -> dict[str, Any]:
         if name == UNKNOWN_TAGS:
             values[name] = _unknown_tags(value, prefix + name)
         elif name not in values and not (name in struct.by_name or name.removesuffix(SIZE_SUFFIX) in values):
-            values[name] = value  # a field of another version, or none: encode judges it
+            values[name] = value  # a field of another version, or unknown: encode checks it
     return values
 
 

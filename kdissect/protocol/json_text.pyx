@@ -1,6 +1,6 @@
-"""json_text.py, compiled: the text is kept in memory of C.
+"""json_text.py, compiled: the text is kept in C memory.
 
-Ranges of bytes are checked once, where a method begins; room is asked for before anything is written.
+Ranges of bytes are checked once, at the beginning of a method. Room is reserved before anything is written.
 """
 
 from sys import byteorder
@@ -15,9 +15,9 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
-    LEAST = 4_096  # room to begin with
-    KEPT = 1_048_576  # room that is kept for the next text
-    PIECE = 4_096  # bytes that are escaped at a time: each may take six in the text
+    LEAST = 4_096  # room at the beginning
+    KEPT = 1_048_576  # the most room kept for the next text
+    PIECE = 4_096  # bytes escaped at a time: each may take six in the text
 
 cdef const unsigned char* STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 cdef const unsigned char* URL_SAFE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -42,7 +42,7 @@ cdef class JsonText:
         free(self._text)
 
     cdef int _reserve(self, Py_ssize_t more) except -1:
-        """See to it that there is room for ``more`` bytes."""
+        """Make sure that there is room for ``more`` bytes."""
         cdef Py_ssize_t room
         cdef unsigned char* grown
         if more <= self._room - self._used:
@@ -227,9 +227,9 @@ cdef class JsonText:
                 to[0] = 34
                 to += 1
             while at < piece:
-                # Eight bytes at a time are copied; then those count that stand before the first that is not
-                # plain: below a space, a quote, a backslash, or above a tilde. The sums find that first one
-                # exactly, whatever they say of those behind it.
+                # Eight bytes are copied at a time; only those before the first byte that is not plain count. A
+                # byte is not plain below a space, as a quote or backslash, or above a tilde. The sums mark the
+                # first such byte exactly; their marks of later bytes may be wrong.
                 found = 0
                 while piece - at >= 8:
                     memcpy(&eight, at, 8)
@@ -244,7 +244,7 @@ cdef class JsonText:
                     at += step
                     to += step
                 elif at < piece and behind - at >= 8:
-                    # Fewer are left, but others stand behind them: the same, without a loop.
+                    # Fewer are left in the piece, but more bytes follow it: the same, without a loop.
                     memcpy(&eight, at, 8)
                     memcpy(to, &eight, 8)
                     found = _unusual(eight)
@@ -292,7 +292,7 @@ cdef class JsonText:
             self._used = to - self._text
 
     cdef int _escaped(self, unsigned int code) except -1:
-        """Add a character that does not stand for itself."""
+        """Append the escape of a character."""
         cdef unsigned char* to
         cdef unsigned char short = 0
         self._reserve(12)
@@ -337,7 +337,7 @@ cdef class JsonText:
         return 0
 
     cdef int _base64(self, const unsigned char* data, Py_ssize_t size, const unsigned char* letters) except -1:
-        """Add bytes in base64, padded."""
+        """Append bytes in base64, padded."""
         cdef unsigned char* to
         cdef unsigned int three
         cdef Py_ssize_t at = 0
@@ -385,28 +385,28 @@ cdef class JsonText:
         self._text[self._used] = 34
         self._used += 1
         self._base64(<const unsigned char*> PyBytes_AS_STRING(data) + start, 16, URL_SAFE)
-        self._used -= 1  # of the padding, one letter gives way to the quote
+        self._used -= 1  # the quote replaces one letter of the padding
         self._text[self._used - 1] = 34
         return 0
 
 
 cdef inline int _check(bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
-    """See that a range is one of these bytes."""
+    """Check that a range is inside these bytes."""
     if start < 0 or size < 0 or size > PyBytes_GET_SIZE(data) - start:
         raise IndexError("a range outside of the bytes")
     return 0
 
 
 cdef inline uint64_t _unusual(uint64_t eight) noexcept:
-    """The highest bits of those of eight bytes that must not stand in a string as they are: exactly of the
-    first of them. What is borrowed or carried comes from that one, and goes to those behind it."""
+    """Mark the highest bit of each of eight bytes that a string must escape. Only the first mark is exact:
+    borrows and carries begin at that byte, and change the later ones."""
     cdef uint64_t found = (eight - 32 * ONES) | ((eight ^ (34 * ONES)) - ONES)
     found |= ((eight ^ (92 * ONES)) - ONES) | (eight + ONES) | eight
     return found & HIGHS
 
 
 cdef inline Py_ssize_t _first(uint64_t highs) noexcept:
-    """Which of eight bytes in memory is the first whose highest bit is set."""
+    """The place in memory of the first of eight bytes whose highest bit is set."""
     cdef unsigned char[8] bytes_of
     cdef Py_ssize_t at = 0
     if IS_LITTLE:
@@ -419,7 +419,7 @@ cdef inline Py_ssize_t _first(uint64_t highs) noexcept:
 
 
 cdef inline void _hex4(unsigned char* to, unsigned int code) noexcept:
-    """``u`` and four digits."""
+    """Write ``u`` and four digits."""
     to[0] = 117
     to[1] = DIGITS[(code >> 12) & 15]
     to[2] = DIGITS[(code >> 8) & 15]
@@ -428,8 +428,8 @@ cdef inline void _hex4(unsigned char* to, unsigned int code) noexcept:
 
 
 cdef inline unsigned int _code(const unsigned char** where, const unsigned char* end) noexcept:
-    """The character beyond ASCII that begins there, which is passed; 0 if it is not UTF-8: shortest form only,
-    no surrogates, nothing above U+10FFFF (RFC 3629)."""
+    """Read the character beyond ASCII that begins there. 0 if it is not UTF-8: shortest form only, no
+    surrogates, nothing above U+10FFFF (RFC 3629)."""
     cdef const unsigned char* at = where[0]
     cdef unsigned int first = at[0], code
     cdef Py_ssize_t left = end - at

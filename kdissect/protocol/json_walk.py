@@ -1,8 +1,8 @@
-"""Bytes → Kafka's JSON text, with no value made of anything: the walk that writes a million messages.
+"""Bytes → Kafka's JSON text, without an object for each value: the fast walk to write a million messages.
 
-It follows the plan that ``decode`` follows, prepared by :mod:`kdissect.protocol.json_way`. It writes what
-:func:`~kdissect.protocol.json_form.to_json` and ``dumps`` would make of the values. Where anything is wrong
-with the bytes it raises. The caller then takes back what was written and goes the way over the values.
+It follows the plan that ``decode`` follows, prepared by :mod:`kdissect.protocol.json_way`. It writes the text
+that :func:`~kdissect.protocol.json_form.to_json` and ``dumps`` would make of the values. If the bytes have a
+defect, it raises. The caller then drops the written text and decodes the values.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ _UNKNOWN = dumps(UNKNOWN_TAGS).encode("ascii") + b":["
 
 
 class Records(Protocol):
-    """What writes record sets."""
+    """The writer of record sets."""
 
     def write(
         self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
     ) -> None:
-        """Write the name of a field, and what there is to say of its record set; or nothing.
+        """Write the name of a field and the description of its record set, or nothing.
 
-        :param data: bytes of which ``size`` from ``start`` on are the record set.
-        :param name: as JSON text, with what stands before and behind it.
-        :param is_metadata: whether the records are of ``__cluster_metadata``.
-        :raises DecodeError: that has to be done in another way.
+        :param data: bytes that contain the record set: ``size`` bytes from ``start`` on.
+        :param name: the field's name as JSON text, with the text before and after it.
+        :param is_metadata: whether the records are from ``__cluster_metadata``.
+        :raises DecodeError: the record set has to be written in another way.
         """
 
 
 class TellsSecrets(Protocol):
-    """What tells secrets by other values of the message."""
+    """Decides which values are secrets, if that depends on other values of the message."""
 
     def hides(self) -> bool:
-        """Whether the next value is a secret, of those that may be, which are asked about in the order of the
-        wire. Null and what is empty are left out.
+        """Whether the next possible secret is a secret. The calls come in the order of the wire. Null and
+        empty values are left out.
 
-        :raises DecodeError: that cannot be told.
+        :raises DecodeError: that cannot be decided.
         """
 
 
@@ -74,18 +74,19 @@ class Walk:
         self.cursor = cursor
         self.out = out
         self.records: Records | None = None
-        """What writes record sets, beside their size."""
+        """The writer of record sets, beside their size."""
         self.judge: TellsSecrets | None = None
-        """What tells secrets that other values tell."""
+        """Decides about secrets that depend on other values."""
         self._is_metadata = False
-        """Whether one of the structs around names ``__cluster_metadata``."""
+        """Whether one of the structs around is about ``__cluster_metadata``."""
         self._has_written = False
-        """Whether a record set was taken for one of another topic."""
+        """Whether a record set was written as one of another topic."""
         self._position = 0
-        """Where the piece of a record set begins in all of it."""
+        """The position of a part of a record set in the whole set."""
 
     def begin(self, data: bytes, start: int, end: int) -> None:
-        """Begin with other bytes, from ``start`` to ``end``; nobody writes record sets or tells secrets."""
+        """Begin with other bytes, from ``start`` to ``end``, without a writer of record sets and without
+        secrets."""
         cursor = self.cursor
         cursor.data, cursor.position, cursor.end = data, start, end
         cursor.notes.clear()
@@ -93,9 +94,9 @@ class Walk:
         self._is_metadata = self._has_written = False
 
     def write(self, way: Way) -> None:
-        """Write the struct that begins where the cursor stands.
+        """Write the struct at the cursor's position.
 
-        :raises DecodeError: something is wrong with it.
+        :raises DecodeError: it has a defect.
         """
         self.cursor.elements_left = self.cursor.limits.message_elements
         self.fields(way)
@@ -118,7 +119,7 @@ class Walk:
             self.value(step)
         if way.is_flexible:
             cursor, raw = self.cursor, self.cursor.data
-            if cursor.position < cursor.end and raw[cursor.position] == 0:  # as nearly always
+            if cursor.position < cursor.end and raw[cursor.position] == 0:  # in nearly all cases
                 cursor.position += 1
             else:
                 count = read_tag_count(cursor)
@@ -128,17 +129,17 @@ class Walk:
         out.put(b"}")
 
     def tagged(self, way: Way, count: int, begun: int, anchors: list[int] | None) -> None:
-        """Write the tagged fields of a struct. They come last on the wire. In JSON those that the definition
-        has stand where it has them: each is written at the end, and moved there.
+        """Write the tagged fields of a struct. On the wire they come last. In JSON, fields of the definition
+        come in its order. So each is written at the end, and moved to its place.
 
         :param begun: where the struct begins in the text.
-        :param anchors: where the fields begin there before which tagged ones have their place.
+        :param anchors: where those fields begin in the text that tagged fields must precede.
         """
         cursor, out = self.cursor, self.out
         unknown: list[bytes] = []
         later: list[tuple[int, Step, int, int]] = []
         previous = -1
-        moved = 0  # bytes that were moved before what stands at the next places
+        moved = 0  # bytes that were moved before the next anchors
         for _ in range(count):
             tag = cursor.read_unsigned_varint()
             size = cursor.read_unsigned_varint()
@@ -165,15 +166,15 @@ class Walk:
             out.put(_UNKNOWN + b",".join(unknown) + b"]")
 
     def _tagged(self, step: Step, end: int, begun: int, anchors: list[int] | None, moved: int) -> int:
-        """Write a tagged field, which fills the bytes to ``end``. Those that come before it in the definition
-        were written.
+        """Write a tagged field, which fills the bytes to ``end``. The tagged fields before it in the
+        definition are already written.
 
-        :param moved: bytes that were moved before what stands at its place; gives how many they are then.
+        :param moved: the number of bytes already moved before its anchor. The new number is returned.
         """
         cursor, out, outer_end = self.cursor, self.out, self.cursor.end
         at = out.size()
         place = -1 if anchors is None or step.anchor < 0 else anchors[step.anchor]
-        # The brace stands before what was the first: it stays there, and the comma comes behind.
+        # The brace stays before the field that was the first, and the comma comes after the moved field.
         is_first = place == begun
         if not is_first and at > begun + 1:
             out.put(b",")
@@ -213,7 +214,8 @@ class Walk:
         cursor, out, opcode = self.cursor, self.out, step.opcode
         at, raw = cursor.position, cursor.data
         left = cursor.end - at
-        # What nearly all values are is read in place; the cursor says what is wrong.
+        # Nearly all values are of these types, and are read in place. If bytes are missing, the cursor raises
+        # the error.
         if opcode == INT32 and left >= 4:
             cursor.position = at + 4
             out.number(_int16(raw, at) * 0x1_0000 + (raw[at + 2] << 8 | raw[at + 3]))
@@ -272,7 +274,7 @@ class Walk:
             self.special(step, step.element)
 
     def special(self, step: Step, element: Step) -> None:
-        """Write a value that is more than that."""
+        """Write a topic or a possible secret, and refuse an unusual value."""
         cursor, out, opcode = self.cursor, self.out, step.opcode
         if opcode == UNUSUAL:
             raise DecodeError("unusual", cursor.position)
@@ -285,7 +287,7 @@ class Walk:
                     raise DecodeError("a topic that is told behind its records", start)
                 self._is_metadata = True
             return
-        # Null and what is empty are no secrets.
+        # Null and empty values are no secrets.
         written = out.size() - begun
         if written == 2 or (written == 4 and out.since(begun) == b"null"):
             return
@@ -294,9 +296,9 @@ class Walk:
             out.put(_HIDDEN)
 
     def record_set(self, step: Step, opcode: int, is_piece: bool) -> None:
-        """Write the size of a record set, and what there is to say of it.
+        """Write the size of a record set, and its description.
 
-        :param is_piece: whether it is a piece from its midst, of which there is nothing to say.
+        :param is_piece: whether it is a part from the middle of a set, which has no description.
         """
         cursor, out = self.cursor, self.out
         size = read_size(cursor, opcode, step.nullable)
@@ -330,13 +332,13 @@ class Walk:
 
 
 def _int16(raw: bytes, at: int) -> int:
-    """The int16 that stands there."""
+    """The int16 at a position."""
     value = raw[at] << 8 | raw[at + 1]
     return value - 0x1_0000 if value > 0x7FFF else value
 
 
 def _find(steps: list[Step], tag: int) -> Step | None:
-    """The step of a tagged field; None where the definition does not have it."""
+    """The step of a tagged field; None if the definition does not have it."""
     for step in steps:
         if step.tag == tag:
             return step

@@ -1,7 +1,7 @@
-"""The way of :mod:`kdissect.protocol.json_walk` through a struct: its plan, and all that its text needs.
+"""The way of :mod:`kdissect.protocol.json_walk` through a struct: its plan, and all fixed text.
 
-It is worked out once. Opcodes of its own stand for what is more than a value: what must not be shown, and
-what tells of other values.
+It is computed once for a struct. Additional opcodes mark values that need more: values that must not be
+shown, and values that decide about other values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, to_json
 from kdissect.protocol.schema import Field, Struct
 
 TOPIC, POSITION, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET, UNUSUAL = range(100, 107)
-"""A topic's name or id that may be that of ``__cluster_metadata``; where a piece of a record set begins, and
-the piece; a secret; a value of which another one tells whether it is one; what the walk leaves to the values.
-All but pieces and positions have the step of the value itself as their ``element``."""
+"""The additional opcodes. A topic's name or id that may be that of ``__cluster_metadata``; the position of a
+part of a record set, and the part; a secret; a value that may be a secret, depending on another; a value that
+the walk leaves to decoding. All but parts and positions have the step of the value itself as their
+``element``."""
 
 METADATA_ID = bytes(15) + b"\1"
 """Kafka's ``Uuid.METADATA_TOPIC_ID``."""
@@ -29,11 +30,11 @@ SECRET_TYPES = ("string", "bytes", "[]string", "[]bytes")
 
 
 class Hidden(NamedTuple):
-    """The fields of a message class that must not be shown: their names, at whatever depth."""
+    """The fields of a message class that must not be shown: their names, at any depth."""
 
     always: frozenset[str]
     maybe: frozenset[str]
-    """Of these, other values tell whether they are secrets."""
+    """The fields among them whose secrecy depends on other values."""
 
 
 class Way:
@@ -44,12 +45,12 @@ class Way:
     def __init__(self, steps: list[Step], tags: list[Step], is_flexible: bool, hides_unknown: bool) -> None:
         self.steps = steps
         self.tags = tags
-        """The tagged fields that the definition has."""
+        """The tagged fields of the definition."""
         self.is_ordered = all(one.rank < other.rank for one, other in pairwise(tags))
-        """Whether tags count up in the order of the definition, as nearly everywhere."""
+        """Whether tags ascend in the order of the definition, as nearly everywhere."""
         self.is_flexible = is_flexible
         self.hides_unknown = hides_unknown
-        """Whether the bytes of other tagged fields may be secrets."""
+        """Whether the bytes of unknown tagged fields may be secrets."""
 
 
 class Step:
@@ -63,37 +64,37 @@ class Step:
     def __init__(self, opcode: int, before: bytes = b"", nullable: bool = False) -> None:
         self.opcode = opcode
         self.before = before
-        """What stands before the value: the field's name. Of records, nothing: see the next two."""
+        """The text before the value: the field's name. Empty for records; see the next two."""
         self.plain_before = before
-        """What stands before records, or their null."""
+        """The text before records, or before their null."""
         self.size_before = b""
-        """What stands before the size of records."""
+        """The text before the size of records."""
         self.nullable = nullable
         self.least = 0
-        """Bytes that an element takes at least."""
+        """The fewest bytes that an element takes."""
         self.inner: Way | None = None
-        """Through a struct, or each that is an element."""
+        """The way through a struct, or through each element that is a struct."""
         self.element: Step | None = None
-        """Through an element that is no struct."""
+        """The step through an element that is not a struct."""
         self.word = b""
-        """Of a topic: the bytes of the field where it is ``__cluster_metadata``."""
+        """For a topic: the bytes of the field if it is ``__cluster_metadata``."""
         self.is_anchor = False
-        """Whether tagged fields have their place right before it."""
+        """Whether tagged fields belong right before it."""
         self.tag = -1
         self.rank = 0
-        """Of a tagged field: its place among all fields."""
+        """For a tagged field: its rank among all fields."""
         self.anchor = -1
-        """Of a tagged field: which of the anchors comes behind it; -1 where all fields without a tag come
-        before it."""
+        """For a tagged field: the number of the first anchor after it; -1 if all untagged fields come before
+        it."""
         self.default = b""
-        """Of a tagged field: its text where it says nothing that its absence would not say."""
+        """For a tagged field: its text if its value is the same as when it is absent."""
 
 
 @cache
 def way_of(struct: Struct, hidden: Hidden | None = None) -> Way:
     """The way through a struct.
 
-    :param hidden: what must not be shown, of the message that it is, or is in; None where there is nothing.
+    :param hidden: the fields of its message that must not be shown; None without any.
     """
     _, plain, tags = struct.plan
     steps: list[Step] = []
@@ -141,7 +142,7 @@ _RECORDS = (plan.RECORDS, plan.COMPACT_RECORDS, PIECE, COMPACT_PIECE)
 def _step(
     struct: Struct, opcode: int, name: str, argument: object, hidden: Hidden | None, has_records: bool
 ) -> Step:
-    """The step through a field, as yet without its name."""
+    """The step through a field, without its name."""
     field = struct.by_name[name]
     step = Step(opcode)
     if isinstance(argument, tuple) and opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
@@ -165,7 +166,8 @@ def _step(
 
 
 def _of_piece(struct: Struct, step: Step) -> Step:
-    """FetchSnapshot sends a snapshot by byte positions: only what begins at 0 is a record set."""
+    """The step of a part of a snapshot. FetchSnapshot sends a snapshot by byte positions: only a part that
+    begins at 0 is a record set."""
     order = [(opcode, name) for opcode, name, _ in struct.plan[1]]
     names = [name for _, name in order]
     is_usual = (plan.INT64, "position") in order and "unalignedRecords" in names
@@ -179,7 +181,7 @@ def _of_piece(struct: Struct, step: Step) -> Step:
 
 
 def _topic(step: Step) -> Step:
-    """A topic's name or id beside or around records."""
+    """The step of a topic's name or id beside or around records."""
     name = METADATA_TOPIC.encode()
     word = METADATA_ID
     if step.opcode == plan.STRING:
@@ -209,16 +211,16 @@ def _default_text(field: Field) -> bytes:
     if field.struct is not None and not field.is_array and value is not None:
         value = to_json(field.struct, value)
     elif isinstance(value, bytes):
-        value = ""  # the only default that bytes have
+        value = ""  # the only possible default of bytes
     return dumps(value).encode("ascii")
 
 
 def _may_mislead(field: Field, hidden: Hidden | None) -> bool:
-    """Whether a tagged field has to be left to its values.
+    """Whether a tagged field must be left to decoding.
 
-    The walk compares its text with that of its default. That is not enough where -0.0 may stand for 0.0, or
-    where a secret is hidden. Records have two texts. Whether a value is a secret is asked in the order of the
-    definition, and tagged fields come later.
+    The walk compares the field's text with the text of its default. That is not sufficient if -0.0 may stand
+    for 0.0, or if a secret is hidden. Records have two texts. Secrets are decided in the order of the
+    definition, and tagged fields come later on the wire.
     """
     if field.type == "records" or (hidden is not None and _has_any(field, hidden.maybe)):
         return True

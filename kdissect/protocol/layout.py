@@ -1,4 +1,4 @@
-"""What the definitions say of one message in one version, worked out once: all that reading it needs."""
+"""The definitions of one message in one version, prepared once with everything needed to read it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from kdissect.protocol.topics import can_teach
 
 
 class Layout:
-    """The layout of a request or a response. Nothing is known of a version that the definitions do not
-    have.
-    """
+    """The layout of a request or a response. For a version that the definitions do not have, it is nearly
+    empty."""
 
     __slots__ = (
         *("_asked", "_candidates", "_has_records", "header_version", "is_known", "name", "struct", "teaches"),
@@ -26,20 +25,20 @@ class Layout:
     def __init__(self, api_key: int, version: int, kind: str) -> None:
         self._asked = (api_key, version, kind)
         self.name = apis.api_name(api_key)
-        """Of the API, the newest."""
+        """The newest name of the API."""
         self.is_known = apis.is_api(api_key) and version in apis.versions(api_key)
         """Whether Kafka has, or had, this API in this version."""
         self.header_version = _header_version(api_key, version, kind)
-        """Of an API that is not known only what all headers share can be read."""
+        """The header's version. For an unknown API, only the common part of all headers can be read."""
         self.struct: Struct | None = None
-        """Of the body."""
+        """The struct of the body."""
         self._candidates: tuple[Struct, ...] | None = None
         self._has_records: bool | None = None
-        """Both worked out when first asked for: most layouts of a reading are never asked."""
+        """Computed on demand, like the candidates: most layouts of a capture never need them."""
         self.way: Route | None = None
-        """How it is surveyed, where it can be."""
+        """The route to survey it; None if it must be decoded."""
         self.teaches = False
-        """Whether names of topic ids may stand in it."""
+        """Whether it may have names of topic ids."""
         try:
             struct = message_struct(api_key, version, kind)
         except LookupError:
@@ -50,7 +49,7 @@ class Layout:
 
     @property
     def candidates(self) -> tuple[Struct, ...]:
-        """The struct, those that older releases had for the same version, newest first, and those of known
+        """The struct, then older releases' structs for the same version, newest first, then those of known
         quirks."""
         if self._candidates is None:
             found: tuple[Struct, ...] = ()
@@ -60,7 +59,7 @@ class Layout:
         return self._candidates
 
     def has_records(self) -> bool:
-        """Whether one of the candidates has room for records."""
+        """Whether one of the candidates has a records field."""
         if self._has_records is None:
             self._has_records = any(map(record_fields, self.candidates))
         return self._has_records
@@ -70,7 +69,8 @@ class Layout:
 
 
 _MOST = 4_096
-"""So many layouts are kept of each kind, then all are worked out anew: captured bytes may ask for any."""
+"""The number of layouts kept of each kind. Beyond it all are dropped, because captured bytes may name any
+version."""
 _requests: dict[int, Layout] = {}
 _responses: dict[int, Layout] = {}
 

@@ -1,14 +1,14 @@
-"""Where the definition files are: the user's folder before the package's own, file by file.
+"""The definition files: the user's folder is searched before the package's own, file by file.
 
-A vendor's requests are an overlay of their own: ``vendors/<name>`` in the user's folder. It stands between
-the two, and has nothing that Kafka has.
+A vendor's requests are a separate overlay: ``vendors/<name>`` in the user's folder. It is searched between
+the two, and has only classes that Kafka does not have.
 
-The user's folder is ``definitions`` in ``$KDISSECT_DATA_HOME``, else in ``$XDG_DATA_HOME/kdissect``, else
-in ``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``: the only place where its key and
-its name stand. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only, and the
-user's files that bring something new; any other file is read when its class is first asked for.
+The user's folder is ``definitions`` in ``$KDISSECT_DATA_HOME``, else in ``$XDG_DATA_HOME/kdissect``, else in
+``~/.local/share/kdissect``. An API's file is ``apis/NNN-Name.txt``; only the file's name has its key and its
+name. Any other class is ``data/<group>/<Name>.txt``. Listing reads folders only, and the user's files that
+add a class or a name. Any other file is read when its class is first needed.
 
-Where a file of the user's is damaged, kdissect's own is used instead. The damage is one of
+If a file of the user is damaged, kdissect's own is used instead. The damage is one of
 :attr:`Library.problems`; other files are not affected.
 """
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 Entry = tuple[str, "Traversable"]
-"""An API's name or a class's group, and the file."""
+"""An API's name or a class's group, and its file."""
 
 
 def user_folder() -> Path:
-    """The folder that ``schema import`` writes to and that is looked into first."""
+    """The folder that ``schema import`` writes to and that is searched first."""
     home = os.environ.get("KDISSECT_DATA_HOME")
     if home:
         return Path(home) / "definitions"
@@ -41,12 +41,12 @@ def user_folder() -> Path:
 
 
 def vendor_folder(folder: Path, vendor: str) -> Path:
-    """Where a folder of definitions has those of a vendor."""
+    """The folder of a vendor's definitions in a folder of definitions."""
     return folder / "vendors" / vendor
 
 
 def vendors_in(folder: Traversable) -> list[Traversable]:
-    """The folders of the vendors in a folder of definitions."""
+    """The folders of all vendors in a folder of definitions."""
     return [each for each in _inside(folder / "vendors") if each.is_dir()]
 
 
@@ -63,25 +63,26 @@ class Problem(NamedTuple):
     file: Traversable
     reason: str
     replaced: bool
-    """Whether another folder's file is used instead; else its class is not known."""
+    """Whether another folder's file is used instead. Otherwise its class is unknown."""
 
 
 class Library:
-    """The definition files of several folders, of which earlier ones win.
+    """The definition files of several folders; earlier folders win.
 
-    The last folder is taken for sound. A damaged file of another is passed over for the next folder's.
+    The files of the last folder are assumed to be sound. A damaged file of another folder is replaced by the
+    next folder's file.
     """
 
     def __init__(self, *folders: Traversable) -> None:
         self.apis: dict[int, Entry] = {}
-        """API key: name, file."""
+        """Name and file of each API, by key."""
         self.data: dict[str, Entry] = {}
-        """Class name: group, file."""
+        """Group and file of each class, by name."""
         self.problems: list[Problem] = []
-        """Damaged files, as far as they were asked for."""
+        """The damaged files among those read so far."""
         self._documents: dict[int | str, Document] = {}
         self._next: dict[Traversable, Entry | None] = {}
-        """A file that is not of the last folder: what it stands before."""
+        """For each file that is not of the last folder: the entry that it replaces."""
         for folder in reversed(folders):
             for file in _inside(folder / "apis"):
                 key, dash, name = file.name.removesuffix(".txt").partition("-")
@@ -97,7 +98,7 @@ class Library:
 
     @property
     def is_own(self) -> bool:
-        """Whether every definition is that of the last folder."""
+        """Whether every definition is from the last folder."""
         return not self._next
 
     def _put(self, table: dict[Any, Entry], key: int | str, entry: Entry, is_last: bool) -> None:
@@ -106,8 +107,8 @@ class Library:
         table[key] = entry
 
     def _read_what_is_new(self) -> None:
-        """Read the files that bring a class, or a name of one, that the last folder does not have: so what
-        is listed can be read, and goes by the name of the file that is used."""
+        """Read the files that add a class, or a name of a class, that the last folder does not have. So all
+        listed classes can be read, under the name of the file that is used."""
         tables: tuple[dict[Any, Entry], ...] = (self.apis, self.data)
         for table in tables if self._next else ():
             for key, (name, file) in list(table.items()):
@@ -119,7 +120,7 @@ class Library:
                     del table[key]
 
     def check(self) -> list[Problem]:
-        """Read every file that is not of the last folder; gives all problems."""
+        """Read every file that is not of the last folder, and return all problems."""
         for table in (self.apis, self.data):
             for key, (_, file) in table.items():
                 if file in self._next:
@@ -145,7 +146,8 @@ class Library:
         return document
 
     def _read(self, key: int | str, table: MutableMapping[Any, Entry]) -> Document | None:
-        """The document of the first folder that has a sound one, whose entry is then the table's."""
+        """The document of the first folder with a sound file. The entry of that file is put into the
+        table."""
         entry: Entry | None = table[key]
         while entry is not None:
             file = entry[1]
@@ -175,12 +177,12 @@ def _reason(error: ValueError | OSError) -> str:
 def _inside(folder: Traversable) -> list[Traversable]:
     try:
         found = list(folder.iterdir()) if folder.is_dir() else []
-    except PermissionError:  # another user's home, which is left in the environment of whoever became one
+    except PermissionError:  # the home of another user, still in the environment after a change of user
         return []
     return sorted((file for file in found if file.name[0] not in "._"), key=lambda file: file.name)
 
 
 @cache
 def library() -> Library:
-    """The definitions in use: looked for once (``library.cache_clear()`` looks again)."""
+    """The definitions in use. They are searched for once (``library.cache_clear()`` searches again)."""
     return Library(user_folder(), *vendors_in(user_folder()), package_folder())

@@ -1,15 +1,15 @@
-"""What several Kafka releases say of one message class → one document.
+"""The definitions of one message class in several Kafka releases → one document.
 
 Rules:
 
 1. A version belongs to the newest release that has it. A newer release takes over the versions it has. An
-   older one only adds versions that nobody has.
+   older one only adds versions that are still missing.
 2. One block covers every version for which it builds the same struct as the version's own release. Names,
    types, nullability, tags, order and defaults must be the same. Newer blocks come first. So a release that
-   dropped its old versions still describes them where its text has not changed.
-3. Where two releases lay out the same version differently (more than names and known tags), the
-   older layout stays as an ``era`` block.
-4. The traits, which no release tells, stay with the API and with the field of the same name in the same
+   dropped old versions still describes them if its text has not changed.
+3. If two releases lay out the same version differently (more than names and known tags), the older layout is
+   kept as an ``era`` block.
+4. Releases have no traits. The traits are kept for the API, and for the field of the same name in the same
    struct type.
 """
 
@@ -30,14 +30,14 @@ class KafkaClass(NamedTuple):
     """The Kafka module it comes from: ``clients``, ``metadata``, ``group-coordinator`` …"""
     name: str
     api_key: int | None
-    """Of a request or response; None for any other class."""
+    """The key of a request or response; None for any other class."""
     block: Block
 
 
 def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Document]:
-    """Add a definition of a class to what is known of it, by the rules of this module.
+    """Merge a definition of a class into its known definitions, by the rules of this module.
 
-    :param known: an API's name or a class's group, and its document; None if nothing is known.
+    :param known: an API's name or a class's group, and its document; None if the class is new.
     """
     if new.api_key is None:
         group, document = known or (new.group, Document(()))
@@ -58,11 +58,11 @@ def merge(known: tuple[str, Document] | None, new: KafkaClass) -> tuple[str, Doc
 
 
 _Place = tuple[str, str, str]
-"""Where a field stands: ``request``, ``response`` or nothing; the type of the struct around it; its name."""
+"""The place of a field: ``request``, ``response`` or empty; the type of the struct around it; its name."""
 
 
 def _with_traits(document: Document, known: Document) -> Document:
-    """A document whose fields have the traits that fields of the same place have in another."""
+    """A document whose fields have the traits of the fields at the same places in another document."""
     traits = {
         place: field
         for block in known.blocks
@@ -101,15 +101,16 @@ def _traited(
 
 
 def _same_numbering(blocks: tuple[Block, ...], new: Block) -> list[Block]:
-    """Until Kafka 4.0 the version of a coordinator's key was its record type. Where a definition says
-    that in its own word, the versions of the other kind count something else and say nothing new."""
+    """The blocks that number versions like the new one. Until Kafka 4.0 the version of a coordinator's key
+    was its record type. Later definitions have a separate word for it. Versions of the other numbering mean
+    something else, and are left out."""
     if new.kind == "coordinator-key":
         return [block for block in blocks if block.kind == new.kind]
     return list(blocks)
 
 
 class _Owned(NamedTuple):
-    """The definition that a version has."""
+    """A version with the definition that it belongs to."""
 
     release: str
     unstable: bool
@@ -117,7 +118,8 @@ class _Owned(NamedTuple):
 
 
 def _order(release: str) -> tuple[int, ...]:
-    """A vendor's release has its name and a hyphen before the numbers."""
+    """The numbers of a release, for sorting. A vendor's release has its name and a hyphen before the
+    numbers."""
     return tuple(int(number) for number in release.rpartition("-")[2].split("."))
 
 
@@ -148,7 +150,7 @@ def merge_blocks(blocks: list[Block], new: Block) -> list[Block]:
 
 
 def _fold(owners: dict[int, _Owned]) -> list[Block]:
-    """Rule 2: as few blocks as can be, each with all versions for which it is right."""
+    """Rule 2: the fewest possible blocks, each with all versions for which it is right."""
     left = dict(owners)
     folded = []
     for block in _newest_first(owned.block for owned in owners.values()):
@@ -164,7 +166,7 @@ def _fold(owners: dict[int, _Owned]) -> list[Block]:
 
 
 def _eras(owners: dict[int, _Owned], older: list[tuple[int, _Owned]]) -> list[Block]:
-    """Rule 3: the layouts that are not those of the owner, each once, from the newest release that has it."""
+    """Rule 3: the layouts that differ from the owner's, each once, from the newest release that has it."""
     seen = {(version, _layout(owned.block, version)) for version, owned in owners.items()}
     kept: dict[tuple[str, Block], dict[int, _Owned]] = {}
     for version, owned in sorted(older, key=lambda entry: _order(entry[1].release), reverse=True):
@@ -194,7 +196,7 @@ def _spans(versions: dict[int, _Owned]) -> tuple[ReleaseSpan, ...]:
 
 
 def _same(one: Struct, other: Struct) -> bool:
-    """Rule 2's identity; what kind of thing a field names and what may be dropped does not count."""
+    """Rule 2's identity; ``is`` and ``ignorable`` are not compared."""
     return (
         one.flexible == other.flexible
         and len(one.fields) == len(other.fields)
@@ -212,7 +214,7 @@ def _layout(block: Block, version: int) -> Any:
 
 
 def _layout_of(form: plan.Plan) -> Any:
-    """What of a plan decides where the bytes of the untagged fields are."""
+    """The parts of a plan that decide the positions of the untagged fields' bytes."""
     _, fields, tags = form
     return tuple(_form(opcode, argument) for opcode, _, argument in fields), tags is not None
 

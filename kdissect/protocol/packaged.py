@@ -1,4 +1,4 @@
-"""Where the files are that come with this package."""
+"""The location of the files that come with this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def packaged(name: str) -> Traversable:
     path = Path(__file__).with_name(name)
     if path.exists():
         return path
-    # The package is in an archive. This module takes as long to import as ten definitions take to read.
+    # The package is in an archive. Importing this module takes as long as reading ten definitions.
     from importlib.resources import files
 
     return files("kdissect.protocol") / name

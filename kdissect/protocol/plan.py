@@ -43,7 +43,7 @@ from typing import Any
 Plan = tuple[str, tuple[tuple[int, str, Any], ...], tuple[tuple[int, tuple[int, str, Any]], ...] | None]
 
 WIDTHS = (1, 2, 4, 8, 2, 4, 8, 1, 16)
-"""Bytes of the fixed opcodes."""
+"""The number of bytes of each fixed opcode."""
 
 FIXED = {
     "int8": INT8,
@@ -56,14 +56,15 @@ FIXED = {
     "bool": BOOLEAN,
     "uuid": UUID,
 }
-"""Kafka's name of a type: opcode."""
+"""The opcode of each type with fixed width, by Kafka's name."""
 
 VARIABLE = {
     "string": (STRING, COMPACT_STRING),
     "bytes": (BYTES, COMPACT_BYTES),
     "records": (RECORDS, COMPACT_RECORDS),
 }
-"""Kafka's name of a type: opcode in versions that are not flexible, opcode in those that are."""
+"""The two opcodes of each type with variable length, by Kafka's name: in inflexible versions, and in flexible
+ones."""
 
 PRIMITIVES = FIXED.keys() | VARIABLE.keys()
 
@@ -71,10 +72,10 @@ TYPE_NAMES = (
     *("int8", "int16", "int32", "int64", "uint16", "uint32", "float64", "bool", "uuid"),
     *("string", "compact string", "bytes", "compact bytes", "records", "compact records"),
 )
-"""What a leaf is called, by opcode."""
+"""The type names of leaves, by opcode."""
 
 COMPACT = (COMPACT_STRING, COMPACT_BYTES, COMPACT_RECORDS, COMPACT_ARRAY)
-"""KIP-482: the length is an unsigned varint, one more than what it counts, and 0 for null."""
+"""KIP-482: the length is an unsigned varint, one more than the counted number; 0 means null."""
 
 
 def prefix_width(opcode: int) -> int:

@@ -14,8 +14,8 @@ from kdissect.protocol.schema import Struct
 
 @cache
 def place_of_wait(struct: Struct) -> int | None:
-    """Where in the body of a request ``maxWaitMs`` stands, with ``minBytes`` behind it; both have 4 bytes.
-    None where that depends on what is before them."""
+    """The position of ``maxWaitMs`` in the body of a request; ``minBytes`` follows it, and both have 4 bytes.
+    None if the position depends on the values before them."""
     at, names = 0, [field.name for field in struct.fields]
     if ("maxWaitMs", "minBytes") not in pairwise(names):
         return None

@@ -1,4 +1,5 @@
-"""The plan of a struct → the program that :mod:`~kdissect.protocol.survey` runs: a few bytes a field."""
+"""The plan of a struct → the program that :mod:`~kdissect.protocol.survey` runs: a few bytes for each
+field."""
 
 from __future__ import annotations
 
@@ -49,35 +50,36 @@ bytes of its program, the program |
 """
 
 COMPACT, NULLABLE = 1, 2
-"""Whether a length is a varint; whether there may be null."""
+"""Whether a length is a varint; whether null is allowed."""
 OPEN = 0xFFFF
-"""Elements have no fixed size."""
+"""Marks elements without a fixed size."""
 
 THROTTLE_FIELD = "throttleTimeMs"
-"""An int32, of most responses."""
+"""An int32 of most responses."""
 SESSION_FIELD = "sessionId"
-"""An int32, of a Fetch: the fetch session (KIP-227)."""
+"""An int32 of a Fetch: the fetch session (KIP-227)."""
 REPLICA_FIELD = "preferredReadReplica"
-"""An int32, of a Fetch: the replica to ask instead, or -1 (KIP-392)."""
+"""An int32 of a Fetch: the replica to ask instead, or -1 (KIP-392)."""
 DIVERGING_FIELD = "divergingEpoch"
-"""A tagged struct, of a Fetch: where the log of who asked differs (KIP-595)."""
+"""A tagged struct of a Fetch: where the log of the fetching replica diverges (KIP-595)."""
 
 NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
-"""What a string names."""
+"""The kinds of things that a string names."""
 BESIDE_ID = 4
-"""Added to it: the name of the topic whose id stands beside it."""
+"""Added to the kind: the name of the topic whose id is in the same struct."""
 TELLS = 8
-"""Added to it, and to that of an id, in programs for places: the topic of the partitions in its struct."""
+"""Added to the kind, and to the number of an id, in programs for places: the topic of the partitions in its
+struct."""
 A_KEY = 16
-"""In place of all these: the key of a coordinator, of which the request tells what it names."""
+"""Instead of a kind: the key of a coordinator. The request has the kind of thing that it names."""
 A_RESOURCE = 32
-"""In place of all these: the name of a resource, whose type tells what it names."""
+"""Instead of a kind: the name of a resource. The resource's type decides the kind of thing that it names."""
 LATER = 64
-"""Added to it: the pattern of the name comes behind it."""
+"""Added to :data:`A_RESOURCE`: the pattern of the name comes after it."""
 TEACHES = 1
-"""Of an id: the topic's name stands beside it."""
+"""For an id: the topic's name is in the same struct."""
 RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
-"""The only names of fields that places are noted of."""
+"""The only names of fields whose places are noted."""
 
 
 _ERROR_CODES = ("ErrorCode", "errorCode")
@@ -85,21 +87,22 @@ _NUMBERS = frozenset(range(plan.STRING)) - {plan.INT8, plan.UUID}
 _ASKED_NUMBERS = frozenset(
     ("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, *TOLD_BY_NAME),
 )
-"""Names of the only numbers of more than a byte that may be asked for, beside error codes."""
+"""The names of the only numbers of more than a byte that a survey reads, beside error codes."""
 _ASKED_TEXTS = frozenset((*COORDINATOR_KEYS, *RESOURCES, *IDS, *NAMES, *TOLD_BY_NAME, GROUP))
-"""Names of the only strings that may be asked for, where the definitions do not say what they name."""
+"""The names of the only strings that a survey reads, if the definitions do not have the kind of thing that
+they name."""
 
 
 def is_error_code(field: Field) -> bool:
-    """Whether a field is an error code, which is 0 where all is well."""
+    """Whether a field is an error code, which is 0 without an error."""
     return field.type == "int16" and field.name.endswith(_ERROR_CODES)
 
 
 def program_of(struct: Struct, notes_places: bool = False) -> bytes | None:
-    """The program of a struct; None where no walk can tell what is asked: another field may tell what one
-    names.
+    """The program of a struct; None if no walk can find the facts: the kind of a name may depend on another
+    field.
 
-    :param notes_places: whether it is to note the partitions of records and base offsets. One that passes
+    :param notes_places: whether it is to note the partitions of records and base offsets. A program without
         them has fewer steps.
     """
     program = _struct(struct, notes_places)
@@ -136,7 +139,7 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
         for tag, (opcode, name, argument) in struct.plan[2]:
             step = _field(struct, struct.by_name[name], opcode, argument, notes_places)
             if step is None or _asks(struct.by_name[name]):
-                # What it says has its place elsewhere than on the wire.
+                # Its value is at another place than on the wire.
                 step = bytes((LEAVE,))
             elif name == DIVERGING_FIELD:
                 step = bytes((DIVERGES,)) + step
@@ -146,8 +149,8 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
 
 
 def _is_told_before(struct: Struct) -> bool:
-    """Whether what the type of a resource tells stands before its name, and its pattern, if there is one,
-    behind it. None of them may be a tagged field."""
+    """Whether the resource's type precedes its name, and its pattern, if there is one, follows it. None of
+    them may be a tagged field."""
     asked = typed(struct).difference(COORDINATOR_KEYS)
     if not asked:
         return True
@@ -200,7 +203,7 @@ def _element(struct: Struct, field: Field, element: int, inner: Any, notes_place
 
 
 def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_places: bool) -> bytes | None:
-    """:param struct: the one that it stands in."""
+    """:param struct: the struct of the field."""
     if opcode < plan.STRING:
         if opcode == plan.UUID and is_topic(field):
             tells = TELLS if notes_places and _tells(struct, field) else 0
@@ -232,7 +235,7 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
         return bytes((TEXT,)) + form + _number(NOTHING)
     if opcode > plan.COMPACT_STRING:
         if field.name == "unalignedRecords":
-            return None  # whether these are records depends on another field
+            return None  # another field decides whether these are records
         return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
     what = NOTHING
     if field.name in typed(struct) and field.name in RESOURCES:
@@ -255,8 +258,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
 
 @cache
 def _has_places(struct: Struct) -> bool:
-    """Whether record sets or base offsets are in it."""
-    for field in struct.fields:  # a generator takes twice as long
+    """Whether it contains record sets or base offsets."""
+    for field in struct.fields:  # a generator would take twice as long
         if _is_place(field) or (field.struct is not None and _has_places(field.struct)):
             return True
     return False
@@ -267,19 +270,19 @@ def _is_place(field: Field) -> bool:
 
 
 _TELLING = {"topic": "string", "topic id": "uuid", "partition": "int32"}
-"""What a field tells of the partition that its struct is about: its type."""
+"""The type of each field that identifies the partition of its struct."""
 
 
 def _tells(struct: Struct, field: Field) -> bool:
-    """Whether a field tells which partition the places in its struct are of."""
+    """Whether a field identifies the partition of the places in its struct."""
     told = told_by(field.name)
     return told is not None and _TELLING[told] == field.type and _has_places(struct)
 
 
 @cache
 def tells_places(struct: Struct) -> bool:
-    """Whether each struct with places says first which partition it is about, and nothing of that in tagged
-    fields. The places must also have the names that are noted."""
+    """Whether each struct with places has its partition before them, and not in tagged fields. The places
+    must also have the names that are noted."""
     if not _has_places(struct):
         return True
     is_inside = False
@@ -302,7 +305,7 @@ _ASKED = ("acks", THROTTLE_FIELD, SESSION_FIELD, KEY_TYPE, *COORDINATOR_KEYS, *R
 
 
 def _asks(field: Field) -> bool:
-    """Whether anything is asked of a field."""
+    """Whether a survey needs a field."""
     if field.struct is not None:
         return any(_asks(each) for each in field.struct.fields)
     if is_error_code(field) or is_topic(field) or field.name in _ASKED:

@@ -1,6 +1,6 @@
-"""What some clients and brokers are known to write otherwise than Kafka's definitions say.
+"""Known deviations of some clients and brokers from Kafka's definitions.
 
-A body that differs in one of these ways is no damage: it is named, and has no fault. One table.
+A body with such a deviation is not damaged: the deviation is named, and has no fault. All are in one table.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ UNSUPPORTED_VERSION = 35
 
 
 class Quirk(NamedTuple):
-    """One of them."""
+    """One known deviation."""
 
     api_key: int
     versions: range
     kind: str
     """``request`` or ``response``."""
     text: str
-    """What is written, and who writes it."""
+    """The deviation, and the programs that write it."""
     fits: Callable[[Body], bool]
-    """Whether a body that does not fit its definition to the last byte has it."""
+    """Whether a body that does not fit its definition to the last byte has the deviation."""
     reads_as: int | None = None
-    """The version that it has the layout of, where it is another one."""
+    """The version whose layout it has, if it is another one."""
     tail: bytes = b""
-    """What stands behind the body, where that is all."""
+    """The bytes after the body, if they are the only deviation."""
 
 
 def _lacks_throttle_time(body: Body) -> bool:
-    # A broker that does not know the version answers in version 0 by right (KIP-511).
+    # A broker that does not know the version correctly answers in version 0 (KIP-511).
     is_older = body.struct is not None and body.struct.version == 0 and body.is_exact
     return is_older and body.values["errorCode"] != UNSUPPORTED_VERSION
 
@@ -60,7 +60,7 @@ QUIRKS = (
 
 
 def layouts(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
-    """The layouts of other versions that a message may have by a quirk."""
+    """The layouts of other versions that a message may have because of a quirk."""
     return tuple(
         message_struct(api_key, quirk.reads_as, kind)
         for quirk in QUIRKS
@@ -69,7 +69,7 @@ def layouts(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
 
 
 def tail(api_key: int, version: int, kind: str) -> bytes:
-    """What may stand behind the body of a message by a quirk; empty if nothing may."""
+    """The bytes that may follow the body of a message because of a quirk; empty without one."""
     for quirk in QUIRKS:
         if quirk.tail and _is_about(quirk, api_key, version, kind):
             return quirk.tail
@@ -77,7 +77,7 @@ def tail(api_key: int, version: int, kind: str) -> bytes:
 
 
 def named(body: Body, api_key: int, version: int, kind: str) -> Body:
-    """A body with the quirk that it has, which then is no fault of it."""
+    """The body with the name of its quirk, if it has one; the quirk's fault is removed."""
     for quirk in QUIRKS:
         if _is_about(quirk, api_key, version, kind) and quirk.fits(body):
             return body._replace(quirk=quirk.text, faults=())

@@ -1,8 +1,7 @@
 """Definitions → :class:`Struct`: one message class in one version, with the plan that the walks follow.
 
-Structs are built when first asked for and kept. Where an older release laid out a message otherwise, there
-are further structs: :func:`era_structs`. A caller may try them where bytes are left over or missing, and must
-say so.
+Structs are built on demand and kept. If an older release laid out a message differently, there are further
+structs: :func:`era_structs`. A caller may try them if bytes are left over or missing, and must report it.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from kdissect.protocol.definition import NONE, Block, Document, FieldDefinition
 from kdissect.protocol.library import library
 
 UNKNOWN_TAGS = "_unknownTaggedFields"
-"""Where the values of a struct keep tagged fields that its definition does not have."""
+"""The key of tagged fields without a definition, in the values of a struct."""
 
 REMAINDER = "_remainder"
-"""Under what name bytes that no field accounts for are shown beside the fields."""
+"""The key of the remaining bytes, which no field accounts for, beside the fields."""
 
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's Uuid.ZERO_UUID: no id."""
+"""Kafka's Uuid.ZERO_UUID, which means no id."""
 
 
 class Field(NamedTuple):
@@ -36,15 +35,15 @@ class Field(NamedTuple):
     nullable: bool
     tag: int | None
     default: Any
-    """What an absent value means; a list or dict here must not be changed."""
+    """The meaning of an absent value; a list or dict here must not be changed."""
     ignorable: bool
-    """Whether a value may be dropped from a version that lacks the field."""
+    """Whether a value may be dropped in a version that lacks the field."""
     key: bool
     """Whether the value is unique among the elements of the array around it."""
     entity: str | None
-    """What kind of thing it names: ``topicName``, ``brokerId``, ``groupId``, ``producerId`` …"""
+    """The kind of thing it names: ``topicName``, ``brokerId``, ``groupId``, ``producerId`` …"""
     struct: Struct | None
-    """Of a struct, or of an array's elements."""
+    """The struct of the field, or of the array's elements."""
 
     @property
     def is_array(self) -> bool:
@@ -54,8 +53,8 @@ class Field(NamedTuple):
 class Struct:
     """The fields of a message or of a structure in it, in one version.
 
-    There is one object of each, also after a pickle: others keep what they work out for a struct by its
-    identity. A pickle holds only the arguments that the struct was asked for with.
+    Each struct exists once, also after unpickling, because other modules cache results by its identity. A
+    pickle holds only the arguments that make the struct.
     """
 
     __slots__ = ("absent", "by_name", "fields", "flexible", "name", "origin", "plan", "release", "version")
@@ -67,15 +66,16 @@ class Struct:
         self.flexible = flexible
         """Whether it has compact types and tagged fields (KIP-482)."""
         self.release = release
-        """The Kafka release whose definitions say so."""
+        """The Kafka release of its definition."""
         self.fields: tuple[Field, ...] = ()
-        """In the order of the definition, tagged fields among them."""
+        """The fields in the order of the definition, including tagged fields."""
         self.by_name: dict[str, Field] = {}
         self.absent: dict[str, tuple[Any, bool]] = {}
-        """Fields of other versions: name to (default, ignorable)."""
+        """Fields of other versions: (default, ignorable) by name."""
         self.plan: plan.Plan = (name, (), None)
         self.origin: tuple[Callable[..., Struct], tuple[Any, ...]] | None = None
-        """The function of this module that gives it, and the arguments; None of one only built."""
+        """The function of this module that returns it, and the arguments; None for a struct from
+        :func:`build` alone."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         return self.origin or super().__reduce_ex__(protocol)
@@ -85,10 +85,10 @@ class Struct:
 
 
 def is_default(field: Field, value: Any) -> bool:
-    """Whether a tagged field says nothing that its absence would not say.
+    """Whether a tagged field's value means the same as its absence.
 
-    Kafka compares by value, structs too. A struct that broke off is not the default, and neither is one
-    with tagged fields that the definition does not have.
+    Kafka compares by value, structs too. An incomplete struct is not the default, and neither is a struct
+    with unknown tagged fields.
     """
     if field.struct is None or field.is_array or value is None or field.default is None:
         return bool(value == field.default)
@@ -99,7 +99,7 @@ def is_default(field: Field, value: Any) -> bool:
 
 @cache
 def message_struct(api_key: int, version: int, kind: str) -> Struct:
-    """The body of a message; ``kind`` is ``request`` or ``response``.
+    """The struct of a message's body; ``kind`` is ``request`` or ``response``.
 
     :raises LookupError: the definitions do not have this API, version or kind.
     """
@@ -109,7 +109,7 @@ def message_struct(api_key: int, version: int, kind: str) -> Struct:
 
 @cache
 def data_struct(name: str, version: int) -> Struct:
-    """Any other message class, by Kafka's name: headers, internal records, embedded protocols.
+    """The struct of any other message class, by Kafka's name: headers, internal records, embedded protocols.
 
     :raises LookupError: the definitions do not have this class or version.
     """
@@ -118,7 +118,7 @@ def data_struct(name: str, version: int) -> Struct:
 
 @cache
 def era_structs(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
-    """What older releases understood by the same version of a message, newest release first.
+    """The structs of older releases for the same version of a message, newest release first.
 
     :raises LookupError: the definitions do not have this API.
     """
@@ -129,14 +129,14 @@ def era_structs(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
 
 @cache
 def era_data_structs(name: str, version: int) -> tuple[Struct, ...]:
-    """As :func:`era_structs`, for any other message class."""
+    """The structs as :func:`era_structs`, for any other message class."""
     found = _eras(library().data_class(name), name, None, version)
     return tuple(_kept(each, _data_era, at, name, version) for at, each in enumerate(found))
 
 
 def _api(api_key: int, kind: str) -> tuple[str, Document]:
     """Kafka's name of the message class, and the definition of its API."""
-    document = library().api(api_key)  # first: a damaged file gives way to another, with another name
+    document = library().api(api_key)  # first: a damaged file may give way to one with another name
     return library().apis[api_key][0] + kind.capitalize(), document
 
 
@@ -153,7 +153,7 @@ def _inner(top: Struct, name: str) -> Struct:
 
 
 def _inside(struct: Struct) -> Iterator[Struct]:
-    """The structs in a struct, each as often as fields have it."""
+    """The structs inside a struct, once for each field that uses them."""
     for field in struct.fields:
         if field.struct is not None:
             yield field.struct
@@ -161,8 +161,8 @@ def _inside(struct: Struct) -> Iterator[Struct]:
 
 
 def _kept(struct: Struct, function: Callable[..., Struct], *arguments: Any) -> Struct:
-    """The struct, once it and the structs in it tell how to ask for them. A struct type is built once
-    for a message, so that its name tells which it is."""
+    """Set the origin of a struct and of the structs in it. A struct type is built once for a message, so its
+    name identifies it."""
     struct.origin = (function, arguments)
     for inner in _inside(struct):
         inner.origin = (_inner, (struct, inner.name))
@@ -182,9 +182,9 @@ def _eras(document: Document, name: str, kind: str | None, version: int) -> tupl
 
 
 def build(block: Block, name: str, version: int) -> Struct:
-    """The struct of one version of a block, whether or not the block says that it covers it.
+    """The struct of one version of a block, even if the block does not list the version.
 
-    :raises ValueError: the definition names a type that it does not have, or nests too deep.
+    :raises ValueError: the definition names a missing type, or nests too deep.
     """
     structures = structures_of(block.fields)
     release = next((span.release for span in block.spans if version in span.versions), "")
@@ -193,7 +193,7 @@ def build(block: Block, name: str, version: int) -> Struct:
 
 
 def structures_of(fields: tuple[FieldDefinition, ...]) -> dict[str, tuple[FieldDefinition, ...]]:
-    """The struct types of a block: they are spelled out where they are first used."""
+    """The struct types of a block: each is defined where it is first used."""
     found: dict[str, tuple[FieldDefinition, ...]] = {}
     for field in fields:
         if field.fields:
@@ -228,7 +228,7 @@ def _fill(
         if not is_there:
             default = _default(definition, inner)
             if isinstance(default, dict) and inner is not None:
-                # A struct type that only other versions have may have no field at all in this one.
+                # A struct type of other versions only may have no field at all in this version.
                 default = {name: value for name, (value, _) in inner.absent.items()} | default
             struct.absent[definition.name] = (default, definition.ignorable)
             continue
@@ -267,14 +267,14 @@ def _field(definition: FieldDefinition, version: int, inner: Struct | None) -> F
 
 
 _new = tuple.__new__
-"""``_new(Field, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+"""``_new(Field, values)``: avoids the second call that NamedTuple's own ``__new__`` makes."""
 
 
 _NO_VALUES = {
     **dict.fromkeys(("int8", "int16", "uint16", "int32", "uint32", "int64"), 0),
     **{"bool": False, "string": "", "bytes": b"", "records": None, "float64": 0.0, "uuid": ZERO_UUID},
 }
-"""Of primitive types, what an absent value means where the definition does not say it."""
+"""The meaning of an absent value of each primitive type, if the definition has no default."""
 
 
 def _default(definition: FieldDefinition, inner: Struct | None) -> Any:

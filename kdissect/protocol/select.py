@@ -1,8 +1,8 @@
-"""Pick all fields of one sort out of decoded values: topic names, error codes, record sets …
+"""Pick all fields of one kind out of decoded values: topic names, error codes, record sets …
 
-What is wanted is said once per struct, as a predicate over its fields. :func:`selection` compiles it to a
-path plan (nested tuples) that visits only the branches where such fields are. :func:`pick` walks values with
-it. Order is that of the definition, which for fields that are not tagged is the order on the wire.
+The wanted fields are given once per struct, as a predicate over its fields. :func:`selection` compiles it to
+a path plan (nested tuples) that visits only the branches with such fields. :func:`pick` walks values with the
+plan. The order is that of the definition, which for untagged fields is the order on the wire.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from kdissect.protocol.schema import Field, Struct
 
 Selection = tuple[tuple[str, bool, "Selection | None"], ...]
-"""Per branch: the field's name, whether it is wanted itself, and the selection inside it."""
+"""For each branch: the field's name, whether the field itself is wanted, and the selection inside it."""
 
 Picked = tuple[str, Any, tuple[dict[str, Any], ...]]
-"""A field's name, its value, and the structs it stands in, outermost first."""
+"""A field's name, its value, and the structs around it, outermost first."""
 
 
 def selection(struct: Struct, wanted: Callable[[Field], bool]) -> Selection:
@@ -30,7 +30,7 @@ def selection(struct: Struct, wanted: Callable[[Field], bool]) -> Selection:
 
 
 def pick(plan: Selection, values: dict[str, Any]) -> list[Picked]:
-    """Every wanted field that is present in ``values``, in order."""
+    """Every wanted field that ``values`` has, in order."""
     out: list[Picked] = []
     _pick(plan, values, (values,), out)
     return out

@@ -1,15 +1,15 @@
-"""Bytes → what every listing asks of a message, without a value made of anything else.
+"""Bytes → the facts of a message that every listing needs, without an object for any other value.
 
-Its topics, its error codes, where its records stand: the walk that a million lines take, ten times faster
-than decoding. The plan of a struct is compiled once into a program (:mod:`kdissect.protocol.program`), which
-the walk runs. What is asked it notes, all else it passes. It gives None where anything is unusual: a defect,
-bytes left over, a wanted tagged field. Then the caller decodes the values. So it must never give anything
-that they would not.
+These are its topics, its error codes, and the positions of its records. Listings of a million lines use this
+walk, which is ten times faster than decoding. The plan of a struct is compiled once into a program
+(:mod:`kdissect.protocol.program`), which the walk runs. It notes the wanted facts and passes everything else.
+It returns None if anything is unusual: a defect, bytes left over, a wanted tagged field. Then the caller
+decodes the values. So its result must never differ from theirs.
 
-:func:`find_places` takes the same way for who reads records: it also notes which partition each record set is
-of, and which offset a partition got.
+:func:`find_places` does the same for readers of records. It also notes the partition of each record set, and
+the base offset of each partition.
 
-Compiled, ``raw`` is a pointer to the bytes: every position is checked before it is looked at.
+Compiled, ``raw`` is a pointer to the bytes: every position is checked before it is read.
 """
 
 from __future__ import annotations
@@ -60,50 +60,51 @@ from kdissect.protocol.program import (
 from kdissect.protocol.schema import Struct
 
 Place = tuple[str | None, str | None, int | None, str, int, int]
-"""Topic, topic id, partition; the field's name; where it begins in the buffer, and its bytes. Of a base
-offset, the offset and 0."""
+"""Topic, topic id, partition; the field's name; its position in the buffer, and its number of bytes. For a
+base offset, the last two are the offset and 0."""
 
 _ZERO = bytes(16)
 _SHORT = 64
-"""A string up to so many bytes is looked at byte by byte: is it ASCII?"""
+"""The longest string, in bytes, that is checked for ASCII byte by byte."""
 _PLAIN_BYTES = 6
-"""The least of the program of a struct of a flexible version that has only numbers."""
+"""The fewest bytes of the program of a struct in a flexible version that has only numbers."""
 
 _NAMED = {TOPIC: A_TOPIC, GROUP: A_GROUP, TRANSACTIONAL_ID: A_TRANSACTIONAL_ID}
 _OF_RESOURCE = {kind: _NAMED[entity] for kind, entity in RESOURCE_KINDS.items()}
-"""What the name of a resource names, by the resource's type."""
+"""The kind of thing that a resource's name names, by the resource's type."""
 _PREFIXED = PREFIXED
 
 _LOW = 0xFFFF_FFFF
-"""The lower 32 bits; compiled, a number of C. Written out in an expression it would be an object."""
+"""The lower 32 bits. The name makes it a C number when compiled; written in an expression it would be an
+object."""
 _NO_VARINT = -1 << 32
-"""What is below 0, and so are its upper bits."""
+"""Means no varint: it is negative, and its upper bits are negative too."""
 
 _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS = DEFAULTS.message_elements, DEFAULTS.elements, DEFAULTS.tagged_fields
-"""As numbers of C; to ask a table of limits takes longer than a small message."""
+"""The limits as C numbers; reading a table of limits takes longer than a small message."""
 
 _NO_MENTIONS: list[tuple[str | None, str | None]] = []
 _NO_RECORDS: list[int] = []
-"""Of all messages that have none; nobody adds to it."""
+"""The value for all messages without records; it must not be changed."""
 
 _IDS = 64
 _id_bytes = [b""] * _IDS
 _ids: list[tuple[None, str]] = [(None, "")] * _IDS
-"""Some topic ids that were met last, and how each is mentioned: most messages name the ones before."""
+"""Some recent topic ids, each with its mention: most messages repeat earlier ids."""
 _Name = tuple[bytes, str, tuple[str, None]]
 _NO_NAME: _Name = (b"", "", ("", None))
 _names: list[_Name] = [_NO_NAME] * _IDS
-"""The same of names, each with its bytes and its text. One text for many messages is found faster in tables,
-too."""
+"""Some recent names, each with its bytes, its text and its mention. Sharing one text also makes later lookups
+faster."""
 _LONGEST_NAME = 256
-"""Bytes of a name that may be kept there."""
+"""The largest number of bytes of a name that is kept."""
 
 _UNUSUAL = -1
-"""What a walk gives in place of a position where something is out of the ordinary."""
+"""The result of a walk, instead of a position, if anything is unusual."""
 
 
 class Survey:
-    """What was found."""
+    """The facts found in a message."""
 
     __slots__ = (
         *("_elements", "_most_in_array", "_most_tags", "acks", "error", "errors", "groups", "mentions"),
@@ -113,49 +114,49 @@ class Survey:
 
     def __init__(self) -> None:
         self.acks = -1
-        """Of a Produce request."""
+        """The acks of a Produce request."""
         self.error = 0
         """The first error code that is not 0."""
         self.errors: list[int] | None = None
-        """All of them, in the order of the wire; None for none."""
+        """All error codes that are not 0, in the order of the wire; None if there are none."""
         self.mentions = _NO_MENTIONS
-        """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` gives them; only to be read."""
+        """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` returns them. Read only."""
         self.records = _NO_RECORDS
-        """Where each record set begins and ends, in the buffer; only to be read."""
+        """The beginning and end of each record set in the buffer. Read only."""
         self.taught: list[tuple[str, str]] | None = None
-        """Every topic id that stands beside a name, and that name; None for none."""
+        """Every topic id with a name in the same struct, and that name; None if there are none."""
         self.groups: list[str] | None = None
-        """Ids of groups; None for none."""
+        """The ids of groups; None if there are none."""
         self.transactional_ids: list[str] | None = None
         self.keys: list[str] | None = None
-        """Keys of coordinators; None for none. What they name tells the type that the request has."""
+        """The keys of coordinators; None if there are none. The request's type decides what they name."""
         self.coordinator_type = 0
-        """That type, of a request."""
+        """The coordinators' type, in a request."""
         self.throttle_ms = 0
-        """How long a response says that a quota holds the client back, ms."""
+        """The time for which the response's quota throttles the client, ms."""
         self.session_id = 0
-        """The fetch session of a Fetch; 0 where it has none."""
+        """The fetch session of a Fetch; 0 without a session."""
         self.redirects = False
         """Whether a partition of a Fetch has a preferred replica or a diverging epoch."""
         self.has_tail = False
-        """Whether the tail of its way stands behind it."""
+        """Whether the tail of its route follows the message."""
         self.places: list[Place] | None = None
-        """Record sets and base offsets with their partitions; None where nobody asks for them."""
+        """Record sets and base offsets with their partitions; None if they were not wanted."""
         self.topic: str | None = None
-        """What the structs around say of their partition, while places are noted."""
+        """The topic of the structs around, while places are noted."""
         self.topic_id: str | None = None
         self.partition: int | None = None
         self._elements = 0
-        """How many more elements the message may have."""
+        """The number of elements that the message may still have."""
         self._most_in_array = self._most_tags = 0
-        """Elements that an array may have, and tagged fields that a struct may."""
+        """The limits of elements in an array, and of tagged fields in a struct."""
 
 
 class Route:
-    """The way through a message.
+    """The route through a message.
 
     :ivar program: see :mod:`kdissect.protocol.program`.
-    :ivar tail: what may stand behind the message, as some are known to write it.
+    :ivar tail: the bytes that may follow the message, as some programs write it.
     """
 
     __slots__ = ("_places", "_struct", "program", "tail")
@@ -167,8 +168,7 @@ class Route:
         self._places: bytes | None = None
 
     def places(self) -> bytes:
-        """The program that notes places; empty where a struct does not say which partition it is about before
-        what is in it."""
+        """The program that notes places; empty if a struct does not have its partition before its places."""
         if self._places is None:
             is_told = tells_places(self._struct)
             self._places = (program_of(self._struct, notes_places=True) if is_told else None) or b""
@@ -176,7 +176,7 @@ class Route:
 
 
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
-    """Survey the struct that the bytes from ``start`` to ``end`` are; None where it has to be decoded."""
+    """Survey the struct of the bytes from ``start`` to ``end``; None if it has to be decoded."""
     found = _nothing(limits)
     if _run(way.program, data, start, end, found):
         return found
@@ -189,13 +189,13 @@ def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> 
 
 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
-    """The record sets, or base offsets, of the struct that begins at the cursor. It must fill the bytes to
-    their end. None where it has to be decoded."""
+    """The record sets, or base offsets, of the struct at the cursor, which must fill the bytes to their end.
+    None if it has to be decoded."""
     return places_at(way, cursor.data, cursor.position, cursor.end, cursor.limits)
 
 
 def places_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> list[Place] | None:
-    """The same of the struct that the bytes from ``start`` to ``end`` are."""
+    """The places as in :func:`find_places`, for the struct of the bytes from ``start`` to ``end``."""
     program = way.places()
     if not program:
         return None
@@ -206,8 +206,8 @@ def places_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> 
 
 
 def _nothing(limits: Limits) -> Survey:
-    """What is found before anything is."""
-    # Made part by part: compiled, that is several times faster than a call of the class.
+    """An empty survey."""
+    # Set attribute by attribute: compiled, that is several times faster than a call of the class.
     found = Survey.__new__(Survey)
     found.acks, found.error, found.throttle_ms, found.session_id = -1, 0, 0, 0
     found.mentions, found.records = _NO_MENTIONS, _NO_RECORDS
@@ -224,7 +224,7 @@ def _nothing(limits: Limits) -> Survey:
 
 
 def _run(code: bytes, data: bytes, start: int, end: int, found: Survey) -> bool:
-    """Run a whole program. Whether it came to the end of the bytes."""
+    """Run a whole program. Return whether it reached the end of the bytes."""
     try:
         return _walk(code, 0, len(code), data, start, end, found) == end
     except UnicodeDecodeError:
@@ -232,8 +232,8 @@ def _run(code: bytes, data: bytes, start: int, end: int, found: Survey) -> bool:
 
 
 def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey) -> int:
-    """Run the program from ``at`` to ``stop`` over the bytes from ``position`` to ``end``. Gives where it
-    ended, or :data:`_UNUSUAL`."""
+    """Run the program from ``at`` to ``stop`` over the bytes from ``position`` to ``end``. Return its end
+    position, or :data:`_UNUSUAL`."""
     raw, program = data, code
     name = topic_id = ""
     id_at = -1
@@ -301,7 +301,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                             del found.mentions[id_at]
                             id_at = -1
                 elif not _is_ascii(raw, position, size):
-                    raw[position : position + size].decode("utf-8")  # it must be UTF-8 all the same
+                    raw[position : position + size].decode("utf-8")  # it must still be UTF-8
             elif step == RECORDS:
                 if found.records is _NO_RECORDS:
                     found.records = []
@@ -341,7 +341,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                         return _UNUSUAL
                     position += count * width
                 else:
-                    # As the versions that a broker has: numbers, and hardly ever a tagged field.
+                    # For example a broker's list of API versions: numbers, and hardly ever a tagged field.
                     is_plain = length >= _PLAIN_BYTES and program[at] == PASS and program[at + 3] == TAGS
                     width = program[at + 1] << 8 | program[at + 2] if is_plain else 0
                     while count > 0:
@@ -472,13 +472,13 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
         if found.taught is None:
             found.taught = []
         found.taught.append((topic_id, name))
-    if found.places is not None:  # what a struct says of its partition does not hold behind it
+    if found.places is not None:  # a struct's partition is not valid after it
         found.topic, found.topic_id, found.partition = topic, known_id, partition
     return position
 
 
 def _walk_tags(code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey) -> int:
-    """Go through tagged fields, of which those that are known stand from ``at`` to ``stop``."""
+    """Walk tagged fields. The program of the known ones is from ``at`` to ``stop``."""
     raw, program = data, code
     head = _varint(raw, position, end)
     position = head >> 32
@@ -521,8 +521,8 @@ def _walk_tags(code: bytes, at: int, stop: int, data: bytes, position: int, end:
 
 
 def _varint(raw: bytes, position: int, end: int) -> int:
-    """An unsigned varint, of at most five bytes and 32 bits, and above these 32 the position behind it; below
-    0 where there is none."""
+    """Read an unsigned varint of at most five bytes and 32 bits. The bits above 32 are the position after it.
+    The result is below 0 if there is no varint."""
     value = shift = 0
     while position < end and shift < 35:
         byte = raw[position]
@@ -547,7 +547,7 @@ def _int32(raw: bytes, at: int) -> int:
 
 
 def _is_ascii(raw: bytes, at: int, size: int) -> bool:
-    """Whether it is known that these bytes are ASCII."""
+    """Whether these bytes are surely ASCII."""
     if size > _SHORT:
         return False
     while size > 0:
@@ -558,7 +558,7 @@ def _is_ascii(raw: bytes, at: int, size: int) -> bool:
 
 
 def _id_at(data: bytes, at: int) -> tuple[None, str]:
-    """How the topic id is mentioned whose 16 bytes begin there, in Kafka's form; empty for that of none."""
+    """The mention of the topic id in the 16 bytes at a position, in Kafka's form; empty for the zero id."""
     raw = data
     place = (raw[at + 7] + raw[at + 15]) & (_IDS - 1)
     known: bytes = _id_bytes[place]
@@ -571,9 +571,9 @@ def _id_at(data: bytes, at: int) -> tuple[None, str]:
 
 
 def _name_at(data: bytes, at: int, size: int) -> _Name:
-    """A name, whose bytes begin there: these, its text, and how it is mentioned as a topic.
+    """The name at a position: its bytes, its text, and its mention as a topic.
 
-    :raises UnicodeDecodeError: it is none.
+    :raises UnicodeDecodeError: it is not UTF-8.
     """
     raw = data
     if size <= 0:
@@ -594,7 +594,7 @@ def _name_at(data: bytes, at: int, size: int) -> _Name:
 def _note(found: Survey, text: str, mention: tuple[str, None] | None, what: int) -> None:
     """Note a string that names something.
 
-    :param mention: how it is mentioned as a topic, where that was made before.
+    :param mention: its mention as a topic, if it was already made.
     """
     if what == A_KEY:
         if text != ANY:
@@ -612,7 +612,7 @@ def _note(found: Survey, text: str, mention: tuple[str, None] | None, what: int)
 
 
 def _with(names: list[str] | None, name: str) -> list[str] | None:
-    """Names with one more; an empty one is that of none."""
+    """Names with one more; an empty name is left out."""
     if not name:
         return names
     if names is None:
@@ -623,7 +623,7 @@ def _with(names: list[str] | None, name: str) -> list[str] | None:
 
 @cache
 def route(struct: Struct, tail: bytes = b"") -> Route | None:
-    """The way through a struct; None where no walk can tell what is asked.
+    """The route through a struct; None if no walk can find the facts.
 
     :param tail: as in :class:`Route`.
     """

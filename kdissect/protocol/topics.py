@@ -1,7 +1,7 @@
-"""Decoded values → the topics that they speak of: by name, by id, and which id has which name.
+"""Decoded values → the topics in them: their names, their ids, and the name of each id.
 
-The definitions tell which fields name a topic (``entityType: topicName``). For ids, Kafka's names of the
-fields tell it; for resources, their type (:mod:`kdissect.protocol.entities`).
+The definitions mark the fields that name a topic (``entityType: topicName``). Ids are recognised by Kafka's
+names of the fields; resources by their type (:mod:`kdissect.protocol.entities`).
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from kdissect.protocol.select import Selection, pick, selection
 IDS = ("topicId", "topicIds")
 """Fields that name topics by id."""
 RESOURCES = ("resourceName", "resourceNameFilter")
-"""Fields that name a topic where their type says so."""
+"""Fields that name a topic if their type says so."""
 NAMES = ("name", "topicName", "topic")
-"""Fields that name the topic whose id stands beside them."""
+"""Fields that may name the topic whose id is in the same struct."""
 _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
 _NAME, _ID, _PARTITION = range(3)
 _ROLES = dict.fromkeys(NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
-"""What fields say of a partition, by name."""
+"""The part of a partition's identity that a field has, by the field's name."""
 TOLD_BY_NAME = frozenset(_ROLES)
 """The names of these fields."""
 
 
 def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str | None, str | None]]:
-    """Every topic in the values, in order: its name, or else its id. A topic with both gives the name."""
+    """Every topic in the values, in order: its name, or else its id. A topic with both is given by its
+    name."""
     out: list[tuple[str | None, str | None]] = []
     for name, value, ancestors in pick(_topic_fields(struct), values):
         if name in RESOURCES and typed_entity(name, ancestors) != TOPIC:
@@ -46,12 +47,12 @@ def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str |
 
 @cache
 def can_teach(struct: Struct) -> bool:
-    """Whether topic ids stand beside names in it."""
+    """Whether it may have topic ids and names in the same struct."""
     return bool(_teaching_fields(struct))
 
 
 def taught_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every topic id that stands beside its topic's name, and that name."""
+    """Every topic id with its name in the same struct, and that name."""
     for _, topic_id, ancestors in pick(_teaching_fields(struct), values):
         name = _sibling_name(ancestors[-1])
         if name and topic_id != ZERO_UUID:
@@ -59,8 +60,8 @@ def taught_topics(struct: Struct, values: dict[str, Any]) -> Iterator[tuple[str,
 
 
 def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str | None, int | None]:
-    """The topic, topic id and partition that these structs, outermost first, are about; None where they
-    do not say."""
+    """The topic, topic id and partition of these structs, the outermost first; None for parts that they do
+    not have."""
     topic = topic_id = None
     partition = None
     for values in ancestors:
@@ -80,8 +81,8 @@ def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str
 
 
 def told_by(name: str) -> str | None:
-    """What a field of this name tells of the partition that its struct is about: ``topic``, ``topic id`` or
-    ``partition``; None for others."""
+    """The part of a partition's identity in a field of this name: ``topic``, ``topic id`` or ``partition``;
+    None for other fields."""
     role = _ROLES.get(name)
     return None if role is None else ("topic", "topic id", "partition")[role]
 
@@ -100,7 +101,7 @@ def is_topic(field: Field) -> bool:
 
 
 def teaches(struct: Struct, field: Field) -> bool:
-    """Whether a field of a struct is a topic's id, beside which its name stands."""
+    """Whether a field is a topic's id with the topic's name in the same struct."""
     if field.name != "topicId" or field.type != "uuid":
         return False
     return any(f.entity == TOPIC and not f.type.startswith("[]") for f in struct.fields)

@@ -1,8 +1,8 @@
-"""What kdissect's own definitions say of APIs and fields beside their layout.
+"""The traits of APIs and fields in kdissect's own definitions, beside their layout.
 
-Imported definitions are read for their layout only, since what Kafka publishes has no traits. A class that
-they bring anew has none. A class that kdissect has too keeps its traits, by the names of its fields, also
-where they rename the class.
+Only the layout of imported definitions is used, because Kafka's files have no traits. A class that only they
+have has no traits. A class that kdissect has too keeps its traits, by the names of its fields, even if they
+rename the class.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ NO_TRAITS = ApiTraits()
 
 
 class FieldTraits(NamedTuple):
-    """The fields of a message class that have a trait, by name. Fields of one name have the same."""
+    """The fields of a message class that have a trait, by name. Fields with the same name have the same
+    traits."""
 
     secrets: Mapping[str, str]
-    """The rule by which the value is a secret."""
+    """The rule that decides whether the value is a secret."""
     holds: Mapping[str, str]
-    """What the bytes hold."""
+    """The content of the bytes."""
 
 
 NO_FIELDS = FieldTraits({}, {})
 
 
 def api_traits(key: int | None) -> ApiTraits:
-    """The traits of an API, by its key; those of an API of which nothing is known, if it is unknown."""
+    """The traits of an API, by its key. An unknown API has no traits."""
     return _api_traits(library(), key)
 
 
 def traits_of_api(name: str | None) -> ApiTraits:
-    """The traits of an API, by its name as :attr:`kdissect.exchange.Exchange.api` has it."""
+    """The traits of an API, by its name in :attr:`kdissect.exchange.Exchange.api`."""
     return _by_name(library()).get(name, NO_TRAITS)
 
 
@@ -58,7 +59,7 @@ def _secret_field_names(own: Library) -> frozenset[str]:
     found: dict[str, str] = {}
     for _, file in (*own.apis.values(), *own.data.values()):
         text = file.read_bytes().decode("utf-8")
-        if "secret" in text:  # few have one, and to parse all takes long
+        if "secret" in text:  # few have one, and parsing all takes long
             for block in parse(text).blocks:
                 _collect(block.fields, found, {})
     return frozenset(found)
@@ -89,7 +90,7 @@ def _field_traits(known: Library, message: str) -> FieldTraits:
 
 
 def _document(own: Library, message: str) -> tuple[Document, str | None]:
-    """The definition of a class, and which of its blocks are those of the class; None for all."""
+    """The definition of a class, and the kind of its blocks; None for all blocks."""
     if message in own.data:
         return own.data_class(message), None
     for kind in KINDS:

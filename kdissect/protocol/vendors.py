@@ -6,7 +6,7 @@ VENDORS: tuple[tuple[str, range], ...] = (
     ("AutoMQ", range(501, 603)),
     ("Confluent", range(10_000, 1 << 15)),
 )
-"""Who took which keys for requests of their own."""
+"""The vendors, each with the keys that it uses for its own requests."""
 
 
 def vendor_of(api_key: int) -> str | None:

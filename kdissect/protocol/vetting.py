@@ -1,7 +1,7 @@
-"""Whether a definition in Kafka's JSON is one, and no larger than one can be: whoever wrote it may mean harm.
+"""Whether a definition in Kafka's JSON is valid and not too large: its author may be malicious.
 
-Kafka 4.4 has some 300 definitions of at most 13 kB, with at most 19 versions and 60 fields. The bounds leave
-room for many times as much; what goes beyond costs one line instead of the machine's memory.
+Kafka 4.4 has some 300 definitions of at most 13 kB, with at most 19 versions and 60 fields. The bounds allow
+many times as much. A larger definition gives one line of error instead of filling the memory.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from kdissect.protocol.definition import NEWEST, NONE, VersionRange, versions_of
 from kdissect.wording import plural
 
 MOST_VERSIONS = 256
-"""Of one class."""
+"""The largest number of versions of one class."""
 MOST_FIELDS = 2_000
-"""Of one class, those of a struct as often as it occurs."""
+"""The largest number of fields of one class; a struct's fields count once for each use."""
 KINDS = ("request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value")
 LONGEST_NAME = 100
 LONGEST_DEFAULT = 1_000
@@ -29,11 +29,11 @@ Structures = dict[str, list[Definition]]
 
 
 def vet(definition: Definition) -> int:
-    """Check that everything in a definition has the form that Kafka's generator wants.
+    """Check that everything in a definition has the form that Kafka's generator requires.
 
-    :returns: how many fields it has, each counted once for each version.
+    :returns: the number of fields, each counted once for each version.
 
-    :raises ValueError: something has another form, or there is too much of it.
+    :raises ValueError: a part has another form, or there are too many.
     """
     valid = _versions(definition, "validVersions")
     if valid == NONE:
@@ -59,7 +59,7 @@ def vet(definition: Definition) -> int:
 
 
 def _vet_fields(fields: list[Definition], structures: Structures, depth: int) -> None:
-    """Look at each field, and gather the struct types."""
+    """Check each field, and collect the struct types."""
     if depth > DEEPEST:
         raise ValueError(f"it is nested deeper than {DEEPEST}")
     if len(fields) > MOST_FIELDS:
@@ -93,10 +93,10 @@ def _vet_default(field: Definition) -> None:
 def _count(
     fields: list[Definition], structures: Structures, known: dict[str, int], around: tuple[str, ...]
 ) -> int:
-    """How many fields there are, those of a struct as often as it occurs.
+    """The number of fields; a struct's fields count once for each use.
 
-    :param known: of the struct types that were counted.
-    :param around: the struct types in which they are.
+    :param known: the numbers of the struct types already counted.
+    :param around: the struct types around the fields.
     """
     count = 0
     for field in fields:
@@ -133,7 +133,7 @@ def _text(given: Any, word: str, longest: int) -> str:
 
 def _name(given: Any, word: str) -> str:
     value = _text(given, word, LONGEST_NAME)
-    if not _NAME.fullmatch(value):  # some become names of files, all are shown
+    if not _NAME.fullmatch(value):  # some become file names, and all are shown
         raise ValueError(f"{word}: {value!r} is not a name")
     return value
 
@@ -150,7 +150,7 @@ def _versions(given: Any, word: str, absent: str | None = None) -> VersionRange:
 
 
 def _integer(given: Definition, word: str, required: bool = False) -> None:
-    """See whether it is an int16, as a number or as text."""
+    """Check that a value is an int16, as a number or as text."""
     if word not in given and not required:
         return
     value = _member(given, word)
