@@ -1,6 +1,5 @@
-"""Packets that are wanted → the packets that they need. With those, a later reading understands the part of a
-capture as it understood the whole.
-"""
+"""Wanted packets → all packets that they need. With those, a later reading understands this part of a capture
+as in the whole."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ def belonging(
     """The packets that belong to the ``wanted`` ones: the beginnings and ends of their connections, and the
     earlier fragments of their datagrams.
 
-    :param whole: the ends of connections of which all packets are needed: encrypted ones.
+    :param whole: the endpoints of connections that need all packets, because they are encrypted.
     """
     reader = SegmentReader(limits)
     begun: dict[frozenset[Endpoint], list[tuple[Segment, tuple[int, ...]]]] = {}
-    """Handshakes, with their packets, of connections of which no wanted packet has come."""
+    """The handshakes, with their packets, of connections without a wanted packet so far."""
     shown: set[frozenset[Endpoint]] = set()
     found: set[int] = set()
     for packet in packets:
@@ -38,7 +37,7 @@ def belonging(
                 and (same or not earlier)
                 and not any(each.seq == segment.seq for each in same)
             ):
-                earlier.clear()  # the endpoints are used for another connection
+                earlier.clear()  # another connection uses the endpoints now
                 shown.discard(ends)
             earlier.append((segment, carriers))
         if ends in whole:

@@ -22,13 +22,13 @@ from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, NAMES, SECRETS, 
 from kdissect.model import Secrets
 
 WRITER = f"kdissect {__version__}".encode()
-"""What a section says that wrote it."""
+"""The application that a section names as its writer."""
 _RECEIVED, _DROPPED, _DELIVERED = 4, 5, 8
-"""Options of an Interface Statistics Block."""
+"""The codes of options in an Interface Statistics Block."""
 _LONGEST_OPTION = 0xFFFC
 
 Captured = tuple[int, int, bytes]
-"""A packet as a capture gives it: time in nanoseconds, length on the wire, data."""
+"""A captured packet: time in nanoseconds, length on the wire, data."""
 
 _head = Struct("<II").pack
 _option = Struct("<HH").pack
@@ -39,13 +39,13 @@ _statistics = Struct("<III").pack
 _time = Struct("<II").pack
 _enhanced = Struct("<IIIIIII").pack
 _PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
-"""By the length modulo four."""
+"""The padding, by the length modulo four."""
 
 
 def section_block(options: Iterable[Option] = ()) -> bytes:
     """The head of a section of unknown length.
 
-    :param options: what it tells of itself. Where they do not name the application, kdissect is it.
+    :param options: the section's options. If they do not name the application, it is kdissect.
     """
     told = tuple(options)
     if all(code != APPLICATION for code, _ in told):
@@ -54,7 +54,7 @@ def section_block(options: Iterable[Option] = ()) -> bytes:
 
 
 def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
-    """An interface; the times of its packets are counted from ``offset_seconds``."""
+    """The block of an interface; the times of its packets count from ``offset_seconds``."""
     options = [(TIME_RESOLUTION, b"\x09")]
     if interface.name is not None:
         options.append((INTERFACE_NAME, _cut(interface.name.encode())))
@@ -70,9 +70,8 @@ def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
 def statistics_block(
     number: int, now_ns: int, start_ns: int, received: int, dropped: int, delivered: int
 ) -> bytes:
-    """What an interface counted since the capture began. It counts the packets it received, those that were
-    lost, and those in this file and the files before it.
-    """
+    """The block of an interface's counts since the capture began: packets received, packets lost, and packets
+    in this file and the files before it."""
     counts = ((_RECEIVED, received), (_DROPPED, dropped), (_DELIVERED, delivered))
     body = _statistics(number, now_ns >> 32, now_ns & 0xFFFFFFFF) + _options(
         (START_TIME, _time(start_ns >> 32, start_ns & 0xFFFFFFFF)),
@@ -83,9 +82,9 @@ def statistics_block(
 
 
 def counts_block(number: int, counts: InterfaceCounts, offset_ns: int = 0) -> bytes:
-    """What interface ``number`` counted, as a file told it.
+    """The block of the counts of interface ``number``, as read from a file.
 
-    :param offset_ns: from when the times of its packets are counted.
+    :param offset_ns: the offset of its packets' times.
     """
     times = [
         (code, _time(*_halves(ns - offset_ns)))
@@ -102,12 +101,12 @@ def _halves(ns: int) -> tuple[int, int]:
 
 
 def names_block(body: bytes) -> bytes:
-    """Addresses and their names (:func:`kdissect.capture.names.names_body`)."""
+    """The block of addresses and their names (:func:`kdissect.capture.names.names_body`)."""
     return _block(NAMES, body)
 
 
 def secrets_block(secrets: Secrets) -> bytes:
-    """Key material for the packets after it."""
+    """The block of key material for the packets after it."""
     return _block(SECRETS, _uint32(secrets.kind) + _uint32(len(secrets.data)) + _padded(secrets.data))
 
 
@@ -119,7 +118,7 @@ def packet_block(
     comments: Iterable[str] = (),
     others: tuple[Option, ...] = (),
 ) -> bytes:
-    """A packet of interface ``number``; ``time`` counts from the interface's offset.
+    """The block of a packet of interface ``number``; ``time`` counts from the interface's offset.
 
     :param others: options beside comments.
     """
@@ -133,7 +132,7 @@ def packet_block(
 
 
 def packet_blocks(number: int, packets: Iterable[Captured]) -> bytes:
-    """Many packets of interface ``number``, without comments."""
+    """The blocks of many packets of interface ``number``, without comments."""
     parts: list[bytes] = []
     append = parts.append
     for time, wire_length, data in packets:
@@ -161,5 +160,5 @@ def _padded(data: bytes) -> bytes:
 
 
 def _cut(text: bytes) -> bytes:
-    """UTF-8 that fits an option, cut between characters (a comment read with U+FFFD may have grown)."""
+    """Cut UTF-8 between characters so that it fits an option (a comment read with U+FFFD may have grown)."""
     return text if len(text) <= _LONGEST_OPTION else text[:_LONGEST_OPTION].decode("utf-8", "ignore").encode()

@@ -1,12 +1,12 @@
-"""A file, as pieces of its uncompressed bytes: gzip, zstd and lz4 are recognised by their first bytes.
+"""A file as pieces of its uncompressed bytes: gzip, zstd and lz4 are recognised by their first bytes.
 
-Nothing is read ahead of what is there, so that a pipe gives its packets as they come. Decompressors are fed
-so little at a time that their output is bounded whatever the file says. A piece stays below about 32 MiB for
-the worst bomb and near 256 KiB for a capture. zstd's window is at most 128 MiB.
+Nothing is read ahead, so that packets of a pipe are given as they come. Decompressors get so few bytes at a
+time that their output is bounded for any file. A piece stays below about 32 MiB for the worst bomb, and is
+near 256 KiB for a capture. zstd's window is at most 128 MiB.
 
-Where compressed data is damaged or breaks off, everything before it is given, and then ``fault`` is set. (A
-decompressor that fails keeps back what it had made of its last input. If the start of the frame is at most 1
-MiB away, that output is made again from there. Otherwise up to ``input_bytes`` are lost.)
+If compressed data is damaged or incomplete, everything before it is given, and then ``fault`` is set. (A
+decompressor that fails withholds the output of its last input. If the start of the frame is at most 1 MiB
+away, that output is computed again from there. Otherwise up to ``input_bytes`` are lost.)
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ else:
     zstandard = Later("zstandard")
 
 SUFFIXES = (".gz", ".zst", ".lz4")
-"""What names of compressed files usually end in; it is only looked at where names are all there is."""
+"""The usual endings of compressed files' names; used only if nothing but names is known."""
 PIECE_BYTES = 1 << 15
 _MAGIC_BYTES = 4
 _REPLAY_BYTES = 1 << 20
 
 
 class _Decompressor(Protocol):
-    """What zlib, zstandard and lz4 have in common."""
+    """The common interface of zlib, zstandard and lz4."""
 
     @property
     def eof(self) -> bool: ...
@@ -47,9 +47,9 @@ class _Decompressor(Protocol):
 class _Codec(NamedTuple):
     new: Callable[[], _Decompressor]
     input_bytes: int
-    """Fed at once. The greatest ratios are 1,030 (gzip), 32,700 (zstd) and 255 (lz4)."""
+    """The number of bytes fed at once. The greatest ratios are 1,030 (gzip), 32,700 (zstd) and 255 (lz4)."""
     error: Callable[[], type[Exception]]
-    """Gives what it raises."""
+    """Returns the class of exceptions that it raises."""
 
 
 def _gzip() -> _Decompressor:
@@ -74,39 +74,39 @@ _CODECS = {
 
 
 def compression_of(head: bytes) -> str | None:
-    """What the first four bytes of a file say it is compressed with."""
+    """The compression of a file, by its first four bytes; None without compression."""
     if head[:2] == b"\x1f\x8b":
         return "gzip"
     if head[:4] == b"\x28\xb5\x2f\xfd":
         return "zstd"
     if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
-        return "zstd"  # a skippable frame, with which pzstd begins
+        return "zstd"  # a skippable frame, which begins files of pzstd
     if head[:4] == b"\x04\x22\x4d\x18":
         return "lz4"
     return None
 
 
 class NothingYetError(Exception):
-    """Raised by the ``read1`` of a file that grows, when it has had no more for a while."""
+    """Raised by the ``read1`` of a growing file that has had no new bytes for a while."""
 
 
 class Pieces(Iterator[bytes]):
-    """An iterator over the pieces of ``file``. An empty one says that it has no more yet.
+    """An iterator over the pieces of ``file``. An empty piece means that there are no new bytes yet.
 
     :raises OSError: the file cannot be read (while it is iterated).
     """
 
     def __init__(self, file: BufferedIOBase, piece_bytes: int = PIECE_BYTES) -> None:
-        """:param piece_bytes: of the file, as it is read at once."""
+        """:param piece_bytes: the number of bytes read from the file at once."""
         self.fault: Fault | None = None
-        """Damage of the compression, known when the pieces have ended; its offset counts the bytes of
-        the compressed file."""
+        """The damage of the compressed data, known after the last piece. Its offset counts bytes of the
+        compressed file."""
         self.is_packed = False
-        """Whether the file is compressed, known with the first piece."""
+        """Whether the file is compressed; known with the first piece."""
         self._file = file
         self._piece_bytes = piece_bytes
         self._offset = 0
-        """Bytes read from the file."""
+        """The number of bytes read from the file."""
         self._pieces = self._read()
 
     def __next__(self) -> bytes:
@@ -140,7 +140,8 @@ class Pieces(Iterator[bytes]):
             head = yield from self._raw()
 
     def _unpacked(self, name: str, data: bytes) -> Iterator[bytes]:
-        """Frames (gzip calls them members) in a row. Zero bytes behind gzip's last are padding."""
+        """Unpack consecutive frames (gzip calls them members). Zero bytes after the last frame of gzip are
+        padding."""
         codec = _CODECS[name]
         frame = _CompressedFrame(codec)
         gathered: list[bytes] = []
@@ -166,7 +167,7 @@ class Pieces(Iterator[bytes]):
                     yield b"".join(gathered)
                     gathered, gathered_bytes = [], 0
             if gathered_bytes:
-                # Before reading on, which waits if this is a pipe.
+                # Give the bytes before reading on, which waits if this is a pipe.
                 yield b"".join(gathered)
                 gathered, gathered_bytes = [], 0
             data = yield from self._raw()
@@ -176,20 +177,20 @@ class Pieces(Iterator[bytes]):
 
 
 class _CompressedFrame:
-    """A frame while it is unpacked; it remembers its input as long as that is short."""
+    """A frame that is being unpacked; it remembers its input while that is short."""
 
     def __init__(self, codec: _Codec) -> None:
         self.input_bytes = 0
         self.complete = False
         self.unused = b""
-        """Input behind the end of the frame."""
+        """The input after the end of the frame."""
         self._codec = codec
         self._decompressor = codec.new()
         self._inputs: list[bytes] = []
         self._output_bytes = 0
 
     def decompress(self, data: bytes) -> bytes:
-        """What ``data`` gives.
+        """The unpacked bytes of ``data``.
 
         :raises: the codec's own error.
         """
@@ -204,9 +205,8 @@ class _CompressedFrame:
         return piece
 
     def salvage(self, data: bytes) -> Iterator[bytes]:
-        """What can be had of ``data`` after :meth:`decompress` failed there. It reads the frame once more,
-        byte by byte at the end, and leaves out what was given before.
-        """
+        """The bytes that can be unpacked of ``data`` after :meth:`decompress` failed there. It reads the
+        frame once more, byte by byte at the end, and leaves out the bytes given before."""
         if self.input_bytes > _REPLAY_BYTES:
             return
         skip = self._output_bytes

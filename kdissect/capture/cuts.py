@@ -1,12 +1,12 @@
-"""A capture file ─► parts, each a run of whole packets that is read alone.
+"""A capture file ─► parts, each a run of whole packets that can be read alone.
 
-The file is walked from its beginning, packet by packet, by the lengths that stand before them. So each cut is
-a true boundary, and the number of the first packet behind it is known. Nothing is guessed.
+The file is walked from its beginning, packet by packet, by the length fields before the packets. So each cut
+is a true boundary, and the number of the first packet after it is known. Nothing is guessed.
 
-Only what nearly all files are is cut: one uncompressed pcap (version 2.4) or pcapng file of this machine. The
+Only the usual form of file is cut: one uncompressed pcap (version 2.4) or pcapng file on this machine. The
 walk ends before anything but an ordinary packet: damage, another header, an interface, secrets, statistics.
-From there on the file is one part, and the reader says what it always says. The file is read, not mapped into
-memory: where somebody cuts it meanwhile, the walk ends.
+From there on the file is one part, and the reader handles it as usual. The file is read, not mapped into
+memory: if another program truncates it meanwhile, the walk ends.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from kdissect.model import CaptureError, Packet
 
 PIECE_BYTES = 1 << 18
 _WINDOW_BYTES = 1 << 18
-"""What is read at a time to walk over it."""
+"""The number of bytes that the walk reads at a time."""
 _PREAMBLE_BYTES = 1 << 20
-"""In so many bytes a pcapng file describes its interfaces, or it is not cut."""
+"""A pcapng file must describe its interfaces in this number of bytes; otherwise it is not cut."""
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 _SHORTEST = {ENHANCED_PACKET: ENHANCED_BYTES, SIMPLE_PACKET: SIMPLE_BYTES}
 
 
 class FilePart(NamedTuple):
-    """Bytes of a file that hold whole packets."""
+    """A part of a file that contains whole packets."""
 
     path: str
     start: int
     end: int | None
-    """None: the end of the file, whatever stands before it."""
+    """None: up to the end of the file, whatever its contents."""
     before: int
-    """How many packets stand before it."""
+    """The number of packets before it."""
     packets: int = 0
-    """How many it has; 0 where nobody counted."""
+    """The number of its packets; 0 if not counted."""
     is_plain: bool = True
-    """As a :class:`CapturePart` has it."""
+    """As in :class:`CapturePart`."""
 
     def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
-        """As a :class:`CapturePart` has it."""
+        """As in :class:`CapturePart`."""
         with closing(PartPackets(self, limits)) as packets:
             yield from packets.in_runs()
 
@@ -59,7 +59,7 @@ class FilePart(NamedTuple):
 class Cuts:
     """Walks a file and cuts it.
 
-    :raises CaptureError: it cannot be cut: it is to be read as one.
+    :raises CaptureError: it cannot be cut, and has to be read as one part.
     """
 
     def __init__(self, path: str, limits: Limits = DEFAULTS) -> None:
@@ -83,17 +83,17 @@ class Cuts:
         self._is_pcapng = head[:4] == _PCAPNG_MAGIC
         self._packets = 0
         self.is_over = False
-        """Whether the walk has come to something else than packets, or to the end."""
+        """Whether the walk has reached the end, or something other than packets."""
 
     @property
     def left(self) -> int:
-        """The bytes that were not cut."""
+        """The number of bytes not cut yet."""
         return self._size - self._at
 
     def next(self, size: int, packets: int | None = None) -> FilePart | None:
-        """The next part, of about so many bytes; None where the walk is over.
+        """The next part, of about ``size`` bytes; None if the walk is over.
 
-        :param packets: how many packets it has at most.
+        :param packets: the largest number of packets in it.
         """
         start, before = self._at, self._packets
         goal = min(start + size, self._size)
@@ -104,17 +104,17 @@ class Cuts:
         return FilePart(self._path, start, self._at, before, count)
 
     def rest(self) -> FilePart:
-        """What was not cut."""
+        """The remaining part."""
         return FilePart(self._path, self._at, None, self._packets)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
 
     def _walk(self, goal: int, most: int) -> int:
-        """Walk up to a place, over so many packets at most; gives how many they were."""
+        """Walk up to a position, over at most ``most`` packets. Return the number of packets."""
         walk = walk_pcapng if self._is_pcapng else walk_pcap
         limit = self._limits.block_bytes if self._is_pcapng else self._limits.packet_bytes
         count, wanted = 0, _WINDOW_BYTES
@@ -129,7 +129,7 @@ class Cuts:
             if self.is_over:
                 break
             if not passed:
-                # A block that is longer than the window, or the file was cut meanwhile.
+                # A block is longer than the window, or the file was truncated meanwhile.
                 self.is_over = wanted > _WINDOW_BYTES or len(window) < wanted
                 wanted = limit
                 if self.is_over:
@@ -139,7 +139,7 @@ class Cuts:
         return count
 
     def _window(self, size: int) -> bytes:
-        """Bytes of the file from where the walk is; none where it cannot be read any more."""
+        """The file's bytes from the walk's position; empty if it cannot be read any more."""
         try:
             return os.pread(self._file, size, self._at)
         except OSError:
@@ -147,14 +147,14 @@ class Cuts:
 
 
 class Cutter(Protocol):
-    """Cuts what is read into parts."""
+    """Cuts the input into parts."""
 
     @property
     def left(self) -> int:
-        """About so many bytes were not cut."""
+        """About the number of bytes not cut yet."""
 
     def next(self, size: int) -> CapturePart | None:
-        """The next part, of about so many bytes; None where there is no other."""
+        """The next part, of about ``size`` bytes; None if there is no other."""
 
 
 class CapturePart(Protocol):
@@ -162,45 +162,45 @@ class CapturePart(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has packets only."""
+        """Whether it has only packets."""
 
     def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
-        """Its packets and other items, in lists. Ordinary packets in a row may come as a run. Each call gives
-        all of them again."""
+        """Its packets and other items, in lists. Consecutive ordinary packets may come as a run. Each call
+        gives all of them again."""
 
 
 class ReadPart(NamedTuple):
-    """What was read, and is in memory."""
+    """A part that was read and is in memory."""
 
     items: Sequence[Item | PacketRun]
     is_plain: bool
 
     def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
-        """As a :class:`CapturePart` has it."""
+        """As in :class:`CapturePart`."""
         yield [each.copy() if isinstance(each, PacketRun) else each for each in self.items]
 
 
 class ReadCuts:
-    """Cuts what comes of a reading: several files in one order, compressed ones, what is behind the ordinary
-    packets of a file. What is no packet is a part of its own.
+    """Cuts packets that were read: several files in one order, compressed files, and the part of a file after
+    its ordinary packets. An item that is no packet is a separate part.
 
-    :param blocks: what is read, in lists.
-    :param size: bytes of the files.
+    :param blocks: the items read, in lists.
+    :param size: the size of the files.
     """
 
     def __init__(self, blocks: Iterator[Sequence[Item | PacketRun]], size: int) -> None:
         self._blocks = blocks
         self._ahead: Sequence[Item | PacketRun] = ()
-        """What was read and is in no part."""
+        """Items read that are in no part yet."""
         self._size = size
 
     @property
     def left(self) -> int:
-        """As a :class:`Cutter` has it; of compressed files nobody knows."""
+        """As in :class:`Cutter`; unknown for compressed files."""
         return max(0, self._size)
 
     def next(self, size: int) -> ReadPart | None:
-        """As a :class:`Cutter` has it."""
+        """As in :class:`Cutter`."""
         gathered: list[Item | PacketRun] = []
         there = 0
         while there < size:
@@ -236,18 +236,18 @@ class ReadCuts:
         return ReadPart([other], False)
 
     def rest(self) -> Sequence[Item | PacketRun]:
-        """What was read and is in no part."""
+        """The items read that are in no part yet."""
         items, self._ahead = self._ahead, ()
         return items
 
 
 class PartPackets(Iterator[Item]):
-    """The packets of a part, with the numbers that they have in the whole file."""
+    """The packets of a part, with their numbers in the whole file."""
 
     def __init__(self, part: FilePart, limits: Limits = DEFAULTS) -> None:
         """:raises CaptureError: the file cannot be read."""
         self.interfaces: list[Interface] = []
-        """By the index that packets have."""
+        """The interfaces, by the index that packets have."""
         self._part = part
         try:
             self._file = open(part.path, "rb")  # noqa: SIM115 - close() does it
@@ -267,8 +267,8 @@ class PartPackets(Iterator[Item]):
         return next(self._items)
 
     def in_runs(self) -> Iterator[list[Item | PacketRun]]:
-        """The same items as iterating gives, in lists of those that came together; ordinary packets in a row
-        may come as a run."""
+        """The same items as iterating gives, in lists of items that were read together. Consecutive ordinary
+        packets may come as a run."""
         at, end = self._part.start, self._part.end
         self._file.seek(at)
         try:
@@ -288,9 +288,9 @@ class PartPackets(Iterator[Item]):
 
 
 def _preamble_bytes(head: bytes, limits: Limits) -> int:
-    """What stands before the first packet.
+    """The number of bytes before the first packet.
 
-    :raises CaptureError: it is not what is cut.
+    :raises CaptureError: the file has not the form that can be cut.
     """
     if head[:4] in pcap.MAGICS:
         order, _, header_bytes = pcap.MAGICS[head[:4]]
@@ -310,7 +310,7 @@ def _preamble_bytes(head: bytes, limits: Limits) -> int:
             items = pcapng.PcapngReader(head, limits).feed(head[:at])
             if not items:
                 return at
-            break  # secrets, or something wrong
+            break  # secrets, or damage
         if size < 12 or size & 3:
             break
         at += size

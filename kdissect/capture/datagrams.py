@@ -1,8 +1,9 @@
 """Packet ─► Segment, the thorough way: IPv4 with options, IPv6 with extension headers, fragments, tunnels,
-and every header that is broken, cut or absent. dpkt reads extension headers; what it raises stays in here.
+and every header that is damaged, cut or absent. dpkt reads extension headers; its exceptions do not leave
+this module.
 
-:mod:`~kdissect.capture.segments` reads the common packets itself and asks here for the others. What it
-reads, this reads alike: the tests hold one against the other.
+:mod:`~kdissect.capture.segments` reads the common packets itself and passes the others to this module. Both
+give the same result for its packets; tests compare them.
 """
 
 from __future__ import annotations
@@ -24,35 +25,36 @@ TCP = 6
 AUTHENTICATION = 51
 _FRAGMENT = 44
 EXTENSIONS = frozenset((0, 43, _FRAGMENT, AUTHENTICATION, 60))
-"""Headers that may stand between IPv6 and TCP: hop-by-hop options, routing, fragment, authentication,
-destination options. What is encrypted ends the search."""
+"""Headers that may be between IPv6 and TCP: hop-by-hop options, routing, fragment, authentication,
+destination options. The search ends at encrypted data."""
 
 _CARRIED = CARRIERS | {TCP, AUTHENTICATION}
-"""What is looked into behind an IPv4 header."""
+"""The protocols that are read after an IPv4 header."""
 
 _ipv4 = Struct(">BxHHHxBxx4s4s").unpack_from
 _MORE_FRAGMENTS, _FRAGMENT_OFFSET = 0x2000, 0x1FFF
 
 _tcp = Struct(">2s2sIIBB").unpack_from
 _TCP_LEAST = 14
-"""Up to the flags: enough for a Segment where the snap length cut the rest."""
+"""The bytes up to the flags: enough for a Segment if the snap length cut the rest."""
 _TCP_CHECKSUM_END = 18
 _TIMESTAMP = b"\x01\x01\x08\x0a"
-"""How a timestamp begins where all systems place it, but for a SYN."""
+"""The first bytes of a timestamp option as all systems place it, except in a SYN."""
 TIMESTAMP_HEADER = 32
-"""Bytes of a TCP header with a timestamp, as nearly all are; options beyond it may be news."""
+"""The bytes of a TCP header with a timestamp, as nearly all are. Further options may have other
+information."""
 
 
 class DatagramReader:
-    """``feed(packet)`` gives its TCP segment, None if it has none (yet), or a Fault."""
+    """``feed(packet)`` returns its TCP segment, None if it has none (yet), or a Fault."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._fragments = Fragments(limits)
         self._unknown: set[int] = set()
-        """Interfaces whose link type was reported."""
+        """The interfaces whose link type was already reported."""
         self._completed: list[int] = []
-        """The packets of the last datagram that came together."""
+        """The packets of the last completed datagram."""
 
     def feed(self, packet: Packet) -> Segment | Fault | None:
         """The segment that ``packet`` carries or completes."""
@@ -66,13 +68,13 @@ class DatagramReader:
         return found
 
     def packets_of(self, number: int) -> tuple[int, ...]:
-        """The packets that carried what the packet ``number``, the one that was fed last, gave."""
+        """The packets that carried the result of the packet ``number``, which was fed last."""
         is_completed = bool(self._completed) and self._completed[-1] == number
         return tuple(self._completed) if is_completed else (number,)
 
     @property
     def waits(self) -> bool:
-        """Whether fragments wait for others, or something is to be told of them."""
+        """Whether fragments wait for others, or a fault of fragments waits to be reported."""
         return self._fragments.wait
 
     @property
@@ -82,20 +84,21 @@ class DatagramReader:
 
     @property
     def fragments(self) -> Fragments:
-        """The fragments, as they are now."""
+        """The current fragments."""
         return self._fragments
 
     def go_on_with(self, fragments: Fragments) -> None:
-        """Somebody else has read packets behind these; no fragments waited here."""
+        """Go on with the fragments of another reader, which read the packets in between. No fragments waited
+        here."""
         self._fragments = fragments
 
     @property
     def tells(self) -> bool:
-        """Whether something is to be told of fragments, by the next packet without a segment."""
+        """Whether a fault of fragments waits to be reported by the next packet without a segment."""
         return bool(self._fragments.faults)
 
     def close(self) -> list[Fault]:
-        """Faults of the datagrams whose fragments never came together."""
+        """The faults of datagrams whose fragments never came together."""
         self._fragments.close()
         faults = list(self._fragments.faults)
         self._fragments.faults.clear()
@@ -113,14 +116,15 @@ class DatagramReader:
                 packet=packet.number,
             )
         protocol, at = network(packet.link_type, packet.data, self._limits.layers)
-        # The wire length is wrong in some files; a captured byte was there in any case.
+        # The wire length is wrong in some files, but a captured byte was surely on the wire.
         room = max(packet.wire_length, len(packet.data)) - at
         return self._network(packet, protocol, packet.data[at:], room, 0, 0)
 
     def _network(
         self, packet: Packet, protocol: int, data: bytes, room: int, tunnels: int, net: int
     ) -> Segment | None:
-        """A network layer of ``room`` bytes on the wire, inside so many tunnels, in the network ``net``."""
+        """Read a network layer of ``room`` bytes on the wire, inside ``tunnels`` tunnels, in the network
+        ``net``."""
         if protocol == IPV4:
             return self._ipv4(packet, data, room, tunnels, net)
         if protocol == IPV6:
@@ -140,8 +144,8 @@ class DatagramReader:
             return None
         if len(data) < header_bytes:
             raise _cut("IPv4", data, header_bytes)
-        # 0 is what segmentation offload leaves: the packet is longer than the field can say, or was
-        # captured before its length was filled in.
+        # Segmentation offload leaves 0: the packet is longer than the field can express, or was captured
+        # before its length was filled in.
         total = total or room
         if total < header_bytes:
             raise DecodeError(
@@ -166,7 +170,7 @@ class DatagramReader:
             raise _cut("IPv6", data, 40)
         if data[0] >> 4 != 6:
             raise DecodeError(f"an IPv6 packet has version {data[0] >> 4}", 0)
-        # 0 is segmentation offload, or a jumbogram (RFC 2675), whose length is that of the packet.
+        # 0 means segmentation offload, or a jumbogram (RFC 2675), whose length is that of the packet.
         length = int.from_bytes(data[4:6], "big") or room - 40
         return self._upper(
             packet, data[8:24], data[24:40], data[6], data[40 : 40 + length], length, tunnels, net, 0
@@ -184,7 +188,8 @@ class DatagramReader:
         net: int,
         identity: int,
     ) -> Segment | None:
-        """Through extension headers to TCP, or into a tunnel; ``length`` is that of ``data`` on the wire."""
+        """Read through extension headers to TCP, or into a tunnel; ``length`` is the length of ``data`` on
+        the wire."""
         layers = 0
         while protocol in EXTENSIONS:
             layers += 1
@@ -219,7 +224,7 @@ class DatagramReader:
     def _add_fragment(
         self, packet: Packet, key: FragmentKey, offset: int, data: bytes, length: int, more: bool
     ) -> tuple[bytes, int] | None:
-        # Most UDP is no tunnel: only a first fragment that begins one shows that its loss is any.
+        # Most UDP is no tunnel. So the loss of a datagram matters only if a first fragment begins a tunnel.
         matters = key[2] != UDP or (offset == 0 and begins_tunnel(data))
         fragment = Fragment(key, offset, data, length, more, matters)
         if not fits(fragment):
@@ -236,8 +241,8 @@ class DatagramReader:
 def _segment(
     packet: Packet, source: bytes, destination: bytes, data: bytes, length: int, identity: int, net: int
 ) -> Segment:
-    """The TCP header at the begin of ``data``, which had ``length`` bytes on the wire; ``identity`` as far
-    as the IP header has it; ``net`` is the network."""
+    """Read the TCP header at the beginning of ``data``, which had ``length`` bytes on the wire. ``identity``
+    has the part from the IP header; ``net`` is the network."""
     if len(data) < _TCP_LEAST:
         raise _cut("TCP", data, _TCP_LEAST)
     source_port, destination_port, seq, ack, offset, flags = _tcp(data)
@@ -270,7 +275,7 @@ def _segment(
 
 @cache
 def _extension_headers() -> Mapping[int, Callable[[bytes], Any]]:
-    """What reads each of them. dpkt takes long to import, and few captures need it."""
+    """The reader of each extension header. Importing dpkt takes long, and few captures need it."""
     import dpkt
 
     found: Mapping[int, Callable[[bytes], Any]] = dpkt.ip6.EXT_HDRS_CLS
@@ -278,7 +283,7 @@ def _extension_headers() -> Mapping[int, Callable[[bytes], Any]]:
 
 
 def _guarded(parse: Callable[[bytes], Any], data: bytes, what: str) -> Any:
-    """``parse(data)``; whatever dpkt raises (it is of many kinds) becomes a DecodeError."""
+    """Call ``parse(data)``. Any exception of dpkt, which has many kinds, becomes a DecodeError."""
     try:
         return parse(data)
     except Exception as error:

@@ -3,10 +3,10 @@
 Files are ordered by the time of their first packet (equal times: as given). Where they overlap, they are
 merged by packet time; each keeps its own order. Files of several capture points are merged by the time that
 agreeing clocks would show. Packets are numbered from 1 over the whole input and interfaces indexed over it.
-What is not a packet comes just behind the packet it follows in its file.
+An item that is not a packet comes right after the packet that it follows in its file.
 
-``-`` is standard input. A file that is no capture is a CaptureError if it is the only one. Among several it
-is a Fault, and the others are read.
+``-`` is standard input. A file that is no capture is a CaptureError if it is the only file. Among several
+files it is a Fault, and the others are read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Opener = Callable[[str], BufferedIOBase]
 
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 _PROBED_BYTES = 1 << 10
-"""So much is read at a time to find the first packet of a file that is read again later: of a small file more
-would be a large share."""
+"""The number of bytes read at a time to find the first packet of a file that is read again later. More bytes
+would be a large share of a small file."""
 
 
 def open_capture(path: str) -> BufferedIOBase:
-    """A file of this machine, or standard input, opened for reading.
+    """Open a file of this machine, or standard input, for reading.
 
     :raises CaptureError: it is a directory.
     :raises OSError: it cannot be opened, or it is a directory that cannot be listed.
@@ -58,13 +58,13 @@ def open_capture(path: str) -> BufferedIOBase:
 
 
 def counts(name: str) -> bool:
-    """Whether a file of this name counts in a folder of captures."""
+    """Whether a file with this name counts in a folder of captures."""
     return not name.startswith((".", "_"))
 
 
 def in_folders(paths: Iterable[str]) -> tuple[str, ...]:
-    """The same files, where a folder stands for the files in it, by name. Folders in it do not count. A
-    folder that cannot be listed stands for itself: opening it tells why.
+    """The files, with each folder replaced by the files in it, by name. Folders inside it do not count. A
+    folder that cannot be listed stays: opening it raises the error.
 
     :raises CaptureError: no file is in a folder.
     """
@@ -87,9 +87,9 @@ def in_folders(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def no_file_in(folder: str, instead: str | None = None) -> str:
-    """Why a folder without files is refused.
+    """The reason why a folder without files is refused.
 
-    :param instead: what stands for the files in the folders that are in it; None where none is.
+    :param instead: a pattern for the files in the folders inside it; None if there are none.
     """
     if instead is None:
         return f"{folder}: no file is in this directory"
@@ -97,7 +97,7 @@ def no_file_in(folder: str, instead: str | None = None) -> str:
 
 
 def each_folder_in(folder: str) -> str:
-    """What stands for all folders in a folder, in a shell."""
+    """The shell pattern of all folders in a folder."""
     return f"{quote(os.path.join(folder, ''))}*/"
 
 
@@ -122,11 +122,11 @@ def read_packets(
 ) -> Capture:
     """The packets, secrets and faults of these files, as of one capture.
 
-    :param opener: opens them; another one than the usual for files that are elsewhere.
-    :param unfinished: the files of which more is to come: what stands incomplete at their end is no damage.
-    :param points: the capture points that they are of, where they are of several; it is told the interfaces.
-    :raises CaptureError: no file among them can be read as a capture; the text has one line, with the
-        path, what it is and what to do.
+    :param opener: opens the files; needed for files that are not on this machine.
+    :param unfinished: the files that may still grow: an incomplete item at their end is no damage.
+    :param points: the capture points of the files, if there are several; their interfaces are added to it.
+    :raises CaptureError: no file among them can be read as a capture; the text has one line, with the path,
+        what it is and what to do.
     """
     return Capture(paths, limits, opener, unfinished, points)
 
@@ -143,7 +143,8 @@ class Capture(Iterator[Item]):
         points: Points | None = None,
     ) -> None:
         self.interfaces: list[Interface] = []
-        """By the index that packets have. It grows, and drop counts come in, while packets are read."""
+        """The interfaces, by the index that packets have. The list grows, and drop counts are updated, while
+        packets are read."""
         self._files = [
             _CaptureFile(os.fspath(path), order, limits, opener, os.fspath(path) in unfinished)
             for order, path in enumerate(paths)
@@ -161,12 +162,13 @@ class Capture(Iterator[Item]):
         self._items = chain.from_iterable(self._blocks)
 
     def blocks(self) -> Iterator[list[Item]]:
-        """The same items as iterating gives, in lists of those that came together. An empty one may say that
-        a file that grows had no more for a while."""
+        """The same items as iterating gives, in lists of items that were read together. An empty list may
+        mean that a growing file had no new bytes for a while."""
         return self._blocks
 
     def in_runs(self) -> Iterator[list[Item | PacketRun]]:
-        """The same lists; ordinary packets in a row may come as a run. Nothing must have been read before."""
+        """The same lists; consecutive ordinary packets may come as a run. Nothing must have been read
+        before."""
         if len(self._files) == 1:
             self._files[0].in_runs = True
         return cast(Iterator[list[Item | PacketRun]], self._blocks)
@@ -178,12 +180,12 @@ class Capture(Iterator[Item]):
         return next(self._items)
 
     def with_pauses(self) -> Iterator[Item | None]:
-        """The same; None stands where a file that grows had no more for a while."""
+        """The same items; None means that a growing file had no new bytes for a while."""
         return _with_pauses(self._blocks)
 
     @property
     def reader(self) -> Reader | None:
-        """What reads the one file, unless it is compressed. It can go on when the file has grown."""
+        """The reader of the only file, unless it is compressed. It can go on when the file has grown."""
         return self._files[0].reader if len(self._files) == 1 else None
 
     def close(self) -> None:
@@ -192,7 +194,7 @@ class Capture(Iterator[Item]):
             file.close()
 
     def _probe(self) -> list[Fault]:
-        """Put the files in order; leave out those that cannot be read and say so."""
+        """Put the files in order. Leave out unreadable files, and return their faults."""
         refused: list[str] = []
         faults: list[Fault] = []
         usable: list[_CaptureFile] = []
@@ -207,13 +209,13 @@ class Capture(Iterator[Item]):
                 usable.append(file)
         if not usable:
             raise CaptureError("; ".join(refused))
-        # Files without packets go first: they may still have secrets for the others.
+        # Files without packets go first, because they may have secrets for the others.
         usable.sort(key=lambda file: (file.first_ns is not None, self._begin(file)))
         self._files = usable
         return faults
 
     def _ahead(self, file: _CaptureFile) -> int:
-        """By how much the clock of its point is ahead of that of the first point, ns."""
+        """How far the clock of its point is ahead of the first point's clock, ns."""
         return 0 if self._points is None else self._points.ahead_ns[self._points.of_path.get(file.path, 0)]
 
     def _begin(self, file: _CaptureFile) -> int:
@@ -259,9 +261,9 @@ class _CaptureFile:
     def __init__(self, path: str, order: int, limits: Limits, opener: Opener, unfinished: bool) -> None:
         self.path = path
         self.first_ns: int | None = None
-        """Time of the first packet, after :meth:`probe`; None if there is none."""
+        """The time of the first packet, after :meth:`probe`; None without packets."""
         self.reader: Reader | None = None
-        """What reads it, once it is open, unless it is compressed."""
+        """Its reader, once it is open, unless it is compressed."""
         self.in_runs = False
         """Whether ordinary packets may come as runs."""
         self._name = "standard input" if path == "-" else path
@@ -273,11 +275,10 @@ class _CaptureFile:
         self._held: list[Item | None] = []
 
     def open(self, interfaces: list[Interface], piece_bytes: int = PIECE_BYTES) -> Iterator[list[Item]]:
-        """Open the file, take in its header and give its items, in lists of those that came together.
+        """Open the file, read its header, and give its items, in lists of items that were read together.
 
-        :param piece_bytes: so much is read at a time.
-        :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was
-            one.
+        :param piece_bytes: the number of bytes read at a time.
+        :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was one.
         """
         try:
             self._pieces = pieces = Pieces(self._opener(self.path), piece_bytes)
@@ -297,7 +298,7 @@ class _CaptureFile:
         self._pieces = self._items = None
 
     def probe(self, interfaces: list[Interface]) -> None:
-        """Find the time of the first packet. What can be opened again is closed until its turn comes,
+        """Find the time of the first packet. A file that can be opened again is closed until its turn comes,
         so that a thousand rotated files are not open at once.
 
         :raises CaptureError: as for :meth:`open`.
@@ -317,7 +318,7 @@ class _CaptureFile:
             self._items = items
 
     def named_items(self, interfaces: list[Interface]) -> Iterator[Item | None]:
-        """The items of a file that was probed, its faults with its name."""
+        """The items of a probed file; its faults have its name."""
         try:
             items = _with_pauses(self.open(interfaces)) if self._items is None else self._items
         except CaptureError as error:
@@ -335,7 +336,7 @@ class _CaptureFile:
                 )
 
     def _reader(self, pieces: Pieces, interfaces: list[Interface]) -> tuple[Reader, bytes]:
-        """A reader of the file's format, and the bytes it has yet to be fed."""
+        """A reader of the file's format, and the bytes not fed to it yet."""
         head = _gather(pieces, b"", pcapng.HEADER_BYTES)
         if head[:4] == PCAPNG_MAGIC:
             return pcapng.PcapngReader(head, self._limits, interfaces), head
@@ -348,7 +349,7 @@ class _CaptureFile:
 
     def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[list[Item]]:
         try:
-            # Who asks for runs knows them.
+            # Only callers that accept runs ask for them.
             feed = cast(Callable[[bytes], list[Item]], reader.feed_in_runs) if self.in_runs else reader.feed
             yield feed(rest)
             while not reader.stopped and (piece := next(pieces, None)) is not None:
@@ -373,12 +374,12 @@ def _with_pauses(blocks: Iterable[list[Item]]) -> Iterator[Item | None]:
 
 
 def begins_like_a_capture(head: bytes) -> bool:
-    """Whether what begins so, with four bytes at least, may be a capture, a compressed one too."""
+    """Whether bytes, at least four, may begin a capture, also a compressed one."""
     return head[:4] == PCAPNG_MAGIC or head[:4] in pcap.MAGICS or compression_of(head) is not None
 
 
 def no_capture(head: bytes) -> CaptureError:
-    """Why what begins so is no capture."""
+    """The error of bytes that begin no capture."""
     if not head:
         return CaptureError("is empty; a capture file begins with a header")
     return CaptureError(
@@ -388,7 +389,7 @@ def no_capture(head: bytes) -> CaptureError:
 
 
 def _gather(pieces: Pieces, head: bytes, wanted: int) -> bytes:
-    """At least ``wanted`` bytes of the beginning, or all there are."""
+    """At least ``wanted`` bytes of the beginning, or all if there are fewer."""
     gathered, size = [head], len(head)
     while size < wanted and (piece := next(pieces, None)) is not None:
         gathered.append(piece)
@@ -400,4 +401,4 @@ def _mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
     except OSError:
-        return stat.S_IFREG  # opening it will say what is wrong
+        return stat.S_IFREG  # opening it raises the error

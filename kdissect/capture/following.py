@@ -1,11 +1,11 @@
-"""Files that others still write → packets, as they come.
+"""Files that other programs still write → their packets, as they come.
 
-:class:`FollowedFiles` are captures that grow, and folders in which captures appear (rotated files). The files
-of a capture process are followed by :mod:`kdissect.live.spooled`.
+:class:`FollowedFiles` are captures that grow, and folders in which captures appear (rotated files).
+:mod:`kdissect.live.spooled` follows the files of a capture process.
 
 At the end of a file that may grow, reading waits. A file is complete when the next one has begun, or its
-writer has ended. Until then a half record at its end is no damage. Packets are numbered over all files, and
-an interface that several files describe in the same words is one interface.
+writer has ended. Until then an incomplete record at its end is no damage. Packets are numbered over all
+files. Interfaces with the same description in several files are one interface.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.system import OPENING
 
 FIRST_WAIT, LONGEST_WAIT = 0.005, 0.05
-"""Seconds between two looks for more; the wait doubles while nothing comes."""
+"""The seconds between two looks for new bytes. The wait doubles while nothing comes."""
 PAUSE = 0.2
-"""Seconds without anything new of a file, after which who asks for that is told."""
+"""The seconds without new bytes after which a caller that asked for pauses gets one."""
 
 Found = TypeVar("Found")
 
 
 class Growing(BufferedIOBase):
-    """A file of which more may come.
+    """A file that may grow.
 
-    :param is_complete: whether no more comes. It is asked at the file's end. Then the file is read once more,
-        so that nothing is missed that was written before.
+    :param is_complete: whether the file grows no more. It is called at the file's end. After that the file is
+        read once more, so that no earlier bytes are missed.
     """
 
     def __init__(self, path: str, is_complete: Callable[[], bool]) -> None:
@@ -49,7 +49,7 @@ class Growing(BufferedIOBase):
         self._wait = FIRST_WAIT
 
     def read1(self, size: int = -1, /) -> bytes:
-        """:raises NothingYetError: nothing came for a while; it may be asked again."""
+        """:raises NothingYetError: nothing came for a while; the call may be repeated."""
         waited = 0.0
         while True:
             data = os.read(self._descriptor, PIECE_BYTES if size < 0 else size)
@@ -73,21 +73,23 @@ class Growing(BufferedIOBase):
 
 
 class Following(Iterator[Item]):
-    """Iterates over the packets of files that follow each other. Base of the ways to know which."""
+    """Iterates over the packets of files that follow each other. The base of the classes that find the
+    files."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.interfaces: list[Interface] = []
-        """By the index that packets have. It grows, and drop counts come in, while packets are read."""
+        """The interfaces, by the index that packets have. The list grows, and drop counts are updated, while
+        packets are read."""
         self.is_stopped = False
         """Set by :meth:`stop`."""
         self.packets = 0
-        """How many were read."""
+        """The number of packets read."""
         self._limits = limits
         self._capture: Capture | None = None
         self._numbers: dict[tuple[int, int, str | None, str | None], int] = {}
-        """Of interfaces, by their description."""
+        """The numbers of interfaces, by their description."""
         self._told: list[Fault] = []
-        """What came to light beside the files, and is to be given next."""
+        """Faults found beside the files, which are given next."""
         self._items = self._read()
 
     def __next__(self) -> Item:
@@ -96,11 +98,11 @@ class Following(Iterator[Item]):
         return item
 
     def with_pauses(self) -> Iterator[Item | None]:
-        """The same; None stands where nothing came for a while, so that something else can be looked at."""
+        """The same items; None means that nothing came for a while, so that the caller can do other work."""
         return self._items
 
     def stop(self) -> None:
-        """Read what is there, and do not wait for more."""
+        """Read the existing bytes, and do not wait for more."""
         self.is_stopped = True
 
     def close(self) -> None:
@@ -110,14 +112,14 @@ class Following(Iterator[Item]):
 
     @abstractmethod
     def _next_file(self) -> str | None:
-        """The path of the next file; None if there is none, and there will be none."""
+        """The path of the next file; None if there is none, and none will come."""
 
     @abstractmethod
     def _is_complete(self) -> bool:
-        """Whether no more comes of the file that is read."""
+        """Whether the current file grows no more."""
 
     def _why_unread(self, path: str) -> str | None:
-        """Why a file cannot be opened, if more is known than the system tells."""
+        """The reason why a file cannot be opened, if more is known than the system's error."""
         return None
 
     def _read(self) -> Iterator[Item | None]:
@@ -161,7 +163,8 @@ class Following(Iterator[Item]):
         return cast(BufferedIOBase, Growing(path, self._is_complete))
 
     def _describe(self, described: list[Interface], numbers: list[int]) -> None:
-        """Take in the interfaces of a file; what they counted since the capture began is the latest."""
+        """Take in the interfaces of a file. Their newest counts are kept, because they count from the
+        beginning of the capture."""
         for at, interface in enumerate(described):
             key = (interface.link_type, interface.snap_length, interface.name, interface.description)
             number = self._numbers.setdefault(key, len(self.interfaces))
@@ -173,7 +176,7 @@ class Following(Iterator[Item]):
                 numbers.append(number)
 
     def _wait_for(self, found: Callable[[], Found | None]) -> Found | None:
-        """Look until there is something, or it is the last look."""
+        """Look repeatedly until something is found, or after the last look."""
         wait = FIRST_WAIT
         while True:
             is_last_look = self._is_over()
@@ -189,16 +192,17 @@ class Following(Iterator[Item]):
 
 
 class FollowedFiles(Following):
-    """Captures that others write: files, and the files of folders, in the order of their first packets.
+    """Captures that other programs write: files, and the files of folders, in the order of their first
+    packets.
 
-    A file in a folder whose name begins with ``.`` does not count. That of which nothing can be told yet
-    waits. What is no capture is left out; where it was named, and not found in a folder, that is told once.
+    A file in a folder does not count if its name begins with ``.``. A file waits while its content is too
+    short to judge. A file that is no capture is left out; if the user named it, that is reported once.
     """
 
     def __init__(self, paths: tuple[str, ...], limits: Limits = DEFAULTS) -> None:
         self._paths = paths
         self._read_files: dict[str, tuple[int, int]] = {}
-        """Path of what was read, or refused: device and inode."""
+        """The device and inode of each file that was read or refused, by path."""
         self._current: str | None = None
         super().__init__(limits)
 
@@ -212,7 +216,7 @@ class FollowedFiles(Following):
         return self._is_over() or self._oldest_new() is not None
 
     def _oldest_new(self) -> str | None:
-        """Of the files not read yet, the one with the earliest packet."""
+        """The file with the earliest packet among the files not read yet."""
         found: list[tuple[int, str]] = []
         for path in filter(self._is_new, self._candidates()):
             first_ns = self._first_ns(path)
@@ -221,7 +225,7 @@ class FollowedFiles(Following):
         return min(found)[1] if found else None
 
     def _named_wrongly(self) -> str | None:
-        """A file that was named, and can be no capture however it grows."""
+        """A file named by the user that cannot become a capture, however it grows."""
         for path in filter(self._is_new, self._paths):
             head = _head(path)
             if len(head) == HEADER_BYTES and not begins_like_a_capture(head):
@@ -242,7 +246,7 @@ class FollowedFiles(Following):
                 yield path
 
     def _first_ns(self, path: str) -> int | None:
-        """Time of the first packet of a file; None if there is none yet, or it cannot be read."""
+        """The time of the first packet of a file; None if there is none yet, or it cannot be read."""
         try:
             capture = Capture((path,), self._limits, unfinished=(path,))
         except CaptureError:
@@ -254,7 +258,7 @@ class FollowedFiles(Following):
 
 
 def _head(path: str) -> bytes:
-    """The first bytes of a file; none of what is no file, or cannot be read now."""
+    """The first bytes of a file; empty if it is no file, or cannot be read now."""
     try:
         with open(path, "rb") as file:
             return file.read(HEADER_BYTES)

@@ -1,10 +1,11 @@
 """IP fragments ─► whole datagrams (RFC 791 section 3.2, RFC 8200 section 4.5).
 
-Rule 1  Fragments come in any order and any number of times; of bytes that come twice the first count.
-Rule 2  A datagram waits ``fragment_ns`` of capture time from its first fragment on, and all together wait
-        for no more than ``fragment_bytes`` in ``fragments`` pieces; the oldest is given up first.
-Rule 3  A datagram that is given up is a Fault, once, if what it carries matters.
-Rule 4  Where the snap length cut a fragment, the datagram is known up to there, and its length whole.
+Rule 1  Fragments come in any order and any number of times; the first copy of a byte counts.
+Rule 2  A datagram waits ``fragment_ns`` of capture time from its first fragment on. All datagrams together
+        hold at most ``fragment_bytes`` in ``fragments`` pieces; the oldest is given up first.
+Rule 3  A datagram that is given up is reported as a Fault, once, if its content matters.
+Rule 4  If the snap length cut a fragment, the datagram's bytes are known up to the cut, and its full length
+        too.
 """
 
 from __future__ import annotations
@@ -24,11 +25,10 @@ FragmentKey = tuple[bytes, bytes, int, int, int]
 """Source, destination, protocol, identification, and the network (:class:`~kdissect.model.Segment`)."""
 
 _DATAGRAM_COST = 640
-"""Charged for each datagram, so that those of empty fragments are bounded too. What it takes in memory,
-with its key."""
+"""The cost of each datagram: its memory, with its key. So datagrams of empty fragments are bounded too."""
 
 _PIECE_COST = 160
-"""Charged for each piece that is kept of a fragment, beside its bytes."""
+"""The cost of each kept piece of a fragment, beside its bytes."""
 
 _LONGEST = 65_535
 
@@ -39,17 +39,17 @@ class Fragment(NamedTuple):
     key: FragmentKey
     offset: int
     data: bytes
-    """As captured."""
+    """The captured bytes."""
     length: int
-    """As it was on the wire."""
+    """The length on the wire."""
     more: bool
-    """The flag: this is not the last."""
+    """The flag: it is not the last fragment."""
     matters: bool = True
-    """Whether it shows that the loss of its datagram would be one."""
+    """Whether it shows that the loss of its datagram matters."""
 
 
 class _Datagram:
-    """What is there of one datagram."""
+    """The fragments of one datagram so far."""
 
     __slots__ = ("cost", "first_ns", "last_packet", "length", "matters", "packets", "pieces", "received")
 
@@ -58,16 +58,16 @@ class _Datagram:
         self.last_packet = 0
         self.matters = False
         self.packets: list[int] = []
-        """Those that brought something new."""
+        """The packets that brought new bytes."""
         self.pieces: list[tuple[int, int, bytes]] = []
-        """(begin, end, bytes captured of it), in order, none overlapping another."""
+        """(begin, end, captured bytes) in order, without overlaps."""
         self.length: int | None = None
-        """Of the whole payload; known with the last fragment."""
+        """The length of the whole payload; known with the last fragment."""
         self.received = 0
         self.cost = _DATAGRAM_COST
 
     def add(self, packets: Sequence[int], fragment: Fragment) -> None:
-        """Take in what is new of a fragment, which these packets carried."""
+        """Take in the new bytes of a fragment, which these packets carried."""
         _, offset, data, length, more, matters = fragment
         at, end = offset, offset + length
         new: list[tuple[int, int, bytes]] = []
@@ -93,7 +93,7 @@ class _Datagram:
         self.last_packet = packets[-1]
 
     def whole(self) -> bytes | None:
-        """The payload up to where a fragment was cut; None if some of it is missing."""
+        """The payload up to the cut of a fragment; None if a part of it is missing."""
         if self.length is None or self.received < self.length:
             return None
         parts: list[bytes] = []
@@ -116,11 +116,11 @@ class Fragments:
 
     def __init__(self, limits: Limits) -> None:
         self.faults: deque[Fault] = deque()
-        """Datagrams that were given up and not yet reported: whoever reports them removes them."""
+        """The faults of datagrams that were given up, until a caller reports and removes them."""
         self._limits = limits
         self._datagrams: OrderedDict[FragmentKey, _Datagram] = OrderedDict()
-        """In the order of their first fragments. An OrderedDict finds its first at once; a dict passes over
-        all that were removed before it."""
+        """The datagrams in the order of their first fragments. An OrderedDict finds its first entry at once;
+        a dict passes over all entries removed before it."""
         self._cost = 0
         self._pieces = 0
         self.had_any = False
@@ -129,10 +129,11 @@ class Fragments:
     def add(
         self, packets: Sequence[int], time_ns: int, fragment: Fragment
     ) -> tuple[bytes, int, list[int]] | None:
-        """The payload of the datagram that ``fragment`` completes. It has the bytes captured from its start
-        on, its length on the wire, and the packets that carried it. None as long as some are missing.
+        """The payload of the datagram that ``fragment`` completes: its bytes captured from its start on, its
+        length on the wire, and its packets. None while fragments are missing.
 
-        :param packets: what carried the fragment, the latest last (several in a tunnel that fragments).
+        :param packets: the packets that carried the fragment, the latest last (several in a tunnel that
+            fragments).
         """
         self.had_any = True
         self._expire(time_ns)
@@ -156,11 +157,11 @@ class Fragments:
 
     @property
     def wait(self) -> bool:
-        """Whether some wait for others, or something is to be reported."""
+        """Whether fragments wait for others, or a fault waits to be reported."""
         return bool(self._datagrams or self.faults)
 
     def close(self) -> None:
-        """Give up every datagram that waits."""
+        """Give up every incomplete datagram."""
         for key in list(self._datagrams):
             self._give_up(key, "the capture ends")
 
@@ -195,5 +196,5 @@ class Fragments:
 
 
 def fits(fragment: Fragment) -> bool:
-    """Whether it ends inside the longest payload IP can have."""
+    """Whether a fragment ends inside the longest payload that IP allows."""
     return fragment.offset + fragment.length <= _LONGEST

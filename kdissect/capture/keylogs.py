@@ -1,7 +1,7 @@
 """Key log files ─► secrets: whole lines, as they are written.
 
-A path is a file or a directory, whose files all count. What stands behind the last line end is not whole
-while the file may grow. A file that has become shorter was begun anew.
+A path is a file or a directory with key log files. In a file that may grow, bytes after the last line end are
+an incomplete line. A file that has become shorter is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from collections.abc import Iterable, Iterator
 from kdissect.model import TLS_KEY_LOG, CaptureError, Secrets
 
 LOOK_EVERY = 0.2
-"""Seconds between two looks at files that grow."""
+"""The seconds between two looks at growing files."""
 
 LONGEST_LINE = 1 << 16
-"""What is longer is no line of a key log."""
+"""The longest line of a key log; longer lines are ignored."""
 
 
 PIECE_BYTES = 1 << 20
-"""Of a file are taken in at once: key logs that were appended to for weeks have hundreds of MB."""
+"""The number of bytes taken in at once: key logs that grew for weeks have hundreds of MB."""
 
 
 class KeyLogs:
-    """Follows key logs. Each call gives what is new."""
+    """Follows key logs. Each call gives the new secrets."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
         self._read: dict[str, int] = {}
-        """How many bytes of each file were read."""
+        """The number of bytes read of each file."""
         self._due = 0.0
 
     def anew(self) -> KeyLogs:
-        """The same key logs, of which nothing was read yet."""
+        """The same key logs, unread."""
         return KeyLogs(self._paths)
 
     def read(self) -> Iterator[Secrets]:
-        """All there is, in files that do not grow any more.
+        """All secrets, if the files do not grow any more.
 
-        :raises CaptureError: a path is not there, or cannot be read; the text has one line.
+        :raises CaptureError: a path is missing, or cannot be read; the text has one line.
         """
         for path in self._paths:
             if not os.path.exists(path):
@@ -50,9 +50,9 @@ class KeyLogs:
             raise CaptureError(f"{error.filename}: cannot be read: {error.strerror}") from error
 
     def follow(self, now: float) -> Iterator[Secrets]:
-        """What was written since the last look; a file that is not there yet may come.
+        """The secrets written since the last look. A missing file may still appear.
 
-        :param now: seconds of any clock. Sooner than ``LOOK_EVERY`` after the last look, it does not look.
+        :param now: seconds of any clock. Within ``LOOK_EVERY`` of the last look, nothing is read.
         """
         if now < self._due:
             return
@@ -60,7 +60,7 @@ class KeyLogs:
         try:
             yield from self._new(is_final=False)
         except OSError:
-            return  # it is asked for again
+            return  # the caller asks again
 
     def _new(self, is_final: bool) -> Iterator[Secrets]:
         for path in self._files():

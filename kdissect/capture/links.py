@@ -1,7 +1,7 @@
-"""Link-layer headers: where in a packet the network layer begins, and which it is.
+"""Link-layer headers: the position of the network layer in a packet, and its type.
 
-VLAN tags, MPLS labels and PPPoE stand between the two and are passed over. Tunnels inside IP are the
-matter of :mod:`~kdissect.capture.tunnels`.
+VLAN tags, MPLS labels and PPPoE between the two are skipped. :mod:`~kdissect.capture.tunnels` handles tunnels
+inside IP.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from kdissect.model import DecodeError
 
 NULL, ETHERNET, RAW, LOOP, SLL, IPV4_ONLY, IPV6_ONLY, SLL2 = 0, 1, 101, 108, 113, 228, 229, 276
 _RAW_TYPES = (RAW, 12, 14)
-"""12 and 14 are what DLT_RAW is on most systems and on OpenBSD; some programs wrote them to files."""
+"""12 and 14 are the values of DLT_RAW on most systems and on OpenBSD; some programs wrote them to files."""
 
 IPV4, IPV6 = 0x0800, 0x86DD
 OTHER = 0
 """A network layer that is not IP."""
 
 _VLAN_TAGS = frozenset((0x8100, 0x88A8, 0x9100))
-"""802.1Q, 802.1ad and the QinQ tag from before it."""
+"""The tags of 802.1Q, 802.1ad, and the older QinQ."""
 ETHERNET_FRAME = 0x6558
 """Transparent Ethernet bridging: a whole Ethernet frame follows."""
 MPLS = 0x8847
 _MPLS_TYPES = frozenset((MPLS, 0x8848))
 _PPPOE = 0x8864
 BETWEEN = _VLAN_TAGS | _MPLS_TYPES | {ETHERNET_FRAME, _PPPOE}
-"""EtherTypes of what stands before the network layer."""
+"""The EtherTypes of headers that may precede the network layer."""
 _PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6}
 
 _AF_INET = 2
 _AF_INET6 = frozenset((10, 24, 28, 30))
-"""Linux; NetBSD and OpenBSD; FreeBSD; macOS."""
+"""The values on Linux; NetBSD and OpenBSD; FreeBSD; macOS."""
 
 _uint16 = Struct(">H").unpack_from
 
 LINK_TYPES = frozenset((NULL, ETHERNET, LOOP, SLL, IPV4_ONLY, IPV6_ONLY, SLL2, *_RAW_TYPES))
-"""Those that :func:`network` can read."""
+"""The link types that :func:`network` can read."""
 
 
 def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
     """The network layer's EtherType (:data:`IPV4`, :data:`IPV6` or another) and its offset in ``data``.
 
     :param link_type: one of :data:`LINK_TYPES`.
-    :param layers: so many headers of other kinds are passed over at most.
+    :param layers: the largest number of other headers to skip.
     :raises DecodeError: the packet ends inside its link-layer header, or the header contradicts itself.
     """
     if link_type == ETHERNET:
@@ -51,7 +51,8 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
     if link_type == SLL:
         return _tagged(data, 14, layers)
     if link_type == SLL2:
-        # Unlike the others its protocol stands at its begin; what a tag is followed by, behind it.
+        # Unlike in other headers, the protocol is at the beginning. The bytes after a tag are after the
+        # header.
         _require(data, 20, "Linux cooked v2 header")
         (protocol,) = _uint16(data, 0)
         return carried(protocol, data, 20, layers)
@@ -69,8 +70,8 @@ def network(link_type: int, data: bytes, layers: int) -> tuple[int, int]:
 
 
 def carried(protocol: int, data: bytes, at: int, layers: int) -> tuple[int, int]:
-    """The network layer's EtherType and offset, where ``protocol`` stands at ``at``: that itself, or what
-    follows behind tags, labels, PPPoE and inner Ethernet headers.
+    """The EtherType and offset of the network layer, if ``protocol`` begins at ``at``: itself, or the layer
+    after tags, labels, PPPoE and inner Ethernet headers.
 
     :raises DecodeError: as :func:`network`.
     """
@@ -84,9 +85,9 @@ def carried(protocol: int, data: bytes, at: int, layers: int) -> tuple[int, int]
 
 
 def behind(protocol: int, data: bytes, at: int) -> tuple[int, int]:
-    """What follows the one header at ``at``, and where.
+    """The type of the layer after the one header at ``at``, and its position.
 
-    :param protocol: one of :data:`BETWEEN`, the header's.
+    :param protocol: the header's, one of :data:`BETWEEN`.
     :raises DecodeError: as :func:`network`.
     """
     if protocol in _VLAN_TAGS:
@@ -103,14 +104,14 @@ def behind(protocol: int, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _tagged(data: bytes, at: int, layers: int) -> tuple[int, int]:
-    """What follows the EtherType at ``at``."""
+    """The layer after the EtherType at ``at``."""
     _require(data, at + 2, "link-layer header")
     return carried(_uint16(data, at)[0], data, at + 2, layers)
 
 
 def _below_labels(data: bytes, at: int) -> tuple[int, int]:
-    """Labels do not say what they carry. The first four bits do: an IP version, or the 0 of a pseudowire's
-    control word (RFC 4385), behind which an Ethernet frame stands."""
+    """The layer below MPLS labels, which do not contain its type. The first four bits show it: an IP version,
+    or the 0 of a pseudowire's control word (RFC 4385), which an Ethernet frame follows."""
     first = data[at] >> 4
     if first == 0:
         return ETHERNET_FRAME, at + 4
@@ -118,7 +119,8 @@ def _below_labels(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _ppp(data: bytes, at: int) -> tuple[int, int]:
-    """What follows the PPP protocol number, of two bytes or, compressed, of one odd one (RFC 1661)."""
+    """The layer after the PPP protocol number. The number has two bytes or, compressed, one odd byte (RFC
+    1661)."""
     _require(data, at + 2, "PPPoE header")
     if data[at] & 1:
         return _PPP_PROTOCOLS.get(data[at], OTHER), at + 1
@@ -126,8 +128,8 @@ def _ppp(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _family(data: bytes) -> int:
-    """The BSD loopback's address family: in the byte order of the capturing machine for NULL, big-endian
-    for LOOP. Families are small, so the order shows, and both are taken for both."""
+    """The BSD loopback's address family. For NULL it is in the byte order of the capturing machine, for LOOP
+    big-endian. Families are small numbers, so both orders are recognised and accepted for both."""
     _require(data, 4, "loopback header")
     family = int.from_bytes(data[:4], "little")
     if family > 0xFFFF:

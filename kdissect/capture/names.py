@@ -1,4 +1,4 @@
-"""Name Resolution Blocks of pcapng: addresses and their names, as they are written again."""
+"""Name Resolution Blocks of pcapng: addresses and their names, in the form for writing them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _head = Struct("<HH").pack
 
 
 def names_body(records: Iterable[tuple[int, bytes]], options: Iterable[Option]) -> bytes:
-    """The contents of a block: little-endian.
+    """The contents of a block, in little-endian order.
 
     :param records: types, and addresses with their names.
     """

@@ -12,12 +12,13 @@ Options = list[Option]
 
 END, COMMENT = 0, 1
 APPLICATION = 4
-"""Of a section: what wrote it."""
+"""The option of a section with the application that wrote it."""
 INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET = 2, 3, 9, 14
 
 
 class InterfaceClock(NamedTuple):
-    """An interface's: ``ticks * multiplier // divisor + offset_ns`` are nanoseconds since the epoch."""
+    """The clock of an interface: ``ticks * multiplier // divisor + offset_ns`` are nanoseconds since the
+    epoch."""
 
     multiplier: int = 1_000
     divisor: int = 1
@@ -29,8 +30,8 @@ class InterfaceClock(NamedTuple):
 
 
 def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options, str | None]:
-    """The options in ``buffer[at:end]``, and what is wrong with them, if anything is: what came before
-    is kept."""
+    """The options in ``buffer[at:end]``, and a description of their damage, if there is any. Options before
+    the damage are kept."""
     head = Struct(order + "HH").unpack_from
     options: Options = []
     while at < end:
@@ -54,26 +55,27 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
 
 
 PACKET_NUMBERS = {2: 4, 4: 8, 5: 8, 6: 4}
-"""Options of packets that are one number, and its bytes: flags, drops, packet id, queue."""
+"""The packet options that are one number, with their sizes: flags, drops, packet id, queue."""
 INTERFACE_NUMBERS = {8: 8, 10: 4, 16: 8, 17: 8}
-"""Those of interfaces: speeds and time zone."""
+"""The interface options that are one number: speeds and time zone."""
 STATISTICS_NUMBERS = {4: 8, 5: 8, 6: 8, 7: 8, 8: 8}
-"""Those of statistics: packets received, dropped, accepted, dropped by the system, delivered."""
+"""The statistics options that are one number: packets received, dropped, accepted, dropped by the system,
+delivered."""
 START_TIME, END_TIME = 2, 3
-"""Of statistics: when the capture began and ended."""
+"""The statistics options for the beginning and the end of the capture."""
 _VERDICT = 7
 _CUSTOM = (2988, 2989, 19372, 19373)
 _FIRST_UNKNOWN = 20
-"""Options from here on are not defined, but for custom ones."""
+"""Options from this code on are not defined, except custom ones."""
 
 
 def others(
     options: Options, known: tuple[int, ...], order: str, numbers: dict[int, int] | None = None
 ) -> tuple[Option, ...]:
-    """The options without those that are known, to be written again: numbers become little-endian. What
-    cannot be turned around, since nobody knows what is in it, is left out.
+    """The options without the known ones, for writing them again; numbers become little-endian. Options of
+    unknown form cannot be converted, and are left out.
 
-    :param numbers: which of them are one number, and its bytes.
+    :param numbers: the options that are one number, with their sizes.
     """
     kept = [(code, value) for code, value in options if code not in known]
     if order != ">" or not kept:
@@ -83,7 +85,7 @@ def others(
 
 
 def _turned(code: int, value: bytes, numbers: dict[int, int]) -> Option | None:
-    """An option of a big-endian section as a little-endian one has it."""
+    """Convert an option of a big-endian section to its little-endian form."""
     if code in _CUSTOM:
         return code, value[3::-1] + value[4:]
     if code >= _FIRST_UNKNOWN:
@@ -98,8 +100,8 @@ def _turned(code: int, value: bytes, numbers: dict[int, int]) -> Option | None:
 def packet_options(
     buffer: bytes, at: int, end: int, order: str
 ) -> tuple[tuple[str, ...], tuple[Option, ...], str | None]:
-    """The comments of a packet and its other options, in ``buffer[at:end]``, and what is wrong with them, if
-    anything is. Comments should be UTF-8; what is not shows as U+FFFD."""
+    """The comments of a packet and its other options, in ``buffer[at:end]``, and a description of their
+    damage, if there is any. Comments should be UTF-8; other bytes are shown as U+FFFD."""
     found, wrong = read_options(buffer, at, end, order)
     said = tuple(value.decode("utf-8", "replace") for code, value in found if code == COMMENT)
     return said, others(found, (COMMENT,), order, PACKET_NUMBERS), wrong

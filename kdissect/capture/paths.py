@@ -1,4 +1,4 @@
-"""What was typed of a path → the paths that it may become, and which captures a folder has."""
+"""The text typed for a path → the paths that complete it, and the captures of a folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kdissect.capture.compressed import SUFFIXES
 
 ENDINGS = (".pcap", ".pcapng", ".cap", ".ntar")
 MOST_ENTRIES = 10_000
-"""Of a folder, more are not looked at."""
+"""The largest number of a folder's entries that are read."""
 
 
 def is_capture_name(name: str) -> bool:
-    """Whether a file may be a capture, by its name, which may go on with a number as rotated ones do."""
+    """Whether a file may be a capture, by its name. A number may follow, as in rotated files."""
     name = name.lower()
     for packed in SUFFIXES:
         name = name.removesuffix(packed)
@@ -22,13 +22,13 @@ def is_capture_name(name: str) -> bool:
 
 
 def _is_numbered(name: str) -> bool:
-    """Whether it is as tcpdump -C names them: ``x.pcap0``, ``x.pcap1``."""
+    """Whether a name has the form of tcpdump -C: ``x.pcap0``, ``x.pcap1``."""
     bare = name.rstrip("0123456789")
     return bare != name and bare.endswith(ENDINGS)
 
 
 def captures_in(folder: str) -> list[str]:
-    """The captures of a folder, then the folders in it, which end in a separator.
+    """The captures of a folder, then the folders in it with a separator at their end.
 
     :raises OSError: it cannot be read.
     """
@@ -41,9 +41,9 @@ def captures_in(folder: str) -> list[str]:
 
 
 def completed(text: str) -> tuple[str, list[str]]:
-    """What was typed, completed while there is only one way to go on; and all the ways.
+    """The typed text, completed as long as there is only one continuation; and all possible paths.
 
-    Captures and folders are offered; where the text begins nothing of that kind, any file.
+    Captures and folders are offered. If the text begins none of these, any file is offered.
     """
     head, begun = os.path.split(text)
     try:

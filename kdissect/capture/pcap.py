@@ -1,16 +1,16 @@
 """The classic capture file, pcap (draft-ietf-opsawg-pcap): a 24-byte header, then records.
 
-The reader knows microseconds and nanoseconds, and both byte orders. It knows the "modified" format of
-Kuznetzov's libpcap patch (magic a1b2cd34, record headers of 24 bytes), where the first records prove it.
-Files of version 2.0 to 2.2 have the two lengths of a record the other way round, and so have some of 2.3
+The reader supports microseconds and nanoseconds, and both byte orders. It supports the "modified" format of
+Kuznetzov's libpcap patch (magic a1b2cd34, record headers of 24 bytes), if the first records prove it. Files
+of version 2.0 to 2.2 have the two lengths of a record in the reverse order. Some files of 2.3 do too
 (libpcap's ``sf-pcap.c``). In files of 2.3 the smaller length is that of the captured bytes.
 
-After a record with an impossible length, reading goes on only where it is sure. The record's other length, on
-the wire, must lead to two more plausible record headers in a row, or to the end of the file. Otherwise
-nothing that follows can be told apart, and the file ends there.
+After a record with an impossible length, reading goes on only if the next record is certain. The record's
+other length, on the wire, must lead to two more plausible record headers in a row, or to the end of the file.
+Otherwise no later record can be found, and the file ends there.
 
 A file header in place of a record begins another file (``cat a.pcap b.pcap``). Read as a record, it would be
-an empty packet of an empty packet from the year 2055 or 2083. So there is no doubt which it is.
+an empty packet of an empty packet from the year 2055 or 2083. So the two cannot be confused.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ MAGICS: dict[bytes, tuple[str, int, int]] = {
     bytes.fromhex("a1b2cd34"): (">", 1_000, 24),
     bytes.fromhex("34cdb2a1"): ("<", 1_000, 24),
 }
-"""The first four bytes: byte order, nanoseconds in a unit of the fraction, bytes of a record header."""
+"""The formats, by the first four bytes: byte order, nanoseconds in a unit of the fraction, bytes of a record
+header."""
 
 NEWEST_MINOR = 4
 MIXED_MINOR = 3
-"""The minor version of which some writers have the lengths the other way round."""
+"""The minor version in which some writers reversed the lengths."""
 
 RecordHeader = tuple[int, int, int, int]
 """A record's header: seconds, fraction, captured bytes, bytes on the wire."""
 
 _VERSIONS = frozenset((2, minor, 0, 0) for minor in range(NEWEST_MINOR + 1))
-"""With the time zone and the accuracy, which are 0 in all files."""
+"""The known versions, with the time zone and the accuracy, which are 0 in all files."""
 
 _PLAUSIBLE_SECONDS = 86_400
-"""Records that follow each other are not further apart than this where a lost boundary is looked for."""
+"""The longest time between consecutive records during a search for a lost boundary."""
 
 
 def head_bytes(begin: bytes, limits: Limits) -> int:
-    """How much of the file :class:`PcapReader` wants to look at, by its first four bytes."""
+    """The number of bytes that :class:`PcapReader` needs to inspect, by the file's first four bytes."""
     header_bytes = MAGICS[begin[:4]][2]
     return HEADER_BYTES if header_bytes == 16 else HEADER_BYTES + 2 * header_bytes + limits.packet_bytes
 
@@ -60,9 +61,9 @@ def head_bytes(begin: bytes, limits: Limits) -> int:
 class PcapReader(Reader):
     """Reads one pcap file after its header.
 
-    :param head: the beginning of the file, with a whole header. The reader only looks at its records to
-        recognise the modified format; it does not take them in.
-    :raises CaptureError: the header is not one of a pcap file that can be read.
+    :param head: the beginning of the file, with a whole header. Its records are only inspected to recognise
+        the modified format; they are not taken in.
+    :raises CaptureError: it is not the header of a pcap file that can be read.
     """
 
     def __init__(
@@ -85,8 +86,8 @@ class PcapReader(Reader):
             raise CaptureError(f"a pcap file of version {major}.{minor}; 2.0 to 2.{NEWEST_MINOR} can be read")
         self._is_little, self._minor = order == "<", minor
         self._set_forms()
-        # The upper bits say whether, and how long, a frame check sequence follows each packet. It is
-        # cut off by the IP length, like padding.
+        # The upper bits give the presence and length of a frame check sequence after each packet. The IP
+        # length cuts it off, like padding.
         self._link_type = link & 0xFFFF
         interface = Interface(self._link_type, snap_length)
         if self._interface is None or self.interfaces[self._interface] != interface:
@@ -111,7 +112,7 @@ class PcapReader(Reader):
         return at
 
     def _records(self, buffer: bytes, at: int, items: list[Item | PacketRun], final: bool) -> int:
-        """Read records from ``at`` on, up to the end, an incomplete one or another file's header."""
+        """Read records from ``at`` on, up to the end, an incomplete record or another file's header."""
         header_bytes, limit, size = self._header_bytes, self._limits.packet_bytes, len(buffer)
         interface = self._interface
         assert interface is not None
@@ -157,8 +158,8 @@ class PcapReader(Reader):
         return at
 
     def _resume(self, buffer: bytes, at: int, final: bool) -> int | None:
-        """Where the record after the damaged one at ``at`` begins; the end of the buffer if that is not
-        sure (then the reader stops); None if more bytes are needed to tell."""
+        """The beginning of the record after the damaged one at ``at``; None if more bytes are needed to
+        decide. If it is not certain, return the end of the buffer (then the reader stops)."""
         seconds, _, _, wire_length = self._record(buffer, at)
         after: int = at + self._header_bytes + wire_length
         if wire_length <= self._limits.packet_bytes:
@@ -174,8 +175,8 @@ class PcapReader(Reader):
     def _is_plausible(
         self, buffer: bytes, at: int, before: int | None, records: int, final: bool
     ) -> bool | None:
-        """Whether so many record headers in a row, or the end of the file, follow at ``at``; None if the
-        buffer does not reach far enough. ``before`` is the time of the record before, in seconds."""
+        """Whether ``records`` record headers in a row, or the end of the file, follow at ``at``; None if the
+        buffer is too short. ``before`` is the time of the record before, in seconds."""
         for _ in range(records):
             if at + self._header_bytes > len(buffer):
                 return at == len(buffer) if final else None
@@ -226,7 +227,7 @@ class PcapReader(Reader):
 def _older(
     record: Callable[[bytes, int], RecordHeader], is_mixed: bool
 ) -> Callable[[bytes, int], RecordHeader]:
-    """What reads the header of a record of versions before 2.4, and gives it in the order of 2.4."""
+    """The reader of record headers of versions before 2.4; it returns the fields in the order of 2.4."""
 
     def swapped(buffer: bytes, at: int) -> RecordHeader:
         seconds, fraction, first, second = record(buffer, at)
@@ -238,7 +239,7 @@ def _older(
 
 
 def _is_file_header(buffer: bytes, at: int) -> bool:
-    """Whether a whole file header (time zone and accuracy are 0 in all) stands at ``at``."""
+    """Whether a whole file header (time zone and accuracy are 0 in all) is at ``at``."""
     order, _, header_bytes = MAGICS.get(buffer[at : at + 4], ("", 0, 0))
     return (
         header_bytes == 16

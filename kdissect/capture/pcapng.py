@@ -1,11 +1,10 @@
 """The pcapng capture file (draft-ietf-opsawg-pcapng): sections of blocks.
 
-Every block says its length at both ends. A block whose two lengths agree but whose contents do not fit
-costs itself only. Where a length cannot be, :mod:`~kdissect.capture.resync` looks for the next place
-that is surely a block.
+Every block has its length at both ends. If the two lengths agree but the contents do not fit, only this block
+is lost. If a length is impossible, :mod:`~kdissect.capture.resync` searches for the next certain block.
 
-Simple Packet Blocks have no time; their packets have 0. Blocks without packets, interfaces, statistics,
-names or secrets (custom, unknown ones) are passed over by their length.
+Packets of Simple Packet Blocks have the time 0, because these blocks have none. Blocks without packets,
+interfaces, statistics, names or secrets (custom, unknown ones) are skipped by their length.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ from kdissect.model import Secrets as SecretsItem
 from kdissect.wording import plural
 
 HEADER_BYTES = 12
-"""Of the first section header, enough to know the byte order."""
+"""The bytes of the first section header that show the byte order."""
 
 _MIN_TIME, _MAX_TIME = -(1 << 63), (1 << 63) - 1
 
 _OWN = (INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET)
-"""Options of interfaces that are read."""
+"""The interface options that are read."""
 
 _NAMES = {
     SECTION: "Section Header Block",
@@ -80,25 +79,25 @@ _SHORTEST = {
     ENHANCED_PACKET: 32,
     SECRETS: 20,
 }
-"""Bytes of a block of each type without packet data and options."""
+"""The bytes of a block without packet data and options, by type."""
 
 
 class _SectionInterface(NamedTuple):
-    """An interface of the current section, as its packets need it."""
+    """An interface of the current section, with the values that its packets need."""
 
     number: int
-    """Over the whole input."""
+    """The index over the whole input."""
     link_type: int
     snap_length: int
     clock: InterfaceClock
     latest: int
-    """The last of its times of which nobody needs to ask whether 64 bits of nanoseconds have room for it."""
+    """The last time that surely fits in 64 bits of nanoseconds without a check."""
 
 
 class PcapngReader(Reader):
-    """Reads one pcapng file, its first section header included.
+    """Reads one pcapng file, including its first section header.
 
-    :param head: the beginning of the file, at least :data:`HEADER_BYTES`; it is only looked at.
+    :param head: the beginning of the file, at least :data:`HEADER_BYTES`; it is only inspected.
     :raises CaptureError: it does not begin with a section header.
     """
 
@@ -112,16 +111,16 @@ class PcapngReader(Reader):
         if order is None:
             raise CaptureError("begins like a pcapng file, but its byte-order magic is wrong")
         self._lost: tuple[str, str, int] | None = None
-        """While a block is looked for: the kind and the words of the fault, and where it began."""
+        """During a search for a block: the kind and the words of the fault, and its offset."""
         self._set_order(order)
 
     def _set_order(self, order: str) -> None:
         self._order = order
         self._section: list[_SectionInterface | None] = []
         self._told: tuple[Option, ...] = ()
-        """What the section tells of itself."""
+        """The options of the section."""
         self._names: tuple[bytes, ...] = ()
-        """Contents of the section's Name Resolution Blocks."""
+        """The contents of the section's Name Resolution Blocks."""
         self._resynchroniser = Resynchroniser(order, self._limits.block_bytes)
         self._set_forms()
 
@@ -209,7 +208,7 @@ class PcapngReader(Reader):
         kind, words, offset = self._lost
         skipped = self._offset + at - offset
         if found:
-            # A block that only seemed to reach past the end was not cut short: its length was wrong.
+            # A block that only seemed to extend past the end was not cut short: its length was wrong.
             kind = "bad-length" if kind == "cut-short" else kind
             words += f"; {plural(skipped, 'byte is', 'bytes are')} skipped up to the next whole block"
         elif kind != "cut-short":
@@ -226,7 +225,7 @@ class PcapngReader(Reader):
     # -- blocks with packets
 
     def _add_run(self, buffer: bytes, at: int, items: list[Item | PacketRun]) -> int:
-        """Append the packets of a run of blocks from ``at`` on; gives where it ends."""
+        """Append the packets of a run of blocks from ``at`` on, and return the end of the run."""
         section, limits = self._section, self._limits
         number: int = self._length(buffer, at + 8)[0]
         interface = section[number] if number < len(section) else None
@@ -247,10 +246,10 @@ class PcapngReader(Reader):
     def _read_packet(
         self, kind: int, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]
     ) -> None:
-        """An Enhanced Packet Block, or the obsolete Packet Block, which differs in the first field."""
+        """Read an Enhanced Packet Block, or the obsolete Packet Block, which differs in the first field."""
         number, high, low, captured, wire_length = self._five(buffer, at + 8)
         if kind == OBSOLETE_PACKET:
-            # Here 16 bits, followed by 16 that count packets dropped.
+            # Here the number has 16 bits; the next 16 bits count dropped packets.
             number = number >> 16 if self._order == ">" else number & 0xFFFF
         self._add(kind, buffer, at, at + 28, end, number, high << 32 | low, captured, wire_length, items)
 
@@ -359,7 +358,7 @@ class PcapngReader(Reader):
         )
 
     def _read_names(self, buffer: bytes, at: int, end: int) -> None:
-        """Addresses and their names. They are kept for who writes packets again, as far as they are whole."""
+        """Read addresses and their names. Complete ones are kept for writing them again."""
         records = []
         place, last = at + 8, end - 4
         head = Struct(self._order + "HH")
@@ -402,7 +401,8 @@ class PcapngReader(Reader):
 
 
 def _latest(clock: InterfaceClock) -> int:
-    """The last time in ticks up to which nothing overflows on the way to nanoseconds; -1 if there is none."""
+    """The last time in ticks that does not overflow during the conversion to nanoseconds; -1 if there is
+    none."""
     if clock.divisor > _MAX_TIME or not _MIN_TIME <= clock.offset_ns <= _MAX_TIME:
         return -1
     return (_MAX_TIME - max(0, clock.offset_ns)) // clock.multiplier

@@ -1,14 +1,14 @@
-"""Capture files → the capture points that they are of, where one traffic was captured at several places.
+"""Capture files → their capture points, if the same traffic was captured at several places.
 
-Packets are copies of one another where both ends, sequence number and bytes are the same. Files that overlap
-in time and hold copies with other times are of several points. Files whose copies have the same times are of
-one point. So are files without copies in the connections that both have. A file that follows another under
-the same name with another number (a rotated capture) is of its point. An address that is translated between
-two points hides that they are two. Clocks that are further apart than the packets that are looked at hide it
-too.
+Packets are copies of one another if both ends, sequence number and bytes are the same. Files that overlap in
+time and have copies with different times are from several points. Files whose copies have the same times are
+from one point. So are files that have no copies in their common connections. A file belongs to the point of
+another if it follows that file and only the number in its name differs (a rotated capture). Two points are
+not recognised if an address is translated between them. They are not recognised either if their clocks differ
+by more than the inspected packets.
 
-Only so many packets are looked at where one file begins while another goes on. If files do not overlap, only
-their ends are read; if a long one is compressed, its first :data:`SCAN_BYTES`.
+Only a limited number of packets is inspected where one file begins while another goes on. If files do not
+overlap, only their ends are read. For a long compressed file, only its first :data:`SCAN_BYTES` are read.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Endpoint, Packet, Segment
 
 BEFORE, AFTER = 2_000, 4_000
-"""Packets that are looked at on both sides of the time at which another file begins."""
+"""The number of packets inspected before and after the time at which another file begins."""
 SCAN_BYTES = 32 << 20
-"""What is read, unpacked, of a file whose end cannot be told otherwise."""
+"""The number of unpacked bytes that are read of a file if its end cannot be found otherwise."""
 _LEAST_SHARE = 4
-"""Of the segments that another file should have too, one in so many must be there: what was sent again
-between two files of one point is less."""
+"""One in this number of the segments that another file should also have must be there. Retransmissions
+between two files of one point are fewer."""
 _CAPTURE_SUFFIXES = (".pcap", ".pcapng", ".cap", ".dmp", *SUFFIXES)
 
 Opener = Callable[[str], BufferedIOBase]
@@ -43,8 +43,8 @@ Opener = Callable[[str], BufferedIOBase]
 def find_points(
     paths: Iterable[Path], limits: Limits = DEFAULTS, opener: Opener = open_capture
 ) -> Points | None:
-    """The capture points of these files; None where they are of one, where they cannot be read twice, and
-    where that cannot be told. What is wrong with a file is told by who reads it."""
+    """The capture points of these files; None if they are from one point, cannot be read twice, or the points
+    cannot be determined. Faults of a file are reported when it is read."""
     names = [os.fspath(path) for path in paths]
     if len(names) < 2 or not all(os.path.isfile(name) for name in names):
         return None
@@ -78,7 +78,7 @@ class _PointFiles:
         return max(file.last_ns for file in self.files)
 
     def likeness(self, file: _PointFile) -> int:
-        """How alike a file is named, where it may be the next of these; 0 where it may not."""
+        """The similarity of a file's name, if the file may follow these files; 0 if it may not."""
         key = _key(file.path)
         if all(_key(each.path) != key for each in self.files):
             return 0
@@ -86,7 +86,8 @@ class _PointFiles:
 
 
 def _place(file: _PointFile, groups: list[_PointFiles], limits: Limits, opener: Opener) -> bool:
-    """Put a file to its group, or to a new one; gives whether it is another view of what one of them has."""
+    """Put a file into its group, or into a new one. Return whether it is another point's view of a group's
+    traffic."""
     going_on = [group for group in groups if group.last_ns > file.first_ns]
     ended = [group for group in groups if group.last_ns <= file.first_ns]
     last = max(ended, key=lambda group: (group.likeness(file), group.last_ns), default=None)
@@ -112,12 +113,12 @@ def _place(file: _PointFile, groups: list[_PointFiles], limits: Limits, opener: 
 
 
 class _Overlap(NamedTuple):
-    """What two files show of each other."""
+    """The relation of two files."""
 
     is_same: bool
-    """Whether they are of one point."""
+    """Whether they are from one point."""
     ahead_ns: int | None = None
-    """By how much the clock of the second is ahead; None where they are not of two points."""
+    """How far the clock of the second is ahead; None if they are not from two points."""
 
 
 _Sent = tuple[Endpoint, Endpoint]
@@ -149,13 +150,13 @@ def _compared(first: _Sample, second: _Sample) -> _Overlap:
 
 
 def _is_copy(one: Segment, other: Segment) -> bool:
-    """Whether the bytes are the same, as far as both have them: cards cut and join segments."""
+    """Whether the common part of the bytes is the same: network cards cut and join segments."""
     size = min(len(one.payload), len(other.payload))
     return one.payload[:size] == other.payload[:size]
 
 
 def _ahead(apart: dict[_Sent, list[int]]) -> int:
-    """By how much one clock is ahead of another: what the network takes is added one way, and taken off
+    """How far one clock is ahead of another. The network's time is added in one direction, and subtracted in
     the other."""
     from statistics import median
 
@@ -188,7 +189,7 @@ def _around(file: _PointFile, time_ns: int, limits: Limits, opener: Opener) -> _
 
 
 def _packets(path: str, limits: Limits, opener: Opener) -> Iterator[Packet]:
-    """The packets of a file, as far as it can be read."""
+    """The packets of a file, up to the first that cannot be read."""
     try:
         capture = read_packets((path,), limits, opener)
     except CaptureError:
@@ -202,7 +203,7 @@ def _packets(path: str, limits: Limits, opener: Opener) -> Iterator[Packet]:
 
 
 def _file(path: str, limits: Limits, opener: Opener) -> _PointFile | None:
-    """A file, with the times of its first packet and of its last; None without packets."""
+    """A file, with the times of its first and last packet; None without packets."""
     first = next(_packets(path, limits, opener), None)
     if first is None:
         return None
@@ -231,8 +232,7 @@ def _points(groups: list[_PointFiles]) -> Points:
 
 
 def _names(paths: list[str]) -> list[str]:
-    """What the points are called: by their first files, with as many folders as it takes to tell them
-    apart."""
+    """The names of the points: their first files, with as many folders as needed to distinguish them."""
     parts = [os.path.abspath(path).split(os.sep) for path in paths]
     for count in range(1, max(map(len, parts)) + 1):
         names = [_bare("/".join(each[-count:])) for each in parts]
@@ -242,7 +242,7 @@ def _names(paths: list[str]) -> list[str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two names begin with alike."""
+    """The length of the common beginning of two names."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (mine, its) in enumerate(pairs) if mine != its), min(len(one), len(other)))
 
@@ -254,6 +254,6 @@ def _bare(path: str) -> str:
 
 
 def _key(path: str) -> str:
-    """What the files of a rotated capture have alike in their names."""
+    """The common part of the names of a rotated capture's files."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(folder, re.sub(r"\d+", "", _bare(name)))

@@ -1,11 +1,11 @@
-"""What the two capture formats have in common: a machine from bytes to packets.
+"""The common part of the two capture formats: a machine from bytes to packets.
 
     feed(bytes) ─► [Packet | Secrets | Fault, …]          close() ─► what the end of the file leaves over
 
-Rule 1  Pieces may have any size; the same bytes give the same items however they were cut.
-Rule 2  No more than one record or block, bounded by the limits, waits for its rest.
-Rule 3  What follows from damage is a Fault of the layer ``file`` with the offset of the damaged record
-        or block; offsets count the uncompressed bytes of one file.
+Rule 1  Pieces may have any size; the same bytes give the same items, however they are cut.
+Rule 2  At most one incomplete record or block, bounded by the limits, is kept.
+Rule 3  Damage is reported as a Fault of the layer ``file`` with the offset of the damaged record or block.
+        Offsets count the uncompressed bytes of one file.
 """
 
 from __future__ import annotations
@@ -22,69 +22,69 @@ from kdissect.model import Fault, Packet, Secrets
 Item = Packet | Secrets | Fault
 
 PACKET_OVERHEAD = 24
-"""About what a capture file adds to a packet's bytes: what is read is told from packets, not from files."""
+"""About the bytes that a capture file adds to a packet. The bytes read are estimated from packets, not from
+files."""
 
 
 class InterfaceCounts(NamedTuple):
-    """What an interface counted: the last Interface Statistics Block."""
+    """The counts of an interface, from the last Interface Statistics Block."""
 
     at_ns: int
     start_ns: int | None
-    """When the capture began; None where it does not tell."""
+    """The time at which the capture began; None if unknown."""
     end_ns: int | None
     options: tuple[Option, ...]
-    """What else it tells: counts and comments; numbers little-endian."""
+    """Other options: counts and comments; numbers little-endian."""
 
 
 class Interface(NamedTuple):
-    """Where packets were captured, if the file tells. A pcap file has one, without a name."""
+    """The interface where packets were captured, if the file has it. A pcap file has one, without a name."""
 
     link_type: int
     """A LINKTYPE number of the tcpdump.org registry."""
     snap_length: int = 0
-    """Bytes kept of each packet; 0 is no limit."""
+    """The bytes kept of each packet; 0 means no limit."""
     name: str | None = None
     description: str | None = None
     received: int | None = None
-    """Packets the interface saw, by the last Interface Statistics Block (``isb_ifrecv``)."""
+    """Packets that the interface saw, from the last Interface Statistics Block (``isb_ifrecv``)."""
     dropped: int | None = None
-    """Packets the interface lost for lack of resources (``isb_ifdrop``)."""
+    """Packets that the interface lost for lack of resources (``isb_ifdrop``)."""
     dropped_by_system: int | None = None
-    """Packets the operating system lost on their way to the capturing program (``isb_osdrop``)."""
+    """Packets that the operating system lost on their way to the capturing program (``isb_osdrop``)."""
     options: tuple[Option, ...] = ()
-    """What else a pcapng file tells of it: the filter, the system, the speed …; numbers little-endian."""
+    """The other options of a pcapng file: the filter, the system, the speed …; numbers little-endian."""
     section: tuple[Option, ...] = ()
-    """What a pcapng file tells of the section with it: hardware, system, application, comments."""
+    """The options of the interface's section in a pcapng file: hardware, system, application, comments."""
     counts: InterfaceCounts | None = None
     names: tuple[bytes, ...] = ()
     """The contents of the section's Name Resolution Blocks: addresses and their names."""
 
 
 class Points(NamedTuple):
-    """The capture points of an input whose files show one traffic as it was seen at several places."""
+    """The capture points of an input whose files show the same traffic at several places."""
 
     names: tuple[str, ...]
     of_path: dict[str, int]
-    """Of every file, as it is named, the place of its point in ``names``."""
+    """The index of each file's point in ``names``, by the file's name."""
     ahead_ns: tuple[int, ...]
-    """Of every point, by how much its clock seems to be ahead of that of the first."""
+    """How far the clock of each point seems to be ahead of the first point's clock."""
     of_interface: dict[int, int]
-    """Of the interfaces of the input, by the index that packets have, their points; it grows while packets
-    are read."""
+    """The point of each interface, by the index that packets have; it grows while packets are read."""
 
 
 class Packets(Protocol):
-    """The packets of a capture, wherever they come from, and whatever else it has."""
+    """The packets of a capture, from any source, and its other items."""
 
     @property
     def interfaces(self) -> Sequence[Interface]:
-        """By the index that packets have; they grow."""
+        """The interfaces, by the index that packets have; the list grows."""
 
     def __iter__(self) -> Iterator[Item]:
-        """In order."""
+        """The items in order."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close open files."""
 
 
 class Reader(ABC):
@@ -98,18 +98,20 @@ class Reader(ABC):
     def __init__(self, limits: Limits, interfaces: list[Interface]) -> None:
         self.interfaces = interfaces
         self.stopped = False
-        """Nothing more can be read surely; the rest of the file need not be fed."""
+        """Whether nothing more can be read with certainty; the rest of the file need not be fed."""
         self._limits = limits
         self._number = 0
         self._offset = 0
-        """Of the first byte that waits."""
+        """The offset of the first waiting byte."""
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._needed = 1
-        """Bytes that must wait before reading on makes sense: joins stay few when pieces are small."""
+        """The number of waiting bytes needed before reading on makes sense. So small pieces are joined
+        rarely."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """A reader may be kept, and go on later: all but what unpacks bytes, which is made again."""
+        """A reader can be pickled, and go on later. The functions that unpack bytes are left out, and made
+        again."""
         return {name: value for name, value in vars(self).items() if not callable(value)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -118,11 +120,12 @@ class Reader(ABC):
 
     @property
     def fed_bytes(self) -> int:
-        """Bytes of the file that were fed: from there on it goes on."""
+        """The number of bytes of the file that were fed; reading goes on from there."""
         return self._offset + self._waiting_bytes
 
     def goes_on(self, offset: int, packets: int) -> None:
-        """Say that what is fed next stands at this offset of the file, behind so many packets."""
+        """Set the position of the next bytes: their offset in the file, and the number of packets before
+        them."""
         self._offset, self._number = offset, packets
 
     def feed(self, data: bytes) -> list[Item]:
@@ -130,7 +133,7 @@ class Reader(ABC):
         return one_by_one(self.feed_in_runs(data))
 
     def feed_in_runs(self, data: bytes) -> list[Item | PacketRun]:
-        """The same; ordinary packets in a row may come as a run."""
+        """The same items; consecutive ordinary packets may come as a run."""
         items: list[Item | PacketRun] = []
         if self.stopped or not data:
             return items
@@ -141,7 +144,7 @@ class Reader(ABC):
         return items
 
     def close(self) -> list[Item]:
-        """Say that the file ends here."""
+        """End the file, and return the remaining items."""
         items: list[Item | PacketRun] = []
         if not self.stopped and self._waiting_bytes:
             self._run(items, final=True)
@@ -157,16 +160,16 @@ class Reader(ABC):
 
     @abstractmethod
     def _set_forms(self) -> None:
-        """Make what unpacks bytes of this file."""
+        """Make the functions that unpack bytes of this file."""
 
     @abstractmethod
     def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
-        """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
+        """Append the items in ``buffer`` to ``items``, set ``_needed``, and return the number of bytes
+        used."""
 
 
 def first_time(items: Iterable[Item | PacketRun]) -> int | None:
-    """When the first packet of these was captured, ns; None without packets. Nobody has gone through the runs
-    yet."""
+    """The time of the first packet, ns; None without packets. The runs must still be unread."""
     for item in items:
         if isinstance(item, PacketRun):
             return item.first_ns
@@ -176,7 +179,7 @@ def first_time(items: Iterable[Item | PacketRun]) -> int | None:
 
 
 def one_by_one(items: Iterable[Item | PacketRun]) -> list[Item]:
-    """The packets of runs one by one, among the other items."""
+    """The packets of runs one by one, with the other items."""
     out: list[Item] = []
     for item in items:
         if isinstance(item, PacketRun):

@@ -1,8 +1,8 @@
-"""Where, after damage, a pcapng block surely begins again.
+"""The position after damage at which a pcapng block surely begins again.
 
-A place counts if all of this holds. It is aligned like the blocks before it. A known block type stands there.
-The block's length is possible and is repeated at its end. Behind the block stands the head of another such
-block, or the file ends. A section header must have its byte-order magic besides.
+A position counts if it meets all of these conditions. It is aligned like the blocks before it. A known block
+type is there. The block's length is possible and is repeated at its end. The head of another such block
+follows, or the file ends. A section header must also have its byte-order magic.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _ORDERS = {bytes.fromhex("1a2b3c4d"): ">", bytes.fromhex("4d3c2b1a"): "<"}
 
 
 def section_order(buffer: bytes, at: int) -> str | None:
-    """The byte order that the section header at ``at`` sets, by its byte-order magic; None if it has none."""
+    """The byte order of the section header at ``at``, by its byte-order magic; None if it has none."""
     return _ORDERS.get(buffer[at + 8 : at + 12])
 
 
 class Resynchroniser:
-    """Looks for blocks of one byte order (and for section headers of either)."""
+    """Searches for blocks of one byte order (and for section headers of either)."""
 
     def __init__(self, order: str, block_bytes: int) -> None:
         self.needed = 12
-        """After a search that was not decided: bytes that must follow the place it gave."""
+        """After an undecided search: the number of bytes that must follow the returned position."""
         self._order = order
         self._block_bytes = block_bytes
         types = b"|".join(re.escape(Struct(order + "I").pack(kind)) for kind in _KNOWN)
         self._types = re.compile(b"(?=" + types + b")", re.DOTALL)
 
     def find(self, buffer: bytes, at: int, alignment: int, final: bool) -> tuple[int, bool]:
-        """The next place from ``at`` on that is surely a block, and True. Or the place up to which no block
-        was found, and False: the search must go on from there when more has come.
+        """The next position from ``at`` on that surely begins a block, and True. Or the position up to which
+        no block was found, and False: the search must go on from there with more bytes.
 
         :param alignment: the offset in ``buffer``, modulo 4, at which blocks begin.
         """
@@ -75,8 +75,8 @@ class Resynchroniser:
         return (len(buffer) if final else max(at, len(buffer) - 3)), False
 
     def _after(self, buffer: bytes, at: int, order: str) -> tuple[int, str] | None:
-        """Where the block at ``at`` says to end, and its byte order (``order``, unless it is a section
-        header); None if that cannot be one."""
+        """The end that the block at ``at`` announces, and its byte order (``order``, unless it is a section
+        header); None if it cannot be a block."""
         if at + 12 > len(buffer):
             return None
         kind, length = Struct(order + "II").unpack_from(buffer, at)

@@ -1,7 +1,7 @@
-"""Packets of a capture in a row that are as nearly all are, as they stand in the file.
+"""Consecutive ordinary packets of a capture, read in place from the file's bytes.
 
-Most packets need no object: whoever dissects them looks at the bytes where they are. A run makes the objects
-of those that do.
+Most packets need no object: the dissector reads their bytes in place. A run makes objects only for the other
+packets.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from kdissect.model import Packet
 
 _ENHANCED_PACKET = 6
 _BEFORE_DATA = 28
-"""Bytes of an Enhanced Packet Block before the packet's."""
+"""The bytes of an Enhanced Packet Block before the packet's data."""
 _AROUND_DATA = 32
-"""Before and behind them."""
+"""The bytes before and after the data."""
 _HALF_WAY = 0x7FFF_FFFF
-"""What is more makes a number of 64 bits that has a sign in C."""
+"""Larger upper halves make a signed 64-bit number in C negative."""
 
 
 class PacketRun:
-    """Whole records of a pcap file in a row, each with bytes. It is gone through once; a copy of it before
-    that, again.
+    """Consecutive whole records of a pcap file, each with bytes. A run is iterated once; a copy made before
+    can be iterated again.
 
-    :param buffer: has them, from ``start`` to ``stop``.
-    :param number: that of the packet before.
-    :param form: whether numbers have their lowest byte first, the bytes of a record's header, and nanoseconds
-        in a unit of the fraction.
+    :param buffer: contains the records, from ``start`` to ``stop``.
+    :param number: the number of the packet before.
+    :param form: whether numbers are little-endian, the bytes of a record's header, and nanoseconds in a unit
+        of the fraction.
     """
 
     __slots__ = (
@@ -47,29 +47,29 @@ class PacketRun:
     ) -> None:
         self.buffer, self.start, self.stop = buffer, start, stop
         self.at = start
-        """Where the next record begins."""
+        """The beginning of the next record."""
         self.number = number
-        """Of the packet that was reached last."""
+        """The number of the current packet."""
         self._is_little, self._header_bytes, self._scale = form
         self.link_type, self.interface = link_type, interface
         self.timestamp_ns = self.wire_length = 0
-        """Of the packet that was reached last."""
+        """The time and wire length of the current packet."""
         self.data_start = self.data_end = start
-        """Where its bytes stand in the buffer."""
+        """The range of its bytes in the buffer."""
 
     def __iter__(self) -> Iterator[Packet]:
-        """The packets that are left."""
+        """The remaining packets."""
         while self.next():
             yield self.packet()
 
     def copy(self) -> PacketRun:
-        """The packets that are left, to be gone through by somebody else."""
+        """A run of the remaining packets, to iterate separately."""
         form = (self._is_little, self._header_bytes, self._scale)
         return PacketRun(self.buffer, self.at, self.stop, self.number, form, self.link_type, self.interface)
 
     @property
     def size(self) -> int:
-        """Bytes of the file that it has."""
+        """The bytes of the file in the run."""
         return self.stop - self.start
 
     @property
@@ -81,7 +81,7 @@ class PacketRun:
         return _big(raw, at) * 1_000_000_000 + _big(raw, at + 4) * scale
 
     def next(self) -> bool:
-        """Go on to the next packet. False if there are no more."""
+        """Go to the next packet. Return False if there is none."""
         raw, at, scale = self.buffer, self.at, self._scale
         if at >= self.stop:
             return False
@@ -98,9 +98,9 @@ class PacketRun:
         return True
 
     def packet(self) -> Packet:
-        """The packet that was reached last."""
+        """The current packet."""
         raw = self.buffer
-        # Made part by part: compiled, that is several times faster than a call with all of them.
+        # Set attribute by attribute: compiled, that is several times faster than one call with all values.
         packet = Packet.__new__(Packet)
         packet.number, packet.timestamp_ns = self.number, self.timestamp_ns
         packet.link_type, packet.interface = self.link_type, self.interface
@@ -110,10 +110,10 @@ class PacketRun:
 
 
 class BlockRun(PacketRun):
-    """The same of a pcapng file: Enhanced Packet Blocks of one interface.
+    """Consecutive Enhanced Packet Blocks of one interface in a pcapng file.
 
-    :param form: whether numbers have their lowest byte first. Then what makes nanoseconds since the epoch of
-        the interface's times: what they are multiplied with, what they are divided by, and what is added.
+    :param form: whether numbers are little-endian. Then the conversion of the interface's times to
+        nanoseconds since the epoch: the multiplier, the divisor, and the offset.
     """
 
     __slots__ = ("_divisor", "_offset_ns")
@@ -133,7 +133,7 @@ class BlockRun(PacketRun):
         PacketRun.__init__(self, buffer, start, stop, number, pcap_form, link_type, interface)
 
     def copy(self) -> PacketRun:
-        """As the base's."""
+        """As in the base class."""
         form = (self._is_little, self._scale, self._divisor, self._offset_ns)
         return BlockRun(self.buffer, self.at, self.stop, self.number, form, self.link_type, self.interface)
 
@@ -143,7 +143,7 @@ class BlockRun(PacketRun):
         return self._time_ns(self.start)
 
     def next(self) -> bool:
-        """As the base's."""
+        """As in the base class."""
         raw, at = self.buffer, self.at
         if at >= self.stop:
             return False
@@ -161,7 +161,7 @@ class BlockRun(PacketRun):
         return True
 
     def packet(self) -> Packet:
-        """As the base's."""
+        """As in the base class."""
         packet = PacketRun.packet(self)
         options, end = self.data_end + (-(self.data_end - self.data_start) & 3), self.at - 4
         if options < end:
@@ -170,7 +170,7 @@ class BlockRun(PacketRun):
         return packet
 
     def _time_ns(self, at: int) -> int:
-        """The time of the packet whose block is there."""
+        """The time of the packet in the block at a position."""
         raw = self.buffer
         if self._is_little:
             ticks = _little(raw, at + 12) << 32 | _little(raw, at + 16)
@@ -180,11 +180,11 @@ class BlockRun(PacketRun):
 
 
 def end_of_run(buffer: bytes, at: int, form: tuple[bool, int, int], limit: int) -> tuple[int, int]:
-    """Where the records in a row end, from ``at`` on, that are whole and of packets with bytes; and how many
-    they are.
+    """The end of the consecutive records from ``at`` on that are complete and have packets with bytes; and
+    their number.
 
-    :param form: as :class:`PacketRun` has it.
-    :param limit: bytes that a packet may have.
+    :param form: as in :class:`PacketRun`.
+    :param limit: the most bytes of a packet.
     """
     is_little, header_bytes, _ = form
     raw, size, count = buffer, len(buffer), 0
@@ -204,12 +204,12 @@ def end_of_run(buffer: bytes, at: int, form: tuple[bool, int, int], limit: int) 
 def end_of_blocks(
     buffer: bytes, at: int, is_little: bool, interface: int, latest: int, limit: int, block_limit: int
 ) -> tuple[int, int]:
-    """Where the blocks in a row end that begin at ``at``, and how many they are. They are whole, in nothing
-    wrong, of one interface, and of packets with bytes.
+    """The end of the consecutive blocks from ``at`` on, and their number. The blocks are complete, undamaged,
+    of one interface, and have packets with bytes.
 
     :param interface: its index in the section.
-    :param latest: the last of its times that 64 bits of nanoseconds have room for.
-    :param limit: bytes that a packet may have, as ``block_limit`` for a block.
+    :param latest: the last of its times that fits in 64 bits of nanoseconds.
+    :param limit: the most bytes of a packet; ``block_limit`` is the same for a block.
     """
     raw, size, count = buffer, len(buffer), 0
     while at + _AROUND_DATA <= size:
@@ -237,7 +237,7 @@ def end_of_blocks(
 
 
 def _are_whole(raw: bytes, at: int, end: int, is_little: bool) -> bool:
-    """Whether nothing is wrong with options (:func:`kdissect.capture.options.read_options`)."""
+    """Whether the options are undamaged (:func:`kdissect.capture.options.read_options`)."""
     while at < end:
         if at + 4 > end:
             return False
@@ -254,12 +254,12 @@ def _are_whole(raw: bytes, at: int, end: int, is_little: bool) -> bool:
 
 
 def _little(raw: bytes, at: int) -> int:
-    """A number of 32 bits, lowest byte first."""
-    high = raw[at + 3]  # a number of its own: compiled, a byte would have no room to the left
+    """A little-endian number of 32 bits."""
+    high = raw[at + 3]  # a separate number: compiled, shifting a byte would lose bits
     return high << 24 | raw[at + 2] << 16 | raw[at + 1] << 8 | raw[at]
 
 
 def _big(raw: bytes, at: int) -> int:
-    """A number of 32 bits, highest byte first."""
+    """A big-endian number of 32 bits."""
     high = raw[at]
     return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]

@@ -1,7 +1,7 @@
-"""Packet ─► Segment: the fast path for what nearly all packets are, plain IP with TCP on it.
+"""Packet ─► Segment: the fast path for nearly all packets, plain IP with TCP.
 
-Fifteen to twenty times faster than reading the headers with a library; every other packet goes to
-:class:`~kdissect.capture.datagrams.DatagramReader`, which gives the same for these.
+It is fifteen to twenty times faster than reading the headers with a library. Every other packet goes to
+:class:`~kdissect.capture.datagrams.DatagramReader`, which gives the same result for these.
 """
 
 from __future__ import annotations
@@ -18,40 +18,38 @@ _IPV4_BYTES = 20 + 18
 _IPV6_BYTES = 40 + 18
 """An IPv6 header, then TCP up to its checksum."""
 _LEAST_BYTES, _LEAST_IPV6_BYTES = 20 + 20, 40 + 20
-"""The same, with all of the TCP header."""
+"""The same headers with the complete TCP header."""
 
 _MOST_PAIRS = 65_536
 
 
 class SegmentReader:
-    """``feed(packet)`` gives the TCP segment that the packet carries, or that it completes as the last
-    fragment. It gives a Fault if the headers are broken. It gives None if there is nothing to tell, as with
-    other protocols. Checksums are not looked at: offloading makes them wrong in most captures.
-    """
+    """``feed(packet)`` returns the TCP segment that the packet carries, or that it completes as the last
+    fragment. It returns a Fault if the headers are damaged, and None for other packets, such as other
+    protocols. Checksums are not checked: offloading makes them wrong in most captures."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._layers = limits.layers
         self._datagrams = DatagramReader(limits)
         self._pairs: dict[bytes, tuple[Endpoint, Endpoint]] = {}
-        """The two ends of IPv4 packets, by the bytes that have them: connections have many packets."""
+        """The two ends of IPv4 packets, by their bytes in the packet: connections have many packets."""
         self.seq = self.ack = self.window = self.identity = 0
-        """Of the segment that was looked at last, as :class:`~kdissect.model.Segment` has them."""
+        """Values of the last inspected segment, as in :class:`~kdissect.model.Segment`."""
         self.start = self.length = 0
-        """Where its payload begins in the bytes that were looked at, and how many bytes it has."""
+        """The position of its payload in the inspected bytes, and the number of its bytes."""
         self.ends_size = 0
-        """Bytes of its addresses and ports."""
+        """The number of bytes of its addresses and ports."""
         self.is_end = False
         """Whether it has FIN."""
         self.clock = -1
-        """What the clock of its sender shows; -1 where it has no timestamp."""
+        """The clock of its sender; -1 without a timestamp."""
 
     def look(self, data: bytes, start: int, end: int, link_type: int) -> int:
-        """Read the headers of an ordinary packet, whose bytes stand in ``data`` from ``start`` to ``end``,
-        without an object for its segment. Nearly all packets are ordinary. They are TCP on plain IP, wholly
-        captured, with ACK and neither SYN nor RST, and no options beyond a timestamp. A FIN comes without
-        bytes.
+        """Read the headers of an ordinary packet, whose bytes are in ``data`` from ``start`` to ``end``,
+        without an object for its segment. Nearly all packets are ordinary. They are TCP on plain IP, captured
+        completely, with ACK and neither SYN nor RST, and no options beyond a timestamp. A FIN has no bytes.
 
-        :returns: where the bytes of the addresses and ports stand; below 0 for another packet.
+        :returns: the position of the addresses and ports; below 0 for another packet.
         """
         raw, size = data, end
         if link_type == ETHERNET:
@@ -91,7 +89,7 @@ class SegmentReader:
         self.is_end = flags & FIN != 0
         if self.is_end and length != header_bytes:
             return -1
-        high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
+        high = raw[at + 4]  # a separate number: compiled, shifting a byte would lose bits
         self.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
         high = raw[at + 8]
         self.ack = high << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
@@ -153,17 +151,17 @@ class SegmentReader:
         if not 20 <= header_bytes <= length:
             # Lengths that contradict each other, or the 0 of segmentation offload.
             return self._datagrams.feed(packet)
-        # Made part by part: compiled, that is several times faster than a call with all of them.
+        # Set attribute by attribute: compiled, that is several times faster than one call with all values.
         segment = Segment.__new__(Segment)
         segment.packet, segment.timestamp_ns = packet.number, packet.timestamp_ns
         segment.source, segment.destination = source, destination
-        high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
+        high = raw[at + 4]  # a separate number: compiled, shifting a byte would lose bits
         segment.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
         segment.flags = flags = raw[at + 13]
         high = raw[at + 8]
         ack = high << 24 | raw[at + 9] << 16 | raw[at + 10] << 8 | raw[at + 11]
         segment.ack = ack if flags & ACK else None
-        end = at + length if at + length < size else size  # less, where the snap length cut it
+        end = at + length if at + length < size else size  # less, if the snap length cut it
         segment.payload = raw[at + header_bytes : end] if at + header_bytes < end else b""
         segment.length = length - header_bytes
         segment.identity, segment.network = identity, 0
@@ -187,13 +185,13 @@ class SegmentReader:
         return pair
 
     def packets_of(self, number: int) -> tuple[int, ...]:
-        """The packets that carried what the packet ``number``, the one that was fed last, gave: more than
-        itself where it completed a datagram in fragments."""
+        """The packets that carried the result of the packet ``number``, which was fed last. There are several
+        if it completed a fragmented datagram."""
         return self._datagrams.packets_of(number)
 
     @property
     def waits(self) -> bool:
-        """Whether fragments wait for others."""
+        """Whether fragments wait for others, or a fault of fragments waits to be reported."""
         return self._datagrams.waits
 
     @property
@@ -203,7 +201,7 @@ class SegmentReader:
 
     @property
     def fragments(self) -> Fragments:
-        """The fragments, as they are now."""
+        """The current fragments."""
         return self._datagrams.fragments
 
     def go_on_with(self, fragments: Fragments) -> None:
@@ -212,9 +210,9 @@ class SegmentReader:
 
     @property
     def tells(self) -> bool:
-        """Whether something is to be told of fragments, by the next packet without a segment."""
+        """Whether a fault of fragments waits to be reported by the next packet without a segment."""
         return self._datagrams.tells
 
     def close(self) -> list[Fault]:
-        """Faults of the IP packets whose fragments never came together."""
+        """The faults of IP packets whose fragments never came together."""
         return self._datagrams.close()

@@ -1,7 +1,7 @@
 """The end of a capture file → the time of its last packet, without reading the rest.
 
-A pcapng block says its length at its end too, so blocks are told backwards. In a pcap file, records are
-followed from each place of the tail until they lead to the end of the file exactly.
+A pcapng block has its length at its end too, so blocks are found backwards. In a pcap file, records are
+followed from each position of the tail until they lead exactly to the end of the file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from kdissect.model import CaptureError, Packet
 
 TAIL_BYTES = 1 << 18
 _LEAST_RECORDS = 3
-"""So many records in a row that lead to the end of the file are no chance."""
+"""If this number of consecutive records leads to the end of the file, it is no coincidence."""
 _PACKET_BLOCKS = frozenset((2, 3, 6))
 
 
 def last_time(path: str, limits: Limits = DEFAULTS) -> int | None:
-    """The time of the last packet, ns since the epoch. None if the tail does not tell it: the file is shorter
-    than a tail, compressed, damaged, or cannot be read.
-    """
+    """The time of the last packet, ns since the epoch. None if the tail does not show it: the file is shorter
+    than a tail, compressed, damaged, or cannot be read."""
     try:
         with open(path, "rb") as file:
             head = file.read(TAIL_BYTES)
@@ -64,7 +63,7 @@ def _last_in_pcapng(head: bytes, tail: bytes, limits: Limits) -> int | None:
 
 
 def _preamble(head: bytes) -> bytes:
-    """The blocks of a pcapng file before its first packet; nothing where that does not come soon."""
+    """The blocks of a pcapng file before its first packet; empty if that packet does not come soon."""
     order = section_order(head, 0)
     unpack = Struct((order or "<") + "II").unpack_from
     at = 0

@@ -1,10 +1,11 @@
-"""Tunnels: what an IP packet carries if it is not TCP itself.
+"""Tunnels: the packets inside an IP packet that is not TCP itself.
 
     IP in IP (RFC 2003, 2473, 4213), MPLS in IP (RFC 4023), GRE (RFC 2784, 2890) with IP, Ethernet, MPLS or
     ERSPAN in it; over UDP, told by the destination port: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926) and
     MPLS (RFC 7510).
 
-Only where the inner headers begin is told here; :func:`kdissect.capture.links.carried` goes on from there.
+This module only finds the beginning of the inner headers; :func:`kdissect.capture.links.carried` goes on from
+there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ CARRIERS = frozenset((_IPV4_IN_IP, UDP, _IPV6_IN_IP, GRE, _MPLS_IN_IP))
 """IP protocols that may carry packets."""
 
 _VXLAN = frozenset((4789, 8472))
-"""IANA's port, and the one that Linux had before and that flannel and Cilium still use."""
+"""IANA's port, and the older port of Linux, which flannel and Cilium still use."""
 _VXLAN_GPE, _GENEVE, _MPLS_IN_UDP = 4790, 6081, 6635
 _PORTS = _VXLAN | {_VXLAN_GPE, _GENEVE, _MPLS_IN_UDP}
 
@@ -33,31 +34,32 @@ _GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE, _GRE_VERSION = 0x8000, 0x4
 
 _VXLAN_NETWORK, _GENEVE_NETWORK, _GRE_NETWORK = 1 << 32, 2 << 32, 3 << 32
 _NESTING = 1_000_003
-"""Any large odd number: what tells nested networks apart stays one integer."""
+"""Any large odd number: it combines the identifiers of nested networks into one integer."""
 
 _uint16 = Struct(">H").unpack_from
 _two = Struct(">HH").unpack_from
 
 
 class Inner(NamedTuple):
-    """What is in a tunnel."""
+    """The packet in a tunnel."""
 
     type: int
     """Its EtherType."""
     at: int
-    """Where it begins in the IP payload."""
+    """Its position in the IP payload."""
     network: int = 0
-    """What tells it from other networks in tunnels of its kind, and the kind; 0 where nothing does. (ERSPAN's
-    session and MPLS' labels tell mirrors and paths apart, which may be two for the two directions.)"""
+    """Distinguishes it from other networks in tunnels of its kind, and contains the kind; 0 without an
+    identifier. (ERSPAN's session and MPLS' labels identify mirrors and paths, which may differ for the two
+    directions.)"""
 
 
 def within(network: int, inner_network: int) -> int:
-    """A network in a tunnel that itself came through ``network``."""
+    """The network in a tunnel that itself came through ``network``."""
     return (network * _NESTING + inner_network) & 0x7FFF_FFFF_FFFF_FFFF if network else inner_network
 
 
 def inner(protocol: int, data: bytes) -> Inner | None:
-    """What an IP payload carries; None if it is no tunnel.
+    """The packet in an IP payload; None if the payload is no tunnel.
 
     :param protocol: one of :data:`CARRIERS`.
     :raises DecodeError: the payload ends inside the tunnel's header.
@@ -72,7 +74,7 @@ def inner(protocol: int, data: bytes) -> Inner | None:
 
 
 def begins_tunnel(udp: bytes) -> bool:
-    """Whether a UDP datagram that begins so is sent to the port of a tunnel."""
+    """Whether the beginning of a UDP datagram has the destination port of a tunnel."""
     return len(udp) >= 4 and _uint16(udp, 2)[0] in _PORTS
 
 
@@ -88,7 +90,7 @@ def _over_udp(data: bytes) -> Inner | None:
         if first >> 6 or control:
             return None
         return Inner(_uint16(data, 10)[0], 16 + (first & 0x3F) * 4, _GENEVE_NETWORK | _vni(data))
-    if not data[8] & 0x08:  # without a valid network identifier it is something else on that port
+    if not data[8] & 0x08:  # without a valid network identifier it is another protocol on that port
         return None
     if port == _VXLAN_GPE and data[8] & 0x04:
         return Inner(_GPE_PROTOCOLS.get(data[11], OTHER), 16, _VXLAN_NETWORK | _vni(data))
@@ -96,7 +98,7 @@ def _over_udp(data: bytes) -> Inner | None:
 
 
 def _vni(data: bytes) -> int:
-    """The virtual network identifier, which VXLAN and Geneve have in the same place."""
+    """The virtual network identifier, which is at the same position in VXLAN and Geneve."""
     return int.from_bytes(data[12:15], "big")
 
 
@@ -104,10 +106,10 @@ def _gre(data: bytes) -> Inner | None:
     _require(data, 4, "GRE")
     flags, protocol = _two(data)
     if flags & (_GRE_VERSION | _GRE_ROUTING):
-        return None  # PPTP, and source routes, which RFC 2784 took away
+        return None  # PPTP, and source routes, which RFC 2784 removed
     at = 4 + 4 * (bool(flags & _GRE_CHECKSUM) + bool(flags & _GRE_KEY) + bool(flags & _GRE_SEQUENCE))
     if protocol == _ERSPAN_2:
-        # Type I has no header of its own, and no sequence number by which it is told from type II.
+        # Type I has no header, and differs from type II by having no sequence number.
         return Inner(ETHERNET_FRAME, at + (8 if flags & _GRE_SEQUENCE else 0))
     if protocol == _ERSPAN_3:
         _require(data, at + 12, "ERSPAN")

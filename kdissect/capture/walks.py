@@ -1,37 +1,37 @@
-"""Walks over packets by the lengths that stand before them, without making any.
+"""Walks over packets by the length fields before them, without making packet objects.
 
-Both walks take a window of a file and begin at ``at``, where something begins. They end
+Both walks take a window of a file and begin at ``at``, where a record or block begins. They end
 
-* before a packet that begins at ``goal`` or behind it,
+* before a packet that begins at or after ``goal``,
 * after ``most`` packets,
-* before what the window does not tell,
+* before a packet that the window does not contain enough of,
 * before anything but an ordinary packet.
 
-They give where they ended, how many packets they passed, and whether what stands there is no ordinary packet.
-Places count from the window's begin.
+They return their end, the number of packets passed, and whether the item at the end is not an ordinary
+packet. Positions count from the beginning of the window.
 
-:param size: where the file ends.
+:param size: the end of the file.
 """
 
 from __future__ import annotations
 
 HEADER_BYTES = 16
-"""Of a packet in a pcap file."""
+"""The bytes of a record's header in a pcap file."""
 ENHANCED_BYTES, SIMPLE_BYTES = 32, 16
-"""The least that a pcapng block of a packet has."""
+"""The fewest bytes of a pcapng block with a packet."""
 _HEADER_BYTES, _ENHANCED_BYTES, _SIMPLE_BYTES = HEADER_BYTES, ENHANCED_BYTES, SIMPLE_BYTES
-"""The same, compiled numbers of C, which nobody else can import."""
+"""The same as C numbers when compiled, which other modules cannot import."""
 _SIMPLE, _ENHANCED = 3, 6
-"""Kinds of blocks; :mod:`kdissect.capture.resync` has their names."""
+"""The types of blocks; :mod:`kdissect.capture.resync` has their names."""
 
 Walked = tuple[int, int, bool]
-"""Where, how many packets, whether something else stands there."""
+"""The end, the number of packets, and whether another item is there."""
 
 
 def walk_pcap(window: bytes, at: int, goal: int, size: int, is_little: bool, limit: int, most: int) -> Walked:
     """Walk over records of a pcap file.
 
-    :param limit: bytes that a packet may have.
+    :param limit: the most bytes of a packet.
     """
     raw, last, count = window, len(window) - _HEADER_BYTES, 0
     while at < goal and count < most and at <= last:
@@ -47,10 +47,10 @@ def walk_pcap(window: bytes, at: int, goal: int, size: int, is_little: bool, lim
 def walk_pcapng(
     window: bytes, at: int, goal: int, size: int, is_little: bool, limit: int, most: int
 ) -> Walked:
-    """Walk over blocks of a pcapng file that hold packets. It also ends before a block whose end is not in
+    """Walk over blocks of a pcapng file that have packets. It also ends before a block whose end is not in
     the window.
 
-    :param limit: bytes that a block may have.
+    :param limit: the most bytes of a block.
     """
     raw, last, count = window, len(window), 0
     while at < goal and count < most and at + 8 <= last:
@@ -76,7 +76,7 @@ def walk_pcapng(
 def _number(raw: bytes, at: int, is_little: bool) -> int:
     """A number of 32 bits."""
     if is_little:
-        high = raw[at + 3]  # a number of its own: compiled, a byte would have no room to the left
+        high = raw[at + 3]  # a separate number: compiled, shifting a byte would lose bits
         return high << 24 | raw[at + 2] << 16 | raw[at + 1] << 8 | raw[at]
     high = raw[at]
     return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]

@@ -1,7 +1,7 @@
 """Packets ─► a pcapng file: one section, an interface for each link type and interface in use, times in
-nanoseconds. Original lengths, comments and other options are kept. So are names of addresses, and what
-interfaces counted, where they are asked for. What :mod:`~kdissect.capture.files` reads from the result are
-the same packets; interfaces count in the order of their first packet."""
+nanoseconds. Original lengths, comments and other options are kept. Names of addresses and counts of
+interfaces are kept if the caller writes them. :mod:`~kdissect.capture.files` reads the same packets from the
+result. Interfaces are numbered in the order of their first packet."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from kdissect.capture.reader import Interface
 from kdissect.model import Packet, Secrets
 
 _EPOCH_OFFSET_SECONDS = -9_223_372_037
-"""The time offset of interfaces with packets before 1970: block times are unsigned."""
+"""The time offset of interfaces with packets before 1970, because block times are unsigned."""
 
 
 class PcapngWriter:
     """Writes a section to ``file``, which it neither flushes nor closes.
 
-
-    :param interfaces: what is known of the interfaces, by the index that packets have
-        (:attr:`kdissect.capture.files.Capture.interfaces`; it may still grow).
+    :param interfaces: the known interfaces, by the index that packets have
+        (:attr:`kdissect.capture.files.Capture.interfaces`; the list may still grow).
     """
 
     def __init__(
@@ -38,19 +37,17 @@ class PcapngWriter:
         interfaces: Sequence[Interface] = (),
         section: Iterable[Option] | None = (),
     ) -> None:
-        """
-        :param section: what the section tells of itself. None: what that of the first packet tells.
-        """
+        """:param section: the options of the section. None: the options of the first packet's section."""
         self._file = file
         self._interfaces = interfaces
         self._written: dict[tuple[int, int, bool], int] = {}
-        """(link type, interface, before 1970): index in this file."""
+        """The index in this file, by (link type, interface, before 1970)."""
         self._has_head = False
         if section is not None:
             self._begin(section)
 
     def begin(self) -> None:
-        """Write the head of the section, if nothing was written: it is there without packets too."""
+        """Write the head of the section, if nothing was written. So the file is valid without packets too."""
         if not self._has_head:
             self._begin(())
 
@@ -75,15 +72,15 @@ class PcapngWriter:
         self._file.write(packet_block(index, time, item.wire_length, item.data, item.comments, item.options))
 
     def write_names(self, interfaces: Iterable[Interface]) -> None:
-        """Write the names of addresses that the sections of these interfaces tell."""
+        """Write the names of addresses from the sections of these interfaces."""
         self.begin()
         for body in dict.fromkeys(body for each in interfaces for body in each.names):
             self._file.write(names_block(body))
 
     def write_counts(self, interfaces: Sequence[Interface]) -> None:
-        """Write what interfaces counted, behind the last packet.
+        """Write the counts of interfaces, after the last packet.
 
-        :param interfaces: by the index that packets have; only those with packets here are written.
+        :param interfaces: by the index that packets have; only interfaces with packets here are written.
         """
         for (_, interface, early), number in self._written.items():
             counts = interfaces[interface].counts if interface < len(interfaces) else None
