@@ -89,7 +89,7 @@ def in_folders(paths: Iterable[str]) -> tuple[str, ...]:
 def no_file_in(folder: str, instead: str | None = None) -> str:
     """The reason why a folder without files is refused.
 
-    :param instead: a pattern for the files in the folders inside it; None if there are none.
+    :param instead: a pattern for the files in the folders inside it; None without any.
     """
     if instead is None:
         return f"{folder}: no file is in this directory"

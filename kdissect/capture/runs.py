@@ -81,7 +81,7 @@ class PacketRun:
         return _big(raw, at) * 1_000_000_000 + _big(raw, at + 4) * scale
 
     def next(self) -> bool:
-        """Go to the next packet. Return False if there is none."""
+        """Go to the next packet. Return False at the end of the run."""
         raw, at, scale = self.buffer, self.at, self._scale
         if at >= self.stop:
             return False

@@ -1,8 +1,8 @@
-"""The clocks of the two ends of a connection, beside that of the capture.
+"""The clocks of the two ends of a connection, beside the clock of the capture.
 
-An end that uses TCP timestamps (RFC 7323) sends along what a clock of its own shows, which nobody sets. If
-nothing was captured of a connection for a while, this clock tells how long that was. Where the clock of the
-capture was set forward, or the machine slept, the clocks of both ends hardly went on.
+With TCP timestamps (RFC 7323), each segment has the value of its sender's own clock, which nobody sets. If
+nothing of a connection was captured for a while, this clock shows how long the pause was. If the capture's
+clock was set forward, or the machine slept, the clocks of both ends hardly advanced.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PAUSE_NS = 1_000_000_000
-"""If nothing is captured for so long, it is looked at how long that was by the clocks of the ends."""
+"""If nothing is captured for this time, the pause is also measured by the clocks of the ends."""
 MOST_HALTS = 16
-"""That are kept of a connection."""
+"""The largest number of halts kept for a connection."""
 _TICK_NS = 1_000_000
 """Nearly all systems count milliseconds."""
 _SLACK_NS = 50_000_000
-"""Between the time that a segment bears and that at which it was captured."""
+"""The tolerance between the time in a segment and its capture time."""
 _DRIFT = 5_000
-"""One clock may go ahead of the other by this part of the time."""
+"""The tolerance for drift: one clock may be ahead of the other by this fraction of the time."""
 LONG_NS = PAUSE_NS * _DRIFT // 2
-"""After so long a clock is read again: one may be ahead by as much as half of a pause."""
+"""After this time the clock is read again, because one clock may be ahead by up to half of a pause."""
 _MOST_TICKS = 0xFFFFFFFF
-"""With a name: compiled, a number so large is an object."""
+"""A named constant: compiled, such a large number in an expression would be an object."""
 
 MISCOUNTED, UNTOLD = -1, -2
-"""What :func:`own_time_ns` gives where the clock counts something else than milliseconds, or was set, and
-where too little came before a pause to tell."""
+"""The results of :func:`own_time_ns` without a time. ``MISCOUNTED``: the clock does not count milliseconds,
+or was set. ``UNTOLD``: the time before the pause was too short to decide."""
 _MISCOUNTED, _UNTOLD = MISCOUNTED, UNTOLD
-"""The same, compiled numbers of C, which nobody else can import."""
+"""The same as C numbers when compiled, which other modules cannot import."""
 
 
 class ClockHalt(NamedTuple):
@@ -37,21 +37,21 @@ class ClockHalt(NamedTuple):
     side: int
     from_ns: int
     to_ns: int
-    """By the clock of the capture."""
+    """The end, by the clock of the capture."""
     passed_ns: int
-    """By the clock of the end."""
+    """The time that passed by the clock of the end."""
 
 
 def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int:
-    """How long a pause was by the clock of an end; :data:`MISCOUNTED` or :data:`UNTOLD` if it is silent.
+    """The length of a pause by the clock of an end; :data:`MISCOUNTED` or :data:`UNTOLD` if it is unknown.
 
-    :param ticks: by which that clock went on: since it was read before, for so long before the pause.
-    :param before_ns: from when it was read before until the pause, by the clock of the capture.
+    :param ticks: the advance of that clock since its previous reading.
+    :param before_ns: from the previous reading until the pause, by the clock of the capture.
     :param pause_ns: the pause, by the same clock.
-    :param after_ns: from the end of the pause until it was read now.
+    :param after_ns: from the end of the pause until the current reading.
     """
     if before_ns < pause_ns - before_ns:
-        return _UNTOLD  # a clock that counts 4 ms or 10 ms would seem to stand still
+        return _UNTOLD  # a clock with ticks of 4 or 10 ms would seem to stand still
     passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - after_ns
     slack_ns = _slack_ns(before_ns)
     if passed_ns < -slack_ns or passed_ns - slack_ns > pause_ns:
@@ -64,7 +64,7 @@ def _slack_ns(before_ns: int) -> int:
 
 
 def passed_for_both(passed_ns: int, pause_ns: int, before_ns: int) -> bool:
-    """Whether a pause took as long by the clock of an end as by that of the capture."""
+    """Whether a pause took the same time by the clock of an end as by the clock of the capture."""
     return abs(passed_ns - pause_ns) <= _slack_ns(before_ns)
 
 
@@ -79,7 +79,8 @@ def is_halt(passed_ns: int, pause_ns: int, before_ns: int, unmeasured_ns: int) -
 
 
 def halted_on_both_sides(halts: list[ClockHalt] | None) -> list[int]:
-    """The times that passed for neither end: from, to, and how long it was for them, one after the other."""
+    """The times that did not pass for either end, in a flat list: from, to, and their length by the clocks of
+    the ends."""
     found: list[int] = []
     by_time: dict[tuple[int, int], dict[int, int]] = {}
     for each in halts or ():

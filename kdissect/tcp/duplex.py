@@ -1,11 +1,11 @@
 """Segments of one connection → the bytes of both directions, in the order of cause and effect.
 
-A segment's acknowledgement number says what its sender had received when it spoke. So bytes are held back
-until the other direction has been given out up to what they acknowledge. A response is never given out before
-the request that it answers. This holds even if the capture reordered the two, or if a hole in the requests
-may still be filled. Each direction's bytes stay in their own order.
+A segment's acknowledgement number shows what its sender had received when it sent the segment. So bytes are
+held until the acknowledged bytes of the other direction have been given. A response is never given before its
+request. This holds even if the capture reordered the two, or if a hole in the requests may still be filled.
+Each direction's bytes keep their order.
 
-A connection without bytes costs little: what orders them is made when first something waits.
+A connection without bytes costs little: the queues are only made when bytes have to wait.
 """
 
 from __future__ import annotations
@@ -31,33 +31,35 @@ from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
 
 _NOWHERE = NOWHERE
-"""Compiled, a number of C."""
+"""The same as a C number when compiled."""
 _PAUSE_NS, _LONG_NS, _UNTOLD = PAUSE_NS, LONG_NS, UNTOLD
 _MILLISECOND = 1_000_000
 _MOST_MS = 0xFFFFFFFF
-"""That a connection keeps: 49 days."""
+"""The longest time in ms that a connection keeps: 49 days."""
 
 Side = int
-"""0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
+"""0 for the endpoint that opened the connection in the capture, else for the first one seen; 1 for the
+other."""
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
 CLAIMS = 64
-"""So many claims may be left over from packets whose bytes wait no more, before they are looked through."""
+"""The number of claims that may remain from packets whose bytes no longer wait, before the claims are cleaned
+up."""
 
 
 class _Backlog:
-    """What one side said and must wait for the other's turn."""
+    """The pieces of one side that wait for the other side."""
 
     __slots__ = ("claims", "queue", "tidy_at")
 
     def __init__(self) -> None:
         self.queue: deque[tuple[int, Chunk | Gap | Fault]] = deque()
-        """Each with the offset of the other direction that it presupposes."""
+        """Each piece with the offset of the other direction that its sender had received."""
         self.claims: dict[int, int] = {}
-        """Of packets whose bytes wait behind a hole: what their acknowledgement presupposes."""
+        """The acknowledged offset of each packet whose bytes wait behind a hole."""
         self.tidy_at = CLAIMS
-        """The number of claims at which those that are no longer needed are taken out."""
+        """The number of claims at which unneeded ones are removed."""
 
     def tidy(self, packets: Set[int]) -> None:
         """Keep the claims of these packets only."""
@@ -67,7 +69,7 @@ class _Backlog:
 
 
 class Duplex:
-    """The machine of one connection."""
+    """Orders the bytes of one connection."""
 
     __slots__ = (
         "_backlogs",
@@ -93,17 +95,18 @@ class Duplex:
     )
 
     def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
-        """Take the endpoints from the connection's first segment, which is to be fed all the same."""
+        """Take the endpoints from the connection's first segment. The segment must still be fed."""
         self.begin(segment, limits)
 
     def begin(self, segment: Segment, limits: Limits) -> None:
-        """What ``__init__`` does, in the short way of compiled callers."""
+        """Do the work of ``__init__``; a fast path for compiled callers."""
         first, other = segment.source, segment.destination
         if segment.flags & (SYN | ACK) == SYN | ACK:
             first, other = other, first
         self.endpoints: tuple[Endpoint, Endpoint] = (first, other)
         self.first_is_other = first != segment.source
-        """Whether the first segment is of the second endpoint: the answer to a SYN that was not captured."""
+        """Whether the first segment is from the second endpoint: the answer to a SYN that was not
+        captured."""
         self.streams = (Reassembler(limits), Reassembler(limits))
         self.packets = 0
         self.first_ns = segment.timestamp_ns
@@ -111,56 +114,57 @@ class Duplex:
         self.last_packet = segment.packet
         self.reset = False
         self.reset_side: Side | None = None
-        """Who reset it first."""
+        """The side that reset the connection first."""
         self.syns = 0
-        """How often it was tried to open it."""
+        """How often a client tried to open it."""
         self._syn_ns: int | None = None
-        """When it was tried last."""
+        """The time of the last try."""
         self.closed_side: Side | None = None
-        """Who said first that it is over, by FIN or reset. None where that may have been a FIN that was not
-        captured: an end that is the first to close acknowledges none."""
+        """The side that closed first, by FIN or reset. None if the first FIN may not have been captured. An
+        end that closes first has no FIN to acknowledge."""
         self.closed_ns: int | None = None
-        """When one said so first, as far as it was captured."""
+        """The time of the first captured FIN or reset."""
         self.held_bytes = 0
-        """What all bytes that wait cost, as the limits count it."""
+        """The cost of all waiting bytes, as the limits count it."""
         self._backlogs: tuple[_Backlog, _Backlog] | None = None
         self._limit = limits.reorder_bytes
         self._queued_cost = 0
-        """Of the pieces in both queues; 0 if there is none."""
+        """The cost of the pieces in both queues; 0 without any."""
         self._clocks_due = 3
-        """The sides whose clocks are to be read next, 1 and 2."""
+        """The sides whose clocks are read next, as bits 1 and 2."""
         self._pause: tuple[int, int] | None = None
-        """The last time in which nothing was captured for long: from and to."""
+        """The last long time without captured segments: from and to."""
         self.clock_halts: list[ClockHalt] | None = None
-        """Made when there is first any; at most :data:`MOST_HALTS`."""
+        """The halts, at most :data:`MOST_HALTS`; None without any."""
 
     @property
     def finished(self) -> bool:
-        """Both ends said FIN and everything before was delivered: no byte can come any more."""
+        """Whether both ends sent FIN and everything before was delivered, so that no byte can come any
+        more."""
         return self.is_finished()
 
     def is_finished(self) -> bool:
-        """The same, in the short way of compiled callers."""
+        """Whether it is :attr:`finished`; a fast path for compiled callers."""
         first, second = self.streams
         if _NOWHERE in (first.ended_at, second.ended_at):
             return False
         return first.next >= first.ended_at and second.next >= second.ended_at and not self._queued_cost
 
     def has_fin(self) -> bool:
-        """One end said FIN."""
+        """Whether one end sent FIN."""
         first, second = self.streams
         return first.ended_at != _NOWHERE or second.ended_at != _NOWHERE
 
     @property
     def has_ended(self) -> bool:
-        """Both ends said FIN, or one reset it."""
+        """Whether both ends sent FIN, or one reset it."""
         first, second = self.streams
         return self.reset or (_NOWHERE not in (first.ended_at, second.ended_at))
 
     def is_reopened_by(self, segment: Segment) -> bool:
-        """Whether a SYN begins another connection on the same addresses and ports.
+        """Whether a SYN opens another connection on the same addresses and ports.
 
-        It does with another initial number, and with the same one once the connection has ended.
+        It does with another initial number, and with the same number once the connection has ended.
         """
         if segment.flags & (SYN | ACK) != SYN:
             return False
@@ -170,8 +174,7 @@ class Duplex:
         return self.has_ended or not stream.initial(segment.seq)
 
     def continues(self, segment: Segment) -> bool:
-        """Whether the sequence numbers of a segment between the same endpoints are those of this
-        connection."""
+        """Whether the sequence numbers of a segment between the same endpoints belong to this connection."""
         side = self._side(segment)
         ours, theirs = self.streams[side], self.streams[1 - side]
         if segment.flags & SYN and ours.opened:
@@ -183,19 +186,19 @@ class Duplex:
         return (said or heard or False) and said is not False and heard is not False
 
     def is_confirmed_by(self, segment: Segment) -> bool:
-        """Whether a segment says that the SYN that opened this connection was heard, or goes on behind it."""
+        """Whether a segment shows that the SYN of this connection was received, or continues after it."""
         side = self._side(segment)
         if segment.ack is not None and self.streams[1 - side].confirms(segment.ack):
             return True
         return not segment.flags & (SYN | RST) and self.streams[side].is_next(segment.seq)
 
     def feed(self, segment: Segment) -> Sequence[Piece]:
-        """What this segment makes available, of both directions."""
+        """The pieces of both directions that this segment makes available."""
         packet, timestamp_ns = segment.packet, segment.timestamp_ns
         ack, flags = segment.ack, segment.flags
         side = 0 if segment.source == self.endpoints[0] else 1
         if self._clocks_due or timestamp_ns - self.last_ns >= _PAUSE_NS:
-            # A SYN may place its timestamp elsewhere.
+            # A SYN may have its timestamp at another position.
             self._read_clock(side, segment.clock, timestamp_ns, flags & SYN == 0)
         self.packets += 1
         self.last_packet = packet
@@ -215,7 +218,7 @@ class Duplex:
             if segment.options and ack is not None and theirs.troubles is not None:
                 theirs.hear_sack(segment.options, ack)
         freed: Sequence[Chunk | Gap | Fault] = ()
-        if ack is not None and not flags & RST:  # a reset's numbers are often made up
+        if ack is not None and not flags & RST:  # the numbers of a reset are often made up
             freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
         if (
             may_be_first
@@ -224,7 +227,7 @@ class Duplex:
             and theirs.acknowledged == theirs.next + 1
             and not theirs._waiting
         ):
-            self.closed_side = None  # it heard a FIN that was not captured, or not yet
+            self.closed_side = None  # it received a FIN that was not captured, or not yet
         pieces = ours.feed(segment)
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:
@@ -267,13 +270,13 @@ class Duplex:
         clock: int,
     ) -> bool:
         """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
-        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out,
-        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. Its bytes,
-        which stand in ``data``, may then go on at once. False if it is another: nothing was taken, and it is
-        to be fed.
+        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were already
+        given, or the FIN after them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. The
+        caller may then use its bytes, which are in ``data``, at once. Return False for other segments:
+        nothing was taken, and the caller must feed it.
 
         :param is_end: whether it has FIN, and no bytes.
-        :param clock: what its timestamp says; -1 if it has none.
+        :param clock: the value of its timestamp; -1 without one.
         """
         ours, theirs = self.streams
         if side:
@@ -286,7 +289,7 @@ class Duplex:
             return False
         heard, most = theirs._place(ack), theirs.next
         if theirs.ended_at == most and not length:
-            most += 1  # of the FIN
+            most += 1  # for the FIN
         if heard < 0 or heard > most or theirs.acknowledged > most:
             return False
         if self._clocks_due or timestamp_ns - self.last_ns >= _PAUSE_NS:
@@ -308,10 +311,10 @@ class Duplex:
         return True
 
     def _read_clock(self, side: Side, clock: int, timestamp_ns: int, is_told: bool) -> None:
-        """See whether a pause took as long by the clock of the sender as by that of the capture.
+        """Check whether a pause took the same time by the sender's clock as by the capture's.
 
-        :param clock: what it shows; -1 where it is not known.
-        :param is_told: whether the segment would say it.
+        :param clock: its value; -1 if unknown.
+        :param is_told: whether the segment can have a clock value.
         """
         if timestamp_ns > self.last_ns and timestamp_ns - self.last_ns >= _PAUSE_NS:
             self._pause = self.last_ns, timestamp_ns
@@ -325,7 +328,7 @@ class Duplex:
         if ours.clock_ns >= 0 and self._pause is not None and self._pause[1] > ours.clock_ns:
             from_ns, to_ns = self._pause
             before_ns, pause_ns = from_ns - ours.clock_ns, to_ns - from_ns
-            after_ns = max(timestamp_ns, to_ns) - to_ns  # absurd times may lie too far apart for 64 bits
+            after_ns = max(timestamp_ns, to_ns) - to_ns  # the distance of absurd times may not fit in 64 bits
             passed_ns = own_time_ns(clock - ours.clock, before_ns, pause_ns, after_ns)
             if passed_ns == _UNTOLD:
                 ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
@@ -347,7 +350,7 @@ class Duplex:
             self.reset = True
         elif flags & SYN:
             if side == 0:
-                # Another interface may have seen the same one; clients try again after a second only.
+                # Another interface may have captured the same SYN; clients try again only after a second.
                 self.syns += self._syn_ns is None or timestamp_ns - self._syn_ns > COPY_NS
                 self._syn_ns = timestamp_ns
             return
@@ -357,8 +360,8 @@ class Duplex:
                 self.closed_ns = timestamp_ns
 
     def give_up(self, limit: int, where: str = "in all connections") -> Sequence[Piece]:
-        """Give out what waits, with the gaps before it, because more than ``limit`` bytes wait; each
-        direction of which something waits says so."""
+        """Give the waiting pieces, with the gaps before them, because more than ``limit`` bytes wait. Each
+        direction with waiting pieces reports it."""
         if self._backlogs is not None:
             for side, stream in enumerate(self.streams):
                 if stream.is_waiting or self._backlogs[side].queue:
@@ -372,7 +375,7 @@ class Duplex:
         return self._release(final=True)
 
     def close(self) -> Sequence[Piece]:
-        """The connection is over, or the capture is: give out everything, with the gaps that remain."""
+        """End the connection or the capture: give everything, with the remaining gaps."""
         first, second = self.streams
         if self._backlogs is None and first.has_all() and second.has_all():
             return ()
@@ -384,8 +387,8 @@ class Duplex:
         return 0 if segment.source == self.endpoints[0] else 1
 
     def _hold(self, side: Side, pieces: Sequence[Chunk | Gap | Fault]) -> None:
-        """Put pieces in the queue, each with the offset of the other direction up to which its sender had
-        received when it said them. A gap presupposes nothing: nobody was heard to say it."""
+        """Put pieces in the queue, each with the offset of the other direction that its sender had received.
+        A gap requires no offset, because its segments were not captured."""
         if self._backlogs is None:
             if not pieces:
                 return
@@ -413,26 +416,26 @@ class Duplex:
         return out
 
     def _given(self, backlogs: tuple[_Backlog, _Backlog], side: Side) -> int:
-        """The offset up to which a side's bytes were given out."""
+        """The offset up to which a side's bytes were given."""
         for _, piece in backlogs[side].queue:
             if not isinstance(piece, Fault):
                 return piece.offset
         return self.streams[side].next
 
     def _next_side(self, backlogs: tuple[_Backlog, _Backlog], final: bool) -> Side | None:
-        """Whose turn it is; None while something is waited for, which in the end nothing is."""
+        """The side whose piece is next; None while bytes are awaited. With ``final``, nothing is awaited."""
         blocked: list[tuple[int, Side]] = []
         for side in (0, 1):
             if not backlogs[side].queue:
                 continue
             claim, piece = backlogs[side].queue[0]
             other, others = self.streams[1 - side], backlogs[1 - side].queue
-            # The number after the last byte may be a FIN's: it acknowledges no data.
+            # The number after the last byte may be a FIN's: then it acknowledges no data.
             if claim <= self._given(backlogs, 1 - side) or (claim == other.next + 1 and not others):
                 return side
             if final or (others and claim <= other.next + 1):
                 blocked.append((piece.packet or 0, side))
-        # Two that wait for each other contradict cause and effect: then the capture's order decides.
+        # If the two wait for each other, that contradicts cause and effect: then the capture's order decides.
         return min(blocked)[1] if len(blocked) == 2 or (final and blocked) else None
 
 

@@ -1,54 +1,57 @@
-"""With which initial sequence number does a stream begin, where its sender named several?
+"""The initial sequence number of a stream whose sender sent several.
 
-With SYN cookies, behind proxies and where a broker takes over, the second SYN-ACK of a connection may have
-another number than the first. The other end's acknowledgements say which one it took. So until it has
-acknowledged data, the newest number that it confirms counts. While it has confirmed none, the one counts that
-the sender's own data continue, else the newest. A number that only an acknowledgement tells of, because its
-SYN-ACK was not captured, counts when data continue it: then both ends agree.
+With SYN cookies, behind proxies and after a broker's takeover, the second SYN-ACK of a connection may have
+another number than the first. The other end's acknowledgements show which number it accepted. So until it has
+acknowledged data, the newest number that it confirms counts. Before it has confirmed a number, the one that
+the sender's own data continue counts, else the newest. If a SYN-ACK was not captured, only an acknowledgement
+shows its number. That number counts when data continue it, because then both ends agree.
 """
 
 from __future__ import annotations
 
 MOST = 8
-"""So many numbers of one side are kept, the newest: more than a handshake tries (Suricata keeps 5)."""
+"""The largest number of initial numbers kept for one side; older ones are dropped. A handshake tries fewer
+(Suricata keeps 5)."""
 
 _NUMBERS = 1 << 32
 _HALF_WAY = 1 << 31
 
 
 def signed_distance(number: int, other: int) -> int:
-    """How far a sequence number lies behind another one, negative before it (RFC 1982)."""
+    """The distance from another sequence number to a number; negative if the number is before it (RFC
+    1982)."""
     distance = (number - other) % _NUMBERS
     return distance - _NUMBERS if distance >= _HALF_WAY else distance
 
 
 class Initials:
-    """Those of one side, oldest first; each is the number of the first byte, the one behind the SYN."""
+    """The initial numbers of one side, oldest first. Each is the number of the first byte, which follows the
+    SYN."""
 
     __slots__ = ("_heard", "_known")
 
     def __init__(self, first: int | None) -> None:
         self._known: list[int] = [] if first is None else [first]
         self._heard: list[int] = []
-        """Of these only an acknowledgement tells."""
+        """The numbers that only an acknowledgement shows."""
 
     def add(self, initial: int) -> None:
-        """The side opened with this one, at last."""
+        """Add the side's newest initial number."""
         self._known = [each for each in self._known if each != initial][1 - MOST :]
         self._known.append(initial)
 
     def hear(self, number: int) -> None:
-        """The other end acknowledged a number that is far from all."""
+        """Add a number that the other end acknowledged, if it is far from all known ones."""
         self._heard = [each for each in self._heard if each != number][1 - MOST :]
         self._heard.append(number)
 
     def was_heard(self, number: int) -> bool:
-        """Whether an acknowledgement alone tells of it."""
+        """Whether only an acknowledgement shows it."""
         return number in self._heard
 
     def confirmed_by(self, acknowledgement: int, farthest: int) -> int | None:
-        """The one that an acknowledgement confirms: the nearest before it, not farther than so many bytes.
-        Those that are older than it count no more."""
+        """The number that an acknowledgement confirms: the nearest before it, at most ``farthest`` bytes
+        away. Older numbers are dropped."""
         found, least = None, farthest
         for index, each in enumerate(self._known):
             distance = (acknowledgement - each) % _NUMBERS
@@ -60,7 +63,7 @@ class Initials:
         return self._known[0]
 
     def continued_by(self, number: int, current: int, wanted: int) -> int:
-        """The one that data at ``number`` continue best; ``wanted`` is the number of the next byte where
+        """The number that data at ``number`` continue best. ``wanted`` is the next byte's number if
         ``current`` counts."""
         best, least = current, abs(signed_distance(number, wanted))
         for each in (*self._known, *self._heard):

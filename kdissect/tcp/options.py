@@ -1,4 +1,4 @@
-"""What TCP options say: those of a SYN, and the blocks of a SACK (RFC 9293, 7323, 2018, 2883)."""
+"""TCP options: those of a SYN, and the blocks of a SACK (RFC 9293, 7323, 2018, 2883)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 _END, _NOTHING, _MSS, _SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
 MOST_SCALE = 14
-"""A larger one counts as this (RFC 7323, 2.3)."""
+"""A larger scale counts as this (RFC 7323, 2.3)."""
 
 
 class Offered(NamedTuple):
-    """What one end offers in its SYN."""
+    """The options that one end offers in its SYN."""
 
     mss: int | None = None
     scale: int | None = None
-    """By how many bits its windows are shifted, if the other end offers one too; None without."""
+    """The number of bits by which its windows are shifted, if the other end offers a scale too; None
+    without."""
     sack: bool = False
     timestamps: bool = False
 
@@ -50,7 +51,8 @@ def offered(options: bytes) -> Offered:
 
 
 def first_block(options: bytes) -> tuple[int, int] | None:
-    """The sequence numbers of the first block of a SACK, which of what came is the newest; None without."""
+    """The sequence numbers of the first block of a SACK, which has the bytes received last; None without a
+    SACK."""
     if _SACK not in options:
         return None
     for kind, value in _each(options):

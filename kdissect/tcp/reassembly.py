@@ -1,26 +1,26 @@
-"""Segments of one direction → its bytes in order, each once: Chunk, or Gap where bytes are missing.
+"""Segments of one direction → its bytes in order, each once: Chunk, or Gap if bytes are missing.
 
 Rules
 
-1. Offsets count the direction's bytes from 0: the byte after the SYN, or the first position that is
-   known where the capture began later. Sequence numbers wrap at 2**32; offsets do not. A number is
-   placed by its signed 32-bit distance from the next byte wanted (RFC 1982's serial arithmetic).
+1. Offsets count the direction's bytes from 0: the byte after the SYN, or the first known position if the
+   capture began later. Sequence numbers wrap at 2**32; offsets do not. A number is placed by its signed
+   32-bit distance from the next byte wanted (RFC 1982's serial arithmetic).
 2. The first copy of a byte counts (Zeek, Suricata's BSD policy for equal offsets). A later copy with other
-   contents is a Fault, if the first is still at hand.
-3. A hole is a fact once the peer has acknowledged past it: it had the bytes, the capture lost them. Capture
-   points reorder packets, so the hole is given ``PATIENCE_SEGMENTS`` more segments of the connection, or
-   ``PATIENCE_NS``, to be filled. Without acknowledgements only ``Limits.reorder_bytes``, or the end, declares
-   it. If a hole is acknowledged in part, only that part is given up.
-4. Bytes that the snap length cut off are a Gap at once: nothing can bring them.
+   contents is a Fault, if the first is still in memory.
+3. A hole is proven once the peer has acknowledged past it: the peer had the bytes, and the capture lost them.
+   Capture points reorder packets, so reassembly waits ``PATIENCE_SEGMENTS`` more segments of the connection,
+   or ``PATIENCE_NS``, for the bytes. Without acknowledgements a hole becomes a gap only by
+   ``Limits.reorder_bytes``, or at the end. If a hole is acknowledged in part, only that part is given up.
+4. Bytes that the snap length cut off are a Gap at once, because they cannot come any more.
 5. Chunks and gaps join without a seam: the offset of each is the end of the one before it.
-6. A packet that several interfaces captured is a copy, not a retransmission, and is counted apart.
-7. Where the sender opened with several initial numbers, :mod:`kdissect.tcp.initials` says which counts. A SYN
+6. A packet that several interfaces captured is a copy, not a retransmission, and is counted separately.
+7. If the sender opened with several initial numbers, :mod:`kdissect.tcp.initials` decides which counts. A SYN
    with another number after the peer has acknowledged data does not count. Bytes at a number that the peer
    did not confirm do not count either.
-8. A round trip runs from bytes, when they are captured first and in order, to the acknowledgement that covers
-   them. It is the way from the capture point to the receiver and back. One at a time is timed. Bytes that
-   come again are never timed: nobody knows which copy is acknowledged (Karn's rule). Late acknowledgements
-   make a round trip longer, never shorter. So the smallest one tells of the network.
+8. A round trip begins when bytes are first captured in order, and ends with their acknowledgement. It is the
+   time from the capture point to the receiver and back. One at a time is measured. Retransmitted bytes are
+   never measured, because the acknowledged copy is unknown (Karn's rule). Late acknowledgements make a round
+   trip longer, never shorter. So the smallest one is the best measure of the network.
 """
 
 from __future__ import annotations
@@ -38,41 +38,42 @@ from kdissect.tcp.waiting import OutOfOrderBytes, Piece
 from kdissect.wording import plural
 
 PATIENCE_SEGMENTS = 8
-"""Enough for the reordering of multi-queue cards and of ``any`` captures, which is a few packets."""
+"""Enough for the reordering by multi-queue cards and in ``any`` captures, which is a few packets."""
 PATIENCE_NS = 1_000_000_000
 
 FARTHEST_ACKNOWLEDGEMENT = 1 << 30
-"""The largest window of TCP (RFC 7323): an acknowledgement beyond it is damage, not news."""
+"""The largest window of TCP (RFC 7323). An acknowledgement farther ahead is damaged."""
 
 NEAR = 16 << 20
-"""How far apart the numbers of two segments of one stream may be that are captured one soon after the
-other: more than windows in use, and one in 128 of all numbers."""
+"""The largest distance between the numbers of two segments of one stream that are captured soon after each
+other. It is more than windows in use, and one in 128 of all numbers."""
 
 REBASE_BYTES = 65_536
-"""How far before a merely acknowledged position the first captured byte may lie."""
+"""The largest distance of the first captured byte before a position that was only acknowledged."""
 
 AT_HAND = 1_460
-"""Bytes delivered last that stay at hand, to hold a retransmission against them: what an ordinary packet has,
-of those that offloading made longer the end."""
+"""The number of the last delivered bytes that are kept, to compare retransmissions with them. An ordinary
+packet has as many; of larger ones, which offloading makes, the end is kept."""
 
 
 FARTHEST_AHEAD = 64 << 20
-"""How far beyond everything known a segment may lie: more than any window in use. A forged or damaged
-segment farther ahead would turn all that follows into retransmissions."""
+"""The largest distance of a segment from all known bytes; more than any window in use. If a forged or damaged
+segment farther ahead counted, all later segments would seem to be retransmissions."""
 
 ROUND_TRIPS = 32
-"""So many round trips of a direction are kept."""
+"""The number of round trips kept for a direction."""
 
 _ROUND_TRIPS = ROUND_TRIPS
 
 NOWHERE = -(1 << 62)
-"""The offset of what was not seen: before any other."""
+"""The offset of a position that was not seen: before any other."""
 _NOWHERE = NOWHERE
-"""The same, compiled a number of C, which nobody else can import."""
+"""The same as a C number when compiled, which other modules cannot import."""
 
 _LAST_NUMBER = 0xFFFF_FFFF
 _HALF_WAY = 0x7FFF_FFFF
-"""Of sequence numbers, which have 32 bits; with names, as compiled a number so large is an object."""
+"""Half of the 32-bit sequence numbers. A named constant: compiled, such a large number in an expression would
+be an object."""
 
 
 class RoundTrips:
@@ -81,20 +82,20 @@ class RoundTrips:
     __slots__ = ("_count", "_kept")
 
     def __init__(self, values: Sequence[int] = ()) -> None:
-        """:param values: those that are kept."""
+        """:param values: the kept round trips."""
         self._kept = [0] * 32
-        """As many as :data:`ROUND_TRIPS` says. Compiled they are numbers of C: objects would take five
-        times as much, in every connection."""
+        """:data:`ROUND_TRIPS` places. Compiled they are C numbers: objects would take five times the memory
+        in every connection."""
         self._count = 0
-        """Of the first ones, those that are there."""
+        """The number of places in use, from the first on."""
         for each in values:
             self.add(each)
 
     def __reduce__(self) -> tuple[type[RoundTrips], tuple[list[int]]]:
-        return RoundTrips, (self.values(),)  # without empty places: they take long to hand over
+        return RoundTrips, (self.values(),)  # without empty places, which are slow to pickle
 
     def add(self, round_trip_ns: int) -> bool:
-        """Keep another one. True if there were too many, and every second one was given up."""
+        """Add a round trip. Return True if there were too many, and every second one was dropped."""
         self._kept[self._count] = round_trip_ns
         self._count += 1
         if self._count < _ROUND_TRIPS:
@@ -107,12 +108,12 @@ class RoundTrips:
         return True
 
     def values(self) -> list[int]:
-        """All that are kept."""
+        """All kept round trips."""
         return [self._kept[at] for at in range(self._count)]
 
 
 class Reassembler:
-    """The machine of one direction. ``feed`` takes its segments, ``acknowledge`` the peer's."""
+    """Reassembles one direction. ``feed`` takes its segments, ``acknowledge`` the peer's."""
 
     __slots__ = (
         "_base",
@@ -161,78 +162,78 @@ class Reassembler:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._base = -1
-        """The number of the byte at offset 0; -1 as long as nothing is known of it."""
+        """The number of the byte at offset 0; -1 while unknown."""
         self._base_is_sure = False
         self._initial: int | None = None
-        """The number of the first byte where the SYN was seen."""
+        """The number of the first byte, if the SYN was seen."""
         self._initials: Initials | None = None
-        """Until the peer acknowledged data, where there are several."""
+        """The possible initial numbers, if there are several and the peer has not acknowledged data."""
         self._waiting: OutOfOrderBytes | None = None
-        """Made when first something waits: most directions of most connections never need it."""
+        """The waiting bytes; made on demand, because most directions of most connections never need it."""
         self._copies: Copies | None = None
         self._last_data: bytes | None = None
-        """The bytes delivered last stand in it; None if there are none."""
+        """Contains the bytes delivered last; None without any."""
         self._last_start = self._last_size = 0
-        """Where in it, and how many."""
+        """Their position in it, and their number."""
         self._last_offset = self._last_packet = self._last_ns = 0
         self._stray_end: int | None = None
-        """Where the last segment ended that lay too far ahead."""
+        """The end of the last segment that was too far ahead."""
         self._impatience = 0
         self._overdue_since = 0
         self._timed_end = -1
-        """Where the bytes end whose acknowledgement is timed; -1 if none are."""
+        """The end of the bytes whose acknowledgement is timed; -1 without any."""
         self._timed_ns = 0
-        """When they were captured."""
+        """The time at which they were captured."""
         self.next = 0
-        """Offset of the next byte wanted: the length of the stream so far."""
+        """The offset of the next byte wanted: the length of the stream so far."""
         self.acknowledged = _NOWHERE
-        """Offset up to which the peer has acknowledged; :data:`NOWHERE` as long as it has not."""
+        """The offset up to which the peer has acknowledged; :data:`NOWHERE` before the first
+        acknowledgement."""
         self.opened = False
         """Whether the stream was seen from its SYN."""
         self.ended_at = _NOWHERE
-        """Offset of the FIN; :data:`NOWHERE` as long as there was none."""
+        """The offset of the FIN; :data:`NOWHERE` without one so far."""
         self.retransmitted = 0
-        """Bytes that were sent again."""
+        """The number of retransmitted bytes."""
         self.copied = 0
-        """Bytes that were captured again, at another interface."""
+        """The number of bytes captured again, at another interface."""
         self.kept = False
-        """Whether new bytes of the segment that was fed last wait behind a hole."""
+        """Whether new bytes of the segment fed last wait behind a hole."""
         self.gaps = 0
         self.gap_bytes = 0
         self.round_trip_ns = -1
-        """The smallest round trip so far between the capture point and the receiver; -1 as long as none is
-        known."""
+        """The smallest round trip so far between the capture point and the receiver; -1 if unknown."""
         self.path_ns = -1
-        """The smallest of those whose acknowledgement waited for nothing that the receiver had to say: of the
+        """The smallest round trip whose acknowledgement did not wait for the receiver's data: of the
         handshake, or without bytes."""
         self.round_trips: RoundTrips | None = None
-        """Some of the latter, spread evenly over all."""
+        """Some of these round trips, spread evenly over all."""
         self._stride = 1
-        """Of so many, one is kept."""
+        """One in this number is kept."""
         self._passed = 0
-        """How many were left out since the last that was kept."""
+        """The number left out since the last kept one."""
         self.syn_ns = -1
         """The round trip of the SYN."""
         self.syn_acknowledged_ns = -1
-        """When the SYN was acknowledged first."""
+        """The time at which the SYN was acknowledged first."""
         self.syn_options: bytes | None = None
         """The options of the SYN."""
         self.window = -1
-        """The largest window that the sender offered, not scaled; -1 if none was seen."""
+        """The largest window that the sender offered, not scaled; -1 if no window was seen."""
         self._zero_since_ns = -1
-        """Since when its window is closed; -1 where it is open."""
+        """The time since which its window is closed; -1 if it is open."""
         self.troubles: Troubles | None = None
-        """Made when there is first any."""
+        """The direction's troubles; None without any."""
         self.clock = 0
-        """What the sender's own clock showed at ``clock_ns``."""
+        """The sender's own clock at ``clock_ns``."""
         self.clock_ns = -1
-        """-1 as long as that is not known."""
+        """The time of its last reading; -1 if unknown."""
         self.unmeasured_ms = 0
-        """Pauses since then of which nobody knows how long they were by that clock."""
+        """Later pauses whose length by that clock is unknown."""
 
     @property
     def done(self) -> bool:
-        """The FIN and everything before it were seen."""
+        """Whether the FIN and everything before it were seen."""
         return self.ended_at != _NOWHERE and self.next >= self.ended_at
 
     @property
@@ -242,7 +243,7 @@ class Reassembler:
 
     @property
     def held_bytes(self) -> int:
-        """What the bytes behind holes cost, as the limits count it."""
+        """The cost of the bytes behind holes, as the limits count it."""
         return self._waiting.cost if self._waiting is not None else 0
 
     def waiting_packets(self) -> set[int]:
@@ -250,19 +251,19 @@ class Reassembler:
         return self._waiting.packets() if self._waiting is not None else set()
 
     def offset_of(self, seq: int) -> int:
-        """The offset that a sequence number stands for; the base must be known."""
+        """The offset of a sequence number; the base must be known."""
         return self._place(seq)
 
     def initial(self, seq: int) -> bool:
-        """Whether a SYN with this number opens the stream that is being reassembled."""
+        """Whether a SYN with this number opens the current stream."""
         return self._initial == (seq + 1) & 0xFFFFFFFF
 
     def confirms(self, ack: int) -> bool:
-        """Whether an acknowledgement is one of the SYN that opened this stream, and of what came with it."""
+        """Whether a number acknowledges the SYN that opened this stream, and any bytes sent with it."""
         return self._initial is not None and 0 <= signed_distance(ack, self._initial) <= self.next
 
     def is_next(self, seq: int) -> bool:
-        """Whether a sequence number is that of the next byte of a stream that was seen from its SYN."""
+        """Whether a sequence number is the next byte's, in a stream that was seen from its SYN."""
         return self.opened and self._place(seq) == self.next
 
     @property
@@ -271,8 +272,8 @@ class Reassembler:
         return self.acknowledged > 0
 
     def is_near(self, seq: int) -> bool | None:
-        """Whether a sequence number, or one that acknowledges, lies about where the stream is; None where
-        nothing is known of the stream."""
+        """Whether a sequence or acknowledgement number is near the stream's position; None if the position is
+        unknown."""
         return None if self._base < 0 else abs(self._place(seq) - self.next) <= NEAR
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
@@ -287,7 +288,7 @@ class Reassembler:
             and not flags & (SYN | FIN)
             and len(payload) == length
             and self._place(seq) == self.next
-        ):  # what nearly all segments with bytes are: the next ones
+        ):  # nearly all segments with bytes: the next ones
             chunk = Chunk.__new__(Chunk)
             chunk.offset, chunk.data, chunk.packets = self.next, payload, ()
             chunk.packet, chunk.timestamp_ns = segment.packet, segment.timestamp_ns
@@ -306,7 +307,7 @@ class Reassembler:
             self._base, self._base_is_sure = seq, bool(segment.length)
         offset = self._place(seq)
         if self.ended_at != _NOWHERE and segment.length and offset + segment.length > self.ended_at:
-            self.ended_at = _NOWHERE  # a FIN that more data follows was none
+            self.ended_at = _NOWHERE  # more data follow, so it was no FIN
         if segment.flags & FIN and offset - self._known_end() <= FARTHEST_AHEAD:
             self.ended_at = offset + segment.length
         if not segment.length:
@@ -333,13 +334,13 @@ class Reassembler:
         """Whether nothing waits, and nothing is known to be missing."""
         if self._waiting is not None and self._waiting:
             return False
-        # One number more than the bytes may be the FIN's, whose segment may be the lost one.
+        # One number more than the bytes may be the FIN's; its segment may be the lost one.
         return self.acknowledged <= self.next + 1 and self.ended_at <= self.next
 
     def append(
         self, packet: int, timestamp_ns: int, identity: int, data: bytes, start: int, length: int
     ) -> None:
-        """Take the next bytes, which stand in ``data``; the stream is even."""
+        """Take the next bytes, which are in ``data``; the stream must be even."""
         if self._copies is None:
             self._copies = Copies()
         self._copies.remember(identity, timestamp_ns)
@@ -352,7 +353,7 @@ class Reassembler:
     def _keep(
         self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
     ) -> None:
-        """Keep the end of these bytes at hand."""
+        """Keep the end of these bytes for comparisons."""
         before = length - AT_HAND
         if before > 0:
             raw = data
@@ -362,16 +363,17 @@ class Reassembler:
         self._last_offset, self._last_packet, self._last_ns = offset, packet, timestamp_ns
 
     def let_go(self) -> None:
-        """Keep no bytes at hand: hardly any come any more."""
+        """Drop the kept bytes, because hardly any more segments come."""
         if self._last_data is not None:
             self._last_data, self._last_start, self._last_size = b"", 0, 0
 
     def acknowledge(
         self, ack: int, packet: int, timestamp_ns: int, is_bare: bool = True
     ) -> Sequence[Chunk | Gap | Fault]:
-        """The peer has everything before ``ack``. Gives what a hole, now known to be one, held back.
+        """Take an acknowledgement: the peer has everything before ``ack``. Return the pieces behind a hole,
+        if it is now proven.
 
-        :param is_bare: whether it came without bytes, so that it waited for nothing.
+        :param is_bare: whether it came without bytes, and so was not delayed by data.
         """
         if self._base < 0:
             self._base, self.acknowledged = ack, 0
@@ -404,14 +406,14 @@ class Reassembler:
                 if is_bare or self._timed_end == 0:
                     self._note_round_trip(round_trip_ns)
                 elif round_trip_ns < self.path_ns:
-                    self.path_ns = round_trip_ns  # bare ones may all have been delayed, up to 40 ms and more
+                    self.path_ns = round_trip_ns  # all bare ones may have been delayed, by 40 ms and more
             self._timed_end = -1
-        if before > self.next and (before > self.next + 1 or self._waiting):  # one more may be the FIN
+        if before > self.next and (before > self.next + 1 or self._waiting):  # one number more may be the FIN
             freed = [*freed, *self._declare(packet, timestamp_ns)]
         return freed
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
-        """No more segments will come: every hole is one now."""
+        """End the stream: every hole becomes a gap."""
         out = self.give_up("not captured", packet, timestamp_ns)
         if not self.has_all():
             known = max(0, self.acknowledged, self.ended_at)
@@ -421,15 +423,15 @@ class Reassembler:
         return out
 
     def give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
-        """Wait no longer for what is missing before the bytes that are there."""
+        """Stop waiting for the missing bytes before the waiting ones."""
         out: list[Chunk | Gap | Fault] = []
         while self._waiting:
             out += self._give_up(self._waiting.first_offset, reason, packet, timestamp_ns)
         return out
 
     def _begin(self, segment: Segment) -> Sequence[Chunk | Gap | Fault] | None:
-        """Take a SYN, or a segment while it is in doubt where the stream begins (rule 7). None where the
-        segment is one of the stream as it is known now."""
+        """Take a SYN, or a segment while the beginning of the stream is in doubt (rule 7). Return None if the
+        segment belongs to the stream as now known."""
         seq, is_syn = segment.seq, segment.flags & SYN != 0
         if is_syn:
             seq = (seq + 1) & _LAST_NUMBER
@@ -441,9 +443,9 @@ class Reassembler:
                 return None
             if seq == (self._base if self._initial is None else self._initial):
                 if segment.timestamp_ns - self._timed_ns > COPY_NS:
-                    self._timed_end = -1  # it was sent again: nobody knows which copy is acknowledged
+                    self._timed_end = -1  # a retransmission: the acknowledged copy is unknown
                 if self._initials is not None:
-                    self._initials.add(seq)  # sent again, it is the newest
+                    self._initials.add(seq)  # retransmitted, it is the newest
                     self.opened = True
                 return None
             if not self.is_settled and not (self._base_is_sure and not self.opened):
@@ -474,10 +476,11 @@ class Reassembler:
         return [fault("out-of-window", message, segment.packet, self.next)]
 
     def _adopt(self, initial: int, packet: int) -> list[Chunk | Gap | Fault]:
-        """The stream begins, or goes on where something of it was given out, at this number."""
+        """Set the number at which the stream begins. If bytes were already given, the stream continues at
+        it."""
         self._base = (initial - self.next) & 0xFFFFFFFF
         self._base_is_sure, self._initial = True, initial
-        self._timed_end = -1  # nobody knows which SYN is acknowledged
+        self._timed_end = -1  # the acknowledged SYN is unknown
         self.opened = self._initials is not None and not self._initials.was_heard(initial)
         self.acknowledged = self.ended_at = _NOWHERE
         if not self._waiting:
@@ -491,7 +494,7 @@ class Reassembler:
         return [fault("out-of-window", message, packet, self.next)]
 
     def _confirm(self, ack: int, packet: int) -> list[Chunk | Gap | Fault]:
-        """Let the initial number count that the peer acknowledges."""
+        """Use the initial number that the peer acknowledges."""
         assert self._initials is not None
         if self.next and 0 < self._place(ack) <= self.next:
             return []
@@ -504,8 +507,8 @@ class Reassembler:
         self._initials.hear(ack)
 
     def _begin_timing(self, timestamp_ns: int) -> None:
-        """Time the bytes before ``next``, which were captured now, unless they are acknowledged already: the
-        capture reordered the two."""
+        """Time the bytes before ``next``, which were captured now. They are not timed if they are already
+        acknowledged, because the capture reordered the two."""
         if self.next > self.acknowledged:
             self._timed_end, self._timed_ns = self.next, timestamp_ns
 
@@ -530,13 +533,14 @@ class Reassembler:
         self.troubles.resent(Resent(piece.offset, piece.end, piece.packet, piece.timestamp_ns, gap_ns))
 
     def hear_sack(self, options: bytes, ack: int) -> None:
-        """The peer's acknowledgement has options, which may say that it had some bytes before (RFC 2883)."""
+        """Read the options of the peer's acknowledgement, which may show that it had some bytes before (RFC
+        2883)."""
         block = first_block(options) if self.troubles is not None and self._base >= 0 else None
         if block is not None and self.troubles is not None and self._place(block[1]) <= self._place(ack):
             self.troubles.duplicate(self._place(block[0]), self._place(block[1]))
 
     def offer(self, window: int, timestamp_ns: int) -> None:
-        """The sender offers a window that is 0, or the one after it."""
+        """Take a window of 0 from the sender, or the window after it."""
         if self.troubles is None:
             self.troubles = Troubles()
         if window == 0:
@@ -548,7 +552,7 @@ class Reassembler:
             self._zero_since_ns = -1
 
     def shut_ns(self, now_ns: int) -> int:
-        """For how long the sender's window has been closed; 0 where it is open."""
+        """The time since the sender's window was closed; 0 if it is open."""
         return 0 if self._zero_since_ns < 0 else max(0, int(now_ns) - int(self._zero_since_ns))
 
     def _place(self, seq: int) -> int:
@@ -556,9 +560,10 @@ class Reassembler:
         return self.next + (distance - _LAST_NUMBER - 1 if distance > _HALF_WAY else distance)
 
     def _settle_base(self, segment: Segment, offset: int) -> None:
-        """Before any data the base was only acknowledged; captured bytes just before it move it back."""
+        """Set the base with the first captured bytes. Before any data it came only from an acknowledgement;
+        bytes just before it move it back."""
         if offset == -1 and segment.length == 1:
-            return  # a keep-alive probe says nothing about data
+            return  # a keep-alive probe shows nothing about data
         if -REBASE_BYTES <= offset < 0:
             self._base = segment.seq
             if self.acknowledged != _NOWHERE:
@@ -569,7 +574,8 @@ class Reassembler:
         out: list[Chunk | Gap | Fault] = []
         is_copy = self._copies is not None and self._copies.has(identity, piece.timestamp_ns)
         if piece.offset < 0 and (piece.length > 1 or piece.end != self.next):
-            # They may have been sent before, or come late: nobody has seen them, and the stream has begun.
+            # They may have been sent before, or are late. They were not seen before, and the stream has
+            # already begun.
             before = plural(min(0, piece.end) - piece.offset, "byte")
             message = f"kdissect left out {before} before the first byte that was captured in time"
             out.append(fault("out-of-window", message, piece.packet, 0))
@@ -577,7 +583,7 @@ class Reassembler:
                 return out
             piece = piece.part(0, piece.end)
         if piece.end <= self.next:
-            if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
+            if piece.length > 1 or piece.end != self.next:  # otherwise a keep-alive probe (RFC 9293, 3.8.4)
                 self._count_again(piece.length, is_copy)
                 if not is_copy and piece.end > self.acknowledged:
                     last_ns = piece.timestamp_ns if self._last_data is None else self._last_ns
@@ -626,8 +632,8 @@ class Reassembler:
             self.retransmitted += length
 
     def _is_stray(self, piece: Piece) -> bool:
-        """Whether a segment lies where none can be. What the peer acknowledges shows where the stream is;
-        where the peer was not captured, a second segment that joins the first does."""
+        """Whether a segment is too far away to belong to the stream. The peer's acknowledgements show the
+        stream's position. If the peer was not captured, a second segment that joins the first shows it."""
         if piece.offset - self._known_end() <= FARTHEST_AHEAD:
             return False
         joins = self.acknowledged == _NOWHERE and self._stray_end == piece.offset
@@ -635,11 +641,11 @@ class Reassembler:
         return not joins
 
     def _known_end(self) -> int:
-        """Up to where bytes were seen or acknowledged."""
+        """The offset up to which bytes were seen or acknowledged."""
         return max(self.next, self.acknowledged, self._waiting.end if self._waiting else 0)
 
     def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
-        """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
+        """Compare retransmitted bytes with the last delivered ones, which are the only ones still kept."""
         if self._last_data is None:
             return
         offset, size = self._last_offset, self._last_size
@@ -662,7 +668,7 @@ class Reassembler:
         return out
 
     def _declare(self, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
-        """Give up the hole at ``next``, or the part of it that is proven, if it is time (rule 3)."""
+        """Give up the hole at ``next``, or its proven part, if it is time (rule 3)."""
         limit = self._limits.reorder_bytes
         waiting = self._waiting
         if self.acknowledged == _NOWHERE:
@@ -689,20 +695,20 @@ class Reassembler:
         return []
 
     def _is_fin(self, position: int) -> bool:
-        """Whether the one unseen number before ``position`` can be that of a FIN."""
+        """Whether the one unseen number before ``position`` can be a FIN's."""
         return not self._waiting and position == self.next + 1
 
     def _relieve(
         self, waiting: OutOfOrderBytes, limit: int, reason: str, packet: int, timestamp_ns: int
     ) -> list[Chunk | Gap | Fault]:
-        """Give up holes until no more than ``limit`` waits: one segment that overlaps many may add a lot."""
+        """Give up holes until at most ``limit`` bytes wait. One segment that overlaps many may add a lot."""
         out: list[Chunk | Gap | Fault] = []
         while waiting.cost > limit:
             out += self._give_up(waiting.first_offset, reason, packet, timestamp_ns)
         return out
 
     def _give_up(self, end: int, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
-        if not self._waiting and self.ended_at != _NOWHERE:  # the number after the last byte is the FIN's own
+        if not self._waiting and self.ended_at != _NOWHERE:  # the number after the last byte is the FIN's
             end = min(end, max(self.ended_at, self.next))
         self._impatience = 0
         out: list[Chunk | Gap | Fault] = []

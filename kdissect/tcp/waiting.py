@@ -1,7 +1,7 @@
-"""What waits behind a hole: pieces of one direction in order of offset, none overlapping another.
+"""The bytes that wait behind a hole: pieces of one direction in order of offset, without overlaps.
 
-A piece costs its captured bytes and what keeping it takes, so that many tiny or cut segments are as
-bounded as few large ones.
+A piece costs its captured bytes and the memory of its objects. So many tiny or cut segments are bounded like
+few large ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 PIECE_BYTES = 256
-"""What a piece costs beside its bytes: about what its objects take."""
+"""The cost of a piece beside its bytes: about the memory that its objects take."""
 
 
 class Piece(NamedTuple):
@@ -18,7 +18,7 @@ class Piece(NamedTuple):
 
     offset: int
     length: int
-    """On the wire; larger than ``len(data)`` where the snap length cut them."""
+    """The length on the wire; larger than ``len(data)`` if the snap length cut them."""
     data: bytes
     packet: int
     timestamp_ns: int
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
         return self.offset + self.length
 
     def part(self, start: int, end: int) -> Piece:
-        """What of it lies between two offsets."""
+        """The part between two offsets."""
         data = self.data[max(0, start - self.offset) : max(0, end - self.offset)]
         return Piece(start, end - start, data, self.packet, self.timestamp_ns)
 
@@ -56,32 +56,32 @@ class OutOfOrderBytes:
 
     @property
     def first_offset(self) -> int:
-        """Where the hole in front of them ends; there must be pieces."""
+        """The end of the hole before them; there must be pieces."""
         return self._pieces[0].offset
 
     @property
     def since_ns(self) -> int:
-        """When the first of them was captured, which showed that there is a hole; there must be pieces."""
+        """The time at which the first of them was captured, which showed the hole; there must be pieces."""
         return self._pieces[0].timestamp_ns
 
     @property
     def end(self) -> int:
-        """Where the last of them ends; there must be pieces."""
+        """The end of the last of them; there must be pieces."""
         return self._pieces[-1].end
 
     @property
     def length(self) -> int:
-        """How many bytes they are."""
+        """The number of bytes in all pieces."""
         return sum(piece.length for piece in self._pieces)
 
     def packets(self) -> set[int]:
-        """The packets they came in."""
+        """The packets of the pieces."""
         return {piece.packet for piece in self._pieces}
 
     def add(self, piece: Piece) -> tuple[int, bool]:
-        """Put those bytes of ``piece`` that are new among the pieces.
+        """Add the new bytes of ``piece``.
 
-        :returns: how many were there already, and whether those are the same.
+        :returns: the number of bytes that were there already, and whether these are the same.
         """
         pieces, start, again, agree = self._pieces, piece.offset, 0, True
         at = bisect_left(pieces, (piece.offset,))
@@ -105,7 +105,7 @@ class OutOfOrderBytes:
         return again, agree
 
     def take(self, offset: int) -> list[Piece]:
-        """Remove and give the pieces that join ``offset`` and each other."""
+        """Remove and return the pieces that join ``offset`` and each other."""
         pieces, count = self._pieces, 0
         while count < len(pieces) and pieces[count].offset <= offset:
             offset = max(offset, pieces[count].end)
