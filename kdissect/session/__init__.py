@@ -1,1 +1,1 @@
-"""The memory of one connection: what it speaks, which response answers which request."""
+"""The state of one connection: its protocol, and which response answers which request."""

@@ -1,12 +1,12 @@
-"""Which connections wait for which TLS secrets.
+"""The connections that wait for TLS secrets, by secret.
 
     names of secrets that are new ─► the connections that wait for one ─► what waited in them
                 ▲                                                              │
                 └───────────────── sessions that they teach ◄──────────────────┘
 
-A secret is tried only where it may help. The author of a capture decides how often secrets come and how many
-connections wait. So the cost of a secret must not grow with the number of connections. Each connection itself
-limits how often it is tried with secrets that do not help.
+A secret is tried only on connections that it may help. The author of a capture decides how often secrets come
+and how many connections wait. So the cost of a secret must not grow with the number of connections. Each
+connection limits how often unhelpful secrets are tried on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from kdissect.tls.keylog import TlsSecrets
 
 
 class Awaiting:
-    """The connections that wait, by the names of the secrets that may help. ``secrets`` are those of all."""
+    """The waiting connections, by the names of the secrets that may help. ``secrets`` are those of all
+    connections."""
 
     def __init__(self, secrets: TlsSecrets) -> None:
         self._secrets = secrets
@@ -27,7 +28,7 @@ class Awaiting:
         self._by_name: dict[bytes, set[Conversation]] = {}
 
     def note(self, conversation: Conversation) -> None:
-        """See what a connection waits for now."""
+        """Note the secrets that a connection waits for now."""
         names, before = conversation.awaited_secrets, self._names.get(conversation, ())
         if names != before:
             self.forget(conversation)
@@ -37,7 +38,7 @@ class Awaiting:
                 self._names[conversation] = names
 
     def forget(self, conversation: Conversation) -> None:
-        """It waits for nothing any more."""
+        """Forget a connection that waits no longer."""
         for name in set(self._names.pop(conversation, ())):
             waiting = self._by_name[name]
             waiting.remove(conversation)
@@ -45,8 +46,8 @@ class Awaiting:
                 del self._by_name[name]
 
     def retried(self, told: Iterable[bytes], packet: int) -> Iterator[tuple[Conversation, list[Event]]]:
-        """Try again what waited for the secrets of these names, then what waited for the sessions that this
-        teaches. In the order of the connections' numbers, as of ``packet``."""
+        """Retry the connections that waited for the secrets of these names, then those that waited for
+        sessions learnt from the result. They come in the order of their numbers, as of ``packet``."""
         due: dict[int, Conversation] = {}
         numbers: list[int] = []
         while True:

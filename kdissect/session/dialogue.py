@@ -1,10 +1,10 @@
-"""What both ends of a connection ask each other: one Session, and where the roles turn round a second.
+"""The requests of both ends of a connection: one Session, and a second one if the roles turn round.
 
     Frame ─► Session of the end that asked first ─► events
       │        │ a frame of the other kind
       └────────┴─► Session of the other end, with the roles turned round ─► events
 
-Nearly every connection has one Session, and a Dialogue just hands on to it.
+Nearly every connection has one Session, and its Dialogue only passes frames to it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _TO_BROKER = Direction.TO_BROKER
 
 
 class Dialogue:
-    """The machine of one Kafka connection, of which ``client`` asked first. The parameters are those of
+    """Handles one Kafka connection; ``client`` sent the first request. The parameters are those of
     :class:`~kdissect.session.pairing.Session`.
 
-    :param streams: what the client and the broker send; they know the round trips.
+    :param streams: the streams of the client and the broker, with their round trips.
     """
 
     __slots__ = ("_first", "_second", "_turned_arguments", "_turned_streams")
@@ -45,27 +45,27 @@ class Dialogue:
         told = (inferred, correlation_id, client_id, from_start)
         self._first = Session(connection, client, broker, limits, *told, *streams)
         self._second: Session | None = None
-        """What the broker asks."""
+        """The Session of the broker's requests."""
         self._turned_arguments = (connection, broker, client, limits, inferred)
         self._turned_streams = (streams[1], streams[0])
 
     @property
     def first(self) -> Session:
-        """The Session of the end that asked first."""
+        """The Session of the end that sent the first request."""
         return self._first
 
     @property
     def witness(self) -> FrameWitness:
-        """Where frames may begin, for the framer of either direction."""
+        """Decides where frames may begin, for the framers of both directions."""
         return self._first.witness
 
     @property
     def exchanges(self) -> int:
-        """How many began."""
+        """The number of exchanges that began."""
         return sum(each.exchanges for each in self._sessions())
 
     def feed(self, frame: Frame, packet: int) -> list[Event]:
-        """What a frame means; ``packet`` is the one being read, for the order of recognition."""
+        """The events of a frame; ``packet`` is the current one, for the order of recognition."""
         if self._second is not None:
             return self._feed_either(self._second, frame, packet)
         events = self._first.feed(frame, packet)
@@ -74,24 +74,24 @@ class Dialogue:
         return events
 
     def gap(self, direction: Direction, packet: int) -> None:
-        """Bytes of a direction were not captured, as a packet settled."""
+        """Note that bytes of a direction were not captured; ``packet`` showed it."""
         self._first.gap(direction, packet)
         if self._second is not None:
             self._second.gap(opposite(direction), packet)
 
     def skip(self, direction: Direction) -> None:
-        """Bytes of a direction were captured, and no frame was found in them."""
+        """Note that no frame was found in captured bytes of a direction."""
         self._first.skip(direction)
         if self._second is not None:
             self._second.skip(opposite(direction))
 
     def end(self, reason: str) -> None:
-        """Frames that come from now on are what is left, and why."""
+        """End the streams: later frames are remainders, and ``reason`` explains it."""
         for each in self._sessions():
             each.end(reason)
 
     def held_bytes(self) -> int:
-        """What requests cost that wait for their responses, and what is remembered of the clients."""
+        """The cost of waiting requests, and of the facts remembered about the clients."""
         held: int = self._first.held_bytes()
         return held if self._second is None else held + self._second.held_bytes()
 
@@ -101,11 +101,11 @@ class Dialogue:
         return any(each.is_waiting for each in self._sessions())
 
     def give_up(self) -> list[Event]:
-        """Wait no longer for responses: all connections together hold more than the limit."""
+        """Stop waiting for responses, because all connections together hold more than the limit."""
         return [event for each in self._sessions() for event in each.give_up()]
 
     def close(self) -> list[Event]:
-        """No response will come any more."""
+        """End the connection: no response will come any more."""
         return [event for each in self._sessions() for event in each.close()]
 
     def _sessions(self) -> tuple[Session, ...]:
@@ -118,7 +118,7 @@ class Dialogue:
             each.renumber(number, exchange_number)
 
     def _turn(self) -> Session:
-        """From now on either end may ask."""
+        """Begin the second Session: from now on both ends may send requests."""
         requests, responses = self._turned_streams
         second = self._second = Session(*self._turned_arguments, requests=requests, responses=responses)
         second.end(self._first.ending)
@@ -128,7 +128,7 @@ class Dialogue:
         return second
 
     def _feed_either(self, second: Session, frame: Frame, packet: int) -> list[Event]:
-        """What a frame means that may be a request of its sender's or a response."""
+        """The events of a frame that may be a request or a response of its sender."""
         asker, answered = (self._first, second) if frame.direction is _TO_BROKER else (second, self._first)
         is_response = answered.awaits(frame) or not asker.may_ask(frame)
         heard = answered if is_response else asker

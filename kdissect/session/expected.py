@@ -1,12 +1,12 @@
-"""What brokers answered on one connection → which of their errors are routine there.
+"""The earlier responses of a broker on one connection → which of its errors are routine.
 
-``errors.txt`` of :mod:`kdissect.protocol.errors` says within what bound each error is an ordinary step of the
-protocol. Little must be remembered for that: which APIs were answered without an error, and the runs of
-errors that go on. Nothing is called routine without evidence. The bound does not count if the beginning of a
-run was not seen. Then the capture began in the middle of it, or bytes were lost before it.
+``errors.txt`` of :mod:`kdissect.protocol.errors` has the bound within which each error is a normal step of
+the protocol. Only little must be remembered for that: the APIs that were answered without an error, and the
+current runs of errors. Nothing is called routine without evidence. If the beginning of a run was not seen,
+its bound does not count. Then the capture began in the middle of it, or bytes were lost before it.
 
-All of it is about one connection, where order is a fact. So the result is the same however a capture is cut
-in parts for several processes. A run that goes on over several connections begins anew on each.
+All of this is about one connection, where the order is certain. So the result is the same if a capture is cut
+into parts for several processes. A run over several connections begins again on each.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from kdissect.protocol.survey import Survey
 from kdissect.session.briefs import Brief
 
 MOST_RUNS = 64
-"""Runs that are remembered of a connection; more are not judged."""
+"""The largest number of runs remembered for a connection; further runs are not judged."""
 
 OWN_TOPICS = frozenset(
     ("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata")
 ) | {METADATA_TOPIC}
-"""Kafka's own topics (``org.apache.kafka.common.internals.Topic``, and that of tiered storage)."""
+"""Kafka's own topics (``org.apache.kafka.common.internals.Topic``, and the topic of tiered storage)."""
 
 _NONE: tuple[int, ...] = ()
 _NOTHING: frozenset[object] = frozenset()
 _NO_KEYS: set[int] = set()
-"""For all connections together that have refused nothing: an empty set takes 230 bytes."""
+"""Shared by all connections without refused APIs, because an empty set takes 230 bytes."""
 _NOT_ASKED = object()
 _bounds: dict[int, object] = {}
-"""Of the error codes that were met."""
+"""The bounds of the error codes seen so far."""
 
 _RunKey = tuple[int, int, frozenset[object]]
-"""Error code, API key, what it is about."""
+"""Error code, API key, and the things that the request is about."""
 
 
 class ErrorRun:
-    """Responses that have the same error one after another."""
+    """Consecutive responses with the same error."""
 
     __slots__ = ("count", "first_ns", "is_begun", "until")
 
@@ -56,7 +56,7 @@ class ErrorRun:
 
 
 class Expected:
-    """The machine of one connection.
+    """Judges the errors of one connection.
 
     :param from_start: whether the connection was captured from its first byte.
     """
@@ -66,13 +66,13 @@ class Expected:
     def __init__(self, from_start: bool = False) -> None:
         self._from_start = from_start
         self._served: set[int] = set()
-        """Keys of the APIs that were answered without an error, since bytes were lost the last time."""
+        """The keys of APIs answered without an error since bytes were lost last."""
         self._refused = _NO_KEYS
-        """The same of those answered with one."""
+        """The keys of APIs answered with an error since then."""
         self._runs: dict[_RunKey, ErrorRun] = {}
 
     def lose(self) -> None:
-        """Bytes are missing: what was in them is not known."""
+        """Forget everything, because bytes are missing whose content is unknown."""
         self._from_start = False
         self._served.clear()
         self._refused = _NO_KEYS
@@ -80,8 +80,8 @@ class Expected:
             run.is_begun = False
 
     def serves(self, api_key: int) -> bool:
-        """An answer without an error came. False if :meth:`judge` must be asked of it: errors before it may
-        be over."""
+        """Take in a response without an error. Return False if :meth:`judge` must be called for it, because
+        earlier errors may be over."""
         if self._runs:
             return False
         if api_key not in self._served:
@@ -89,9 +89,9 @@ class Expected:
         return True
 
     def judge(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
-        """The codes of the errors in a response that are routine. To be called with every response, in order.
+        """The codes of the routine errors in a response. It must be called with every response, in order.
 
-        :param exchange: it has both messages.
+        :param exchange: the exchange of both messages.
         """
         codes = exchange.codes()
         if not codes and asked.api_key is not None and self.serves(asked.api_key):
@@ -99,7 +99,7 @@ class Expected:
         return self._judge(_Answered(exchange, None), codes)
 
     def judge_brief(self, brief: Brief) -> tuple[int, ...]:
-        """The same of an exchange in brief that has its answer's survey."""
+        """The routine codes of an exchange in brief whose answer was surveyed."""
         seen = brief.answer_seen
         assert seen is not None
         return self._judge(_answered_in_brief(brief), [] if seen.errors is None else seen.errors)
@@ -152,7 +152,8 @@ class Expected:
         return served if bound.served else served or self._from_start
 
     def _end_runs(self, told: _Answered, codes: list[int]) -> None:
-        """A response came without the errors of runs that go on, or with these only."""
+        """End the runs of its API whose error a response does not have. A response without errors also ends
+        the runs that last until its API."""
         for key, run in list(self._runs.items()):
             code, api_key, theirs = key
             is_same = api_key == told.api_key and code not in codes
@@ -164,19 +165,19 @@ class Expected:
 
 
 class _Answered:
-    """An exchange that is judged, whole or in brief."""
+    """An exchange to judge, whole or in brief."""
 
     __slots__ = ("_about", "_brief", "_exchange", "answered_ns", "api", "api_key")
 
     def __init__(self, exchange: Exchange | None, brief: Brief | None) -> None:
-        """Of the two, one is there."""
+        """One of the two must be given."""
         self._exchange = exchange
         self._brief = brief
         self._about: frozenset[object] | None = None
         self.api: str | None
         self.api_key: int | None
         self.answered_ns: int
-        """When the last byte of the answer came."""
+        """The time of the answer's last byte."""
         if brief is not None:
             self.api, self.api_key, self.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
         elif exchange is not None and exchange.request is not None and exchange.response is not None:
@@ -201,7 +202,7 @@ class _Answered:
         return asked.body()
 
     def places_of(self, code: int) -> list[tuple[dict[str, Any], ...]]:
-        """The structs in which an error code stands, as :meth:`Exchange.error_codes` has them."""
+        """The structs with an error code, as in :meth:`Exchange.error_codes`."""
         return [place for each, place in self._whole().error_codes() if each == code]
 
     def _whole(self) -> Exchange:
@@ -212,7 +213,7 @@ class _Answered:
 
 
 def _answered_in_brief(brief: Brief) -> _Answered:
-    """``_Answered(None, brief)``, made part by part: compiled, that is several times faster."""
+    """``_Answered(None, brief)``, set attribute by attribute: compiled, that is several times faster."""
     told = _Answered.__new__(_Answered)
     told._exchange, told._brief, told._about = None, brief, None
     told.api, told.api_key, told.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
@@ -220,7 +221,7 @@ def _answered_in_brief(brief: Brief) -> _Answered:
 
 
 def _bound_of(code: int) -> Bound | None:
-    """Within what an error is routine; None for one that never is."""
+    """The bound within which an error is routine; None if it never is."""
     found = _bounds.get(code, _NOT_ASKED)
     if found is _NOT_ASKED:
         known = errors().get(code)
@@ -241,7 +242,7 @@ def _about(exchange: Exchange) -> frozenset[object]:
 
 
 def _about_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> frozenset[object]:
-    """The same, by the surveys of both messages."""
+    """Groups, transactional ids and the fetch session, by the surveys of both messages."""
     about: set[object] | None = _named_in(asked, asked, None)
     if answered is not None:
         about = _named_in(answered, asked, about)
@@ -254,7 +255,7 @@ def _about_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> fro
 
 
 def _named_in(seen: Survey, asked: Survey, about: set[object] | None) -> set[object] | None:
-    """What a message names, added to ``about``."""
+    """Add the names in a message to ``about``."""
     if seen.groups is None and seen.transactional_ids is None and seen.keys is None:
         return about
     found: set[object] = set() if about is None else about

@@ -1,7 +1,7 @@
-"""What a client and a broker say of themselves as a connection begins, in ApiVersions.
+"""The facts that a client and a broker send about themselves in ApiVersions when a connection begins.
 
-A client says the same on all its connections. So what was found out is kept by the bytes that say it. If
-connections are short, decoding these bytes each time would cost more than all else.
+A client sends the same on all its connections. So the results are kept by the bytes of the message. If
+connections are short, decoding these bytes each time would cost more than everything else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kdissect.session.throttling import offers_answers_first
 
 _MOST = 256
 LONGEST = 4_096
-"""So many messages are kept, up to so many bytes each."""
+"""The largest number of messages kept, and the largest size of each."""
 
 Said = tuple[int | None, bytes]
 """The version, and the bytes of the body."""
@@ -23,15 +23,14 @@ _answers_first: dict[Said, bool] = {}
 
 
 def software(asked: Request) -> str | None:
-    """Name and version of the client, as it asks for the broker's versions; None where it does not say
-    them."""
+    """Name and version of the client, from its ApiVersions request; None if it has none."""
     return software_in(_said(asked), lambda: asked)
 
 
 def software_in(said: Said, request: Callable[[], Request]) -> str | None:
-    """The same of what it says.
+    """Name and version of the client, by the bytes of its request.
 
-    :param request: the message, where that was not read before.
+    :param request: returns the message, if the bytes are new.
     """
     if said in _software:
         return _software[said]
@@ -45,7 +44,7 @@ def software_in(said: Said, request: Callable[[], Request]) -> str | None:
 
 
 def shows_answers_first(answer: Message) -> bool:
-    """Whether the versions that a broker offers show that it answers before it throttles.
+    """Whether a broker's versions show that it answers before it throttles.
 
     :param answer: its response to ApiVersions, without an error.
     """
@@ -53,9 +52,9 @@ def shows_answers_first(answer: Message) -> bool:
 
 
 def shows_answers_first_in(said: Said, answer: Callable[[], Message]) -> bool:
-    """The same of what it says.
+    """Whether a broker's versions show that it answers before it throttles, by the bytes of its response.
 
-    :param answer: the message, where that was not read before.
+    :param answer: returns the message, if the bytes are new.
     """
     if said in _answers_first:
         return _answers_first[said]

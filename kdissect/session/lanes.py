@@ -1,4 +1,4 @@
-"""Which connection a packet is of, by the bytes of its ends alone: the short way of ordinary packets."""
+"""The connection of a packet, found by the bytes of its ends alone: the fast path of ordinary packets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECENT_LANES = 256
 
 
 class Lane:
-    """The short way of packets from one side of a connection."""
+    """The fast path of packets from one side of a connection."""
 
     __slots__ = ("conversation", "ends", "side")
 
@@ -18,29 +18,30 @@ class Lane:
         self.conversation = conversation
         self.side = side
         self.ends = ends
-        """The bytes of both ends, as packets have them."""
+        """The bytes of both ends, as in packets."""
 
 
 def _lane(conversation: Conversation, side: Side, ends: bytes) -> Lane:
-    """``Lane(conversation, side, ends)``, made part by part: compiled, that is several times faster."""
+    """``Lane(conversation, side, ends)``, set attribute by attribute: compiled, that is several times
+    faster."""
     lane = Lane.__new__(Lane)
     lane.conversation, lane.side, lane.ends = conversation, side, ends
     return lane
 
 
 class LaneTable:
-    """The short ways of connections that are remembered."""
+    """The fast paths of the remembered connections."""
 
     __slots__ = ("_recent", "by_ends")
 
     def __init__(self) -> None:
         self.by_ends: dict[bytes, Lane] = {}
-        """By the bytes of both ends as packets have them."""
+        """The lanes, by the bytes of both ends as in packets."""
         self._recent: list[Lane | None] = [None] * RECENT_LANES
-        """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
+        """Some lanes used recently, by :func:`_recent_at`: most packets belong to few connections."""
 
     def find(self, data: bytes, place: int, size: int) -> Lane | None:
-        """The short way of packets between the ends that stand in ``data``; None if it is not known."""
+        """The lane of packets between the ends in ``data``; None if there is no lane."""
         raw, at = data, _recent_at(data, place + size)
         lane = self._recent[at]
         if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):
@@ -51,7 +52,7 @@ class LaneTable:
         return lane
 
     def open(self, conversation: Conversation, segment: Segment) -> None:
-        """Let packets between the ends of a segment take the short way to its connection."""
+        """Open a lane to a connection for packets between the ends of a segment."""
         if conversation.ends is not None:
             return
         source, destination = segment.source, segment.destination
@@ -67,7 +68,7 @@ class LaneTable:
         self.by_ends[other] = _lane(conversation, 1 - side, other)
 
     def close(self, conversation: Conversation) -> None:
-        """Another connection may have its ends from now on."""
+        """Close the lanes of a connection: another connection may use its ends from now on."""
         if conversation.ends is not None:
             for ends in conversation.ends:
                 self._recent[_recent_at(ends, len(ends))] = None
@@ -77,12 +78,12 @@ class LaneTable:
             conversation.ends = None
 
     def clear(self) -> None:
-        """No packet takes the short way any more, unless it is opened anew."""
+        """Close all lanes; no packet takes the fast path until a lane is opened again."""
         self.by_ends.clear()
         self._recent = [None] * RECENT_LANES
 
 
 def _recent_at(data: bytes, end: int) -> int:
-    """Where a lane is kept as a recent one, by the ports that end the bytes of its ends."""
+    """The place of a lane among the recent ones, by the ports at the end of its bytes."""
     raw = data
     return (raw[end - 1] + 31 * raw[end - 3]) & 0xFF

@@ -2,31 +2,31 @@
 
 Rules
 
-1. All that must be remembered from one frame to the next lives here.
+1. All state from one frame to the next is in this module.
 2. A response is read with its request's API and version. Without its request it is opaque.
-3. Brokers answer a connection's requests in order (the channel is muted per request). The correlation
-   id decides; among equals, the oldest request. The order is only checked: a breach is a Fault, unless
+3. Brokers answer a connection's requests in order (the channel is muted per request). The correlation id
+   decides; among equal ids, the oldest request. The order is only checked: a violation is a Fault, unless
    bytes of the responses were lost, which explains it.
-4. A Produce request with acks=0 has no response. To find acks, the body is decoded: from version 3 on
-   a transactional id stands before it.
+4. A Produce request with acks=0 has no response. To find acks, the body is decoded, because from version 3 on
+   a transactional id precedes it.
 5. ApiVersions responses have header version 0. A broker that does not know the version answers in body
    version 0 with error 35 (message.py does both).
 6. After SaslHandshake v0, and at the start if a client opens with bare GSSAPI, frames are tokens without a
    Kafka header. They end when the client sends a request that fits to the last byte. A broker's frame then
    answers the oldest token that waits, unless an older request waits.
-7. What is learnt here for display (client id, software, SASL, which errors are routine) is never needed to
-   decode.
-8. A frame that is of the other kind than its direction's, because the roles turned round, is given back:
-   :mod:`kdissect.session.dialogue` knows who asks then.
+7. Facts for display (client id, software, SASL, which errors are routine) are never needed for decoding.
+8. A frame of the opposite kind, because the roles turned round, is returned to
+   :mod:`kdissect.session.dialogue`, which handles it.
 9. A broker serves one request of a connection at a time (SocketServer mutes the channel until the response is
    sent). So a request waits behind the response before its own: from its arrival at the broker until the last
    byte of that response leaves. The request is captured half a round trip before it arrives, the response
-   half a round trip after it leaves. So the round trip between capture point and broker is taken off. The way
-   between capture point and client has no part in it. If bytes between the two responses were lost, another
-   response may have been there, and the wait is not known. A broker that throttles serves the next request
-   later still (:mod:`kdissect.session.throttling`).
-10. The client thinks from when the last answer reaches it until its next request leaves it, if nothing else
-    is asked. The capture point sees that time a round trip to the client longer, which is taken off.
+   half a round trip after it leaves. So the round trip between capture point and broker is subtracted. The
+   path between capture point and client does not matter. If bytes between the two responses were lost,
+   another response may have been there, and the wait is unknown. A broker that throttles serves the next
+   request even later (:mod:`kdissect.session.throttling`).
+10. The client's think time is from the arrival of the last answer until its next request leaves, if no other
+    request waits. At the capture point that time is longer by a round trip to the client, which is
+    subtracted.
 """
 
 from __future__ import annotations
@@ -53,31 +53,31 @@ from kdissect.tcp.reassembly import Reassembler
 from kdissect.wording import plural
 
 ORDINARY_TOLD_BYTES = 512
-"""What clients say of themselves is shorter, and not counted."""
+"""Client ids and software shorter than this are not counted."""
 
 PARTITION_BYTES = 100
-"""What a partition of a Produce request takes when it is decoded, beside its records, at the least."""
+"""The fewest bytes of memory for a decoded partition of a Produce request, beside its records."""
 
 
 FEW = 16
-"""Topics and record sets of a request that waits: what of it was found out is kept with it, if it is no more.
-It costs less than the request's object."""
+"""The survey of a waiting request is kept if it has at most this number of topics and record sets. That costs
+less than the request's object."""
 _FEW = FEW
 
 
 TURNING_EFFORT = 1 << 20
-"""Bytes of frames that do not fit as requests which are tried as responses, on one connection."""
+"""The number of bytes of frames, unfit as requests, that are tried as responses on one connection."""
 _NEVER = -(1 << 63)
-"""Before any time."""
+"""A time before any other."""
 _ALWAYS = (1 << 63) - 1
-"""After any time."""
+"""A time after any other."""
 _MILLISECOND = 1_000_000
 ON_ITS_WAY_NS = 10 * _MILLISECOND
-"""A request that follows an answer sooner was sent before the client had read it."""
+"""A request that follows an answer sooner was sent before the client had read the answer."""
 
 
 class Recognised(Value):
-    """An exchange has begun: its request, or else its response, was recognised."""
+    """An exchange has begun: its request, or otherwise its response, was recognised."""
 
     __slots__ = ("exchange",)
 
@@ -86,7 +86,7 @@ class Recognised(Value):
 
 
 class Completed(Value):
-    """Nothing more will come of an exchange."""
+    """An exchange is complete: nothing more will come of it."""
 
     __slots__ = ("exchange",)
 
@@ -100,13 +100,13 @@ _TO_BROKER = Direction.TO_BROKER
 
 
 class Session:
-    """The machine of one Kafka connection. ``client`` and ``broker`` are its endpoints.
+    """Pairs the frames of one Kafka connection. ``client`` and ``broker`` are its endpoints.
 
-    :param inferred: what was concluded of the connection, which holds for each of its exchanges.
-    :param correlation_id: of a request that is known to come, before it has.
+    :param inferred: a conclusion about the connection that applies to each of its exchanges.
+    :param correlation_id: the id of a request that is known to come.
     :param from_start: whether both directions were captured from their first byte.
-    :param requests: the stream that the requests come in; it knows the round trip to the broker.
-    :param responses: the other one; it knows the round trip to the client.
+    :param requests: the stream of the requests; it has the round trip to the broker.
+    :param responses: the stream of the responses; it has the round trip to the client.
     """
 
     __slots__ = (
@@ -152,7 +152,7 @@ class Session:
         self._inferred = inferred
         self._pending = Pending()
         self.witness = FrameWitness(self._pending, limits, correlation_id, client_id)
-        """Where frames may begin, for the framer of either direction."""
+        """Decides where frames may begin, for the framers of both directions."""
         self._expected = Expected(from_start)
         self._expects_tokens = False
         self._saw_request = False
@@ -161,56 +161,57 @@ class Session:
         self._response_losses = 0
         """How often bytes of the responses were not captured, or skipped."""
         self._response_gap = 0
-        """The latest of these times when they were not captured."""
+        """The count at the latest loss because of missing bytes."""
         self._gap_packet = 0
-        """The packet that settled that: bytes that were lost may have come until then."""
+        """The packet that showed that loss: lost bytes may have come until then."""
         self._request_loss: str | None = None
-        """Why a request may be absent: what happened to bytes among them, the latest time."""
+        """The reason why a request may be absent: the latest loss of bytes of requests."""
         self._is_fresh_loss = False
-        """No request came since."""
+        """Whether no request came since."""
         self._lost_behind = 0
-        """The latest request before that."""
+        """The latest request before that loss."""
         self._told_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
         self._requests = requests
         self._responses = responses
         self._latest_ns = _NEVER
-        """When the last byte of the latest response was captured."""
+        """The capture time of the latest response's last byte."""
         self._latest_is_whole = True
         self._is_latest = False
         """Whether nothing of the responses was lost since."""
         self._answers_first = False
         """Whether the broker is known to answer before it throttles."""
         self._mute_end_ns = _NEVER
-        """Until when it does not read from the connection because of that."""
+        """The end of the time in which the broker does not read from the connection because of throttling."""
         self._latest_api_key: int | None = None
         self._latest_id: int | None = None
-        """Its correlation id, if it has one."""
+        """The latest response's correlation id, if it has one."""
         self._evicted: int | None = None
-        """The correlation id of the latest that a limit made us forget; clients count up."""
+        """The correlation id of the latest request dropped because of a limit; clients count up."""
         self.takes_all = False
-        """Somebody else tells which frames are of which kind, and none is given back."""
+        """Whether another object decides the kind of each frame, so that no frame is returned."""
         self.exchanges = 0
         self._turning_effort = TURNING_EFFORT
         self.client_id: str | None = None
         self.software: str | None = None
-        """Name and version, from an ApiVersions request."""
+        """Name and version of the client, from an ApiVersions request."""
         self.login = Login()
         self.has_logged_in = False
-        """Whether a login has succeeded, until somebody takes note of it."""
+        """Whether a login has succeeded, until the conversation takes note of it."""
 
     def feed(self, frame: Frame, packet: int) -> list[Event] | None:
-        """What a frame means; ``packet`` is the one being read, for the order of recognition. None where it
-        is of the other kind: the roles turned round."""
+        """The events of a frame; ``packet`` is the current one, for the order of recognition. None if the
+        frame is of the opposite kind, because the roles turned round."""
         self.witness.refresh()
         if frame.direction is _TO_BROKER:
             return self._feed_request(frame, packet)
         return self._feed_response(frame, packet)
 
     def gap(self, direction: Direction, packet: int = 0) -> None:
-        """Bytes of a direction were not captured, as ``packet`` settled. A gap is told in one piece, where it
-        begins. Some of its bytes may have come behind what was read before that packet."""
+        """Note that bytes of a direction were not captured; ``packet`` showed it. A gap is given in one
+        piece, at its beginning. Some of its bytes may have come after frames that were read before that
+        packet."""
         self._expected.lose()
         if direction is not _TO_BROKER:
             self._is_latest = False
@@ -223,22 +224,22 @@ class Session:
             self._lost_behind = self._pending.latest
 
     def skip(self, direction: Direction) -> None:
-        """Bytes of a direction were captured, and no frame was found in them."""
+        """Note that no frame was found in captured bytes of a direction."""
         self._expected.lose()
         if direction is not _TO_BROKER:
             self._is_latest = False
             self._response_losses += 1
         elif self._request_loss != "gap" or not self._is_fresh_loss:
-            self._request_loss = "skipped"  # behind a gap it is the gap that loses them
+            self._request_loss = "skipped"  # after a gap, the gap is the reason
             self._lost_behind = self._pending.latest
 
     def end(self, reason: str) -> None:
-        """Frames that come from now on are what is left: ``connection closed``, ``capture ended`` or
-        ``evicted`` is why they are not whole."""
+        """End the streams: later frames are remainders. ``connection closed``, ``capture ended`` or
+        ``evicted`` is why they are incomplete."""
         self.ending = reason
 
     def held_bytes(self) -> int:
-        """What requests cost that wait for their responses, and what is remembered of the client."""
+        """The cost of waiting requests, and of the facts remembered about the client."""
         return self._pending.held_bytes + self._told_bytes
 
     @property
@@ -248,8 +249,8 @@ class Session:
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether nothing waits, and the latest response answered a known request. Lost bytes are not its
-        subject: the streams tell of them."""
+        """Whether nothing waits, and the latest response answered a known request. Lost bytes are not
+        considered here; the streams have them."""
         waits = self.is_waiting or self._expects_tokens
         answered = self._is_latest and self._latest_id is not None and self._latest_api_key is not None
         return answered and not waits and not self.takes_all and self._evicted is None
@@ -262,7 +263,7 @@ class Session:
             waiting.exchange.number = exchange_number(waiting.exchange.number)
 
     def give_up(self) -> list[Event]:
-        """Wait no longer for responses: all connections together hold more than the limit."""
+        """Stop waiting for responses, because all connections together hold more than the limit."""
         out: list[Event] = []
         for waiting in self._pending.clear():
             out.append(self._forget(waiting.exchange))
@@ -276,7 +277,7 @@ class Session:
         return Completed(exchange)
 
     def close(self) -> list[Event]:
-        """No response will come any more."""
+        """End the connection: no response will come any more."""
         out: list[Event] = []
         for waiting in self._pending.clear():
             waiting.exchange.missing = self._why_missing(waiting)
@@ -287,16 +288,16 @@ class Session:
         return self._why_lost(waiting) if self._may_be_lost(waiting) else self.ending
 
     def _may_be_lost(self, waiting: Waiting) -> bool:
-        """Whether bytes of responses were lost since a request waits."""
+        """Whether bytes of responses were lost since a request began to wait."""
         return self._response_losses > waiting.losses or self._is_in_gap(waiting)
 
     def _is_in_gap(self, waiting: Waiting) -> bool:
-        """Whether bytes of a gap may have come behind a request, though the gap begins before it."""
+        """Whether bytes of a gap may have come after a request, though the gap begins before it."""
         request = waiting.exchange.request
         return request is not None and self._gap_packet > request.frame.last_packet
 
     def _why_lost(self, waiting: Waiting) -> str:
-        """The response lies in bytes that were lost since its request waits."""
+        """The reason for a response in bytes that were lost since its request began to wait."""
         if self._response_gap <= waiting.losses and not self._is_in_gap(waiting):
             return "skipped"
         return "gap" if self._saw_response else "not captured"
@@ -330,7 +331,7 @@ class Session:
             return out
         same = self._pending.find(request.correlation_id)
         if same is not None and same < self._answered:
-            # Answers come in order, and the client uses the id again: the older one's was lost.
+            # Answers come in order, and the client reuses the id: the older request's answer was lost.
             older = self._pending.take(same)
             lost = older.exchange
             lost.missing = "not captured"
@@ -355,13 +356,13 @@ class Session:
         body = produce.body()
         partitions = sum(len(topic.get("partitionData") or ()) for topic in body.get("topicData") or ())
         if PARTITION_BYTES * partitions > REQUEST_BYTES + len(produce.frame.payload):
-            produce.forget_body()  # more than what it is counted for while it waits
+            produce.forget_body()  # larger than its counted cost while it waits
         return body.get("acks") == 0
 
     def _is_token(self, frame: Frame) -> bool:
         payload = frame.payload
         if not self._expects_tokens and payload[:1] != bytes((GSSAPI_TOKEN,)):
-            return False  # where the connection opens, only GSSAPI comes unannounced
+            return False  # at the beginning of a connection, only GSSAPI comes unannounced
         try:
             is_request = parse_request(bare_frame(payload), self._limits).decoded().is_exact
         except DecodeError:
@@ -383,7 +384,7 @@ class Session:
         return [Recognised(exchange)]
 
     def _evict(self) -> Event:
-        """Give up the oldest request that waits."""
+        """Give up the oldest waiting request."""
         exchange = self._pending.remove(self._pending.oldest())
         message = _too_many_pending(self._limits.pending_requests)
         exchange.session_faults.append(fault("too-many-pending", message, exchange.request_packet))
@@ -413,7 +414,7 @@ class Session:
         serial = self._pending.find(correlation_id)
         if serial is None:
             unmatched = self._feed_unmatched(frame, packet)
-            if unmatched is not None:  # else it is a request of the broker's own
+            if unmatched is not None:  # otherwise it is a request of the broker
                 self._saw_response = True
                 self._answer_came(frame, correlation_id, 0)
             return unmatched
@@ -425,7 +426,7 @@ class Session:
         assert isinstance(asked, Request)
         self._answered = max(self._answered, serial)
         if self._request_loss is not None and serial > self._lost_behind:
-            self._request_loss = None  # brokers answer in order: what was lost before it was answered before
+            self._request_loss = None  # brokers answer in order: lost requests were answered before it
         try:
             exchange.response = parse_response(frame, asked.api_key, asked.api_version, self._limits)
         except DecodeError as error:
@@ -441,7 +442,7 @@ class Session:
         if throttle_ns and not self._answers_first:
             self._answers_first = answers_first(asked)
         if self._tell_wait(waiting, frame, throttle_ns):
-            throttle_ns = 0  # it is over
+            throttle_ns = 0  # the throttling is over
         self._answer_came(frame, correlation_id, throttle_ns, asked.api_key)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
@@ -453,34 +454,34 @@ class Session:
         if key in (API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE):
             self._learn_from_response(exchange)
         exchange.routine = self._expected.judge(exchange, asked, exchange.response)
-        # Made part by part: compiled, that is several times faster than a call.
+        # Set attribute by attribute: compiled, that is several times faster than a call.
         done = Completed.__new__(Completed)
         done.exchange = exchange
         out.append(done)
         return out
 
     def _tell_thinking(self, exchange: Exchange, frame: Frame) -> None:
-        """Tell an exchange how long its client took to ask again; ``frame`` is the request."""
+        """Set an exchange's think time of its client; ``frame`` is the request."""
         before, asked = self._latest_ns, frame.first_ns
         if not self._is_latest or before < 0 or asked < 0:
             return
         think = asked - before
-        # An acknowledgement that comes with the next request has waited for it: it tells no way.
+        # An acknowledgement in the next request has waited for that request, so it is no measure of the path.
         if self._responses is not None and self._responses.path_ns > 0:
             think -= self._responses.path_ns
         think = max(think, 0)
         if not len(self._pending):
             exchange.think_ns = think
-        # What follows an answer at once was on its way when the client heard that it has to wait.
+        # A request right after an answer was already on its way when the client learnt that it has to wait.
         if self._mute_end_ns > asked and think >= ON_ITS_WAY_NS:
             exchange.breaks_quota = 2 * think < self._mute_end_ns - before
 
     def _tell_wait(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
-        """Tell the exchange that waited what of its time was another's: the wait behind the response before
-        ``frame``, its own, the wait for a quota, and the network's part.
+        """Set the waiting exchange's times that were not its own work: the wait behind the response before
+        ``frame`` (its own), the wait for a quota, and the network's part.
 
-        :param throttle_ns: what its own response tells of a quota.
-        :returns: whether that is a part of its time, and over.
+        :param throttle_ns: the throttle time in its response.
+        :returns: whether that time is part of its latency, and over.
         """
         exchange = waiting.exchange
         request = exchange.request
@@ -494,14 +495,14 @@ class Session:
             if self._requests.path_ns >= 0:
                 exchange.network_ns = path = self._requests.path_ns
         if frame.searched and self._response_losses > waiting.losses:
-            return False  # what was between the two responses was lost
+            return False  # bytes between the two responses were lost
         if not self._latest_is_whole:
-            return False  # when its last byte came is not known
-        before = min(before, answered)  # it was sent again: that is the network's time
+            return False  # the time of its last byte is unknown
+        before = min(before, answered)  # a retransmission: that is the network's time
         if asked < 0 <= answered:
             if before <= asked:
                 exchange.behind_ns = exchange.throttle_ns = 0
-            return False  # as absurd timestamps: compiled, their distance has no room
+            return False  # absurd timestamps: compiled, their distance does not fit
         behind = 0
         if before > asked:
             behind = max(0, before - asked - network)
@@ -510,7 +511,7 @@ class Session:
         exchange.behind_ns, exchange.throttle_ns = behind, 0
         if answered <= asked:
             if path:
-                exchange.network_ns = 0  # nothing was shorter than this
+                exchange.network_ns = 0  # no round trip was shorter
             return False
         left = answered - asked - behind
         if left < path:
@@ -528,7 +529,7 @@ class Session:
     def _answer_came(
         self, frame: Frame, correlation_id: int | None, mute_ns: int, api_key: int | None = None
     ) -> None:
-        """The next response waits behind this one, and for its quota."""
+        """Note that the next response waits behind this one, and for its quota."""
         self._latest_api_key = api_key
         self._latest_ns, self._latest_id = frame.last_ns, correlation_id
         self._latest_is_whole = frame.size <= len(frame.payload)
@@ -538,8 +539,8 @@ class Session:
             self._mute_end_ns = min(int(frame.first_ns) + mute_ns, _ALWAYS)
 
     def _answers_request(self, payload: bytes) -> bool:
-        """Whether a frame, while tokens wait too, is the response to a waiting request. The client's last
-        GSSAPI token has no answer, so the order alone does not tell."""
+        """Whether a frame is the response to a waiting request, although tokens wait too. The client's last
+        GSSAPI token has no answer, so the order alone does not decide."""
         if len(payload) < 4:
             return False
         serial = self._pending.find(read_correlation_id(payload))
@@ -548,7 +549,8 @@ class Session:
         return self.witness.answers(payload, self._pending.request(serial))
 
     def _settle_earlier(self, serial: int, frame: Frame) -> list[Event]:
-        """Requests older than the one that is answered now: lost answers, or a broken order."""
+        """Handle the waiting requests that are older than the answered one: their answers were lost, or the
+        order is broken."""
         out: list[Event] = []
         for older in self._pending.older_than(serial):
             waiting = self._pending[older]
@@ -578,25 +580,25 @@ class Session:
     # -- the roles turned round ---------------------------------------------------------------------
 
     def _is_asked(self, frame: Frame) -> bool:
-        """Whether a frame of the broker's that answers nothing is a request of its own."""
+        """Whether a broker's frame that answers nothing is a request of the broker."""
         if self.takes_all:
             return False
         if is_surely_request(frame, self._limits):
             return True
-        # Nothing is asked, and nothing that was is unknown: there is nothing that it could answer.
+        # No request waits, and all earlier ones are known: there is nothing that it could answer.
         is_answer_to_none = self._saw_request and not len(self._pending) and self._request_loss is None
         is_answer_to_none = is_answer_to_none and self._answered > 0 and self._evicted is None
         return is_answer_to_none and may_be_request(frame, self._limits)
 
     def _is_answer(self, request: Request) -> bool:
-        """Whether a frame of the client's is no request, but the response to one that is not known."""
+        """Whether a client's frame is no request, but the response to an unknown request."""
         if self.takes_all or not self._saw_request or self._turning_effort <= 0:
             return False
         self._turning_effort -= len(request.frame.payload)
         return fits_as_response(request, self._limits)
 
     def awaits(self, frame: Frame) -> bool:
-        """Whether a frame, or the part of it that is there, is the response to a request that waits."""
+        """Whether a frame, or its captured part, is the response to a waiting request."""
         if len(frame.payload) < 4:
             return False
         serial = self._pending.find(read_correlation_id(frame.payload))
@@ -606,7 +608,7 @@ class Session:
         return is_cut or self.witness.answers(frame.payload, self._pending.request(serial))
 
     def may_ask(self, frame: Frame) -> bool:
-        """Whether a frame can be a request of this client's, where its end answers requests too."""
+        """Whether a frame can be a request of this client, if its end also answers requests."""
         if is_surely_request(frame, self._limits):
             return True
         try:
@@ -616,7 +618,8 @@ class Session:
         return self.client_id in (None, client_id) and may_be_request(frame, self._limits)
 
     def _report_headless(self, frame: Frame, what: str) -> list[Event]:
-        """A frame without a whole header belongs to no exchange: its fault says where in the stream it is."""
+        """Report a frame without a complete header. It belongs to no exchange, so its fault has its position
+        in the stream."""
         sender = endpoint_text(self._client if frame.direction is _TO_BROKER else self._broker)
         message = f"from {sender}: a frame of {plural(frame.size, 'byte')} at byte {frame.offset:,}, {what}"
         faults = [fault("malformed", message, frame.last_packet, 0, layer="session")]
@@ -642,7 +645,7 @@ class Session:
             if request.client_id != self.client_id:
                 self.client_id = request.client_id
                 self._count_told()
-            request.client_id = self.client_id  # one text for all of them
+            request.client_id = self.client_id  # one text object for all of them
         self.witness.learn(request)
         key = request.api_key
         if key == API_VERSIONS:
@@ -659,7 +662,7 @@ class Session:
         self._told_bytes = told_bytes(self.client_id, self.software)
 
     def _learn_from_response(self, exchange: Exchange) -> None:
-        """:param exchange: a login's, or one of ApiVersions."""
+        """:param exchange: an exchange of a login, or of ApiVersions."""
         if exchange.api_key == API_VERSIONS:
             if exchange.error is None and exchange.response is not None and not self._answers_first:
                 asked = exchange.request
@@ -676,16 +679,16 @@ class Session:
 
 
 def told_bytes(client_id: str | None, software: str | None) -> int:
-    """What it costs to remember what a client says of itself."""
+    """The cost of remembering a client's id and software."""
     told = 0 if software is None else len(software)
     if client_id is not None:
-        told += 2 * len(client_id)  # the witness has it too
+        told += 2 * len(client_id)  # the witness keeps it too
     return told if told > ORDINARY_TOLD_BYTES else 0
 
 
 @cache
 def _too_many_pending(limit: int) -> str:
-    """It is said of each request beyond the limit."""
+    """The message of the fault; each request beyond the limit has it."""
     return f"more than {plural(limit, 'request')} wait for a response; kdissect gave up the oldest"
 
 

@@ -1,4 +1,4 @@
-"""What waits for an answer on one connection: requests and SASL tokens, oldest first."""
+"""The requests and SASL tokens that wait for an answer on one connection, oldest first."""
 
 from __future__ import annotations
 
@@ -6,50 +6,50 @@ from kdissect.exchange import Exchange
 from kdissect.message import Request
 
 Serial = int
-"""A running number that tells those that wait apart, and which is older."""
+"""A running number that identifies a request or token; older ones have smaller numbers."""
 
 
 REQUEST_BYTES = 2_048
-"""What one that waits costs beside its bytes: about what its objects take."""
+"""The cost of a waiting entry beside its bytes: about the memory that its objects take."""
 
 
 class Waiting:
-    """One that waits."""
+    """A waiting request or token."""
 
     __slots__ = ("exchange", "losses")
 
     def __init__(self, exchange: Exchange, losses: int) -> None:
         self.exchange = exchange
         self.losses = losses
-        """How often bytes of the responses had been lost when it was said."""
+        """How often bytes of the responses had been lost when it was sent."""
 
 
 class Pending:
-    """All that wait. Several requests may have the same correlation id."""
+    """All waiting requests and tokens. Several requests may have the same correlation id."""
 
     __slots__ = ("_by_correlation", "_oldest", "_serial", "_tokens", "_waiting", "held_bytes")
 
     def __init__(self) -> None:
         self._waiting: dict[Serial, Waiting] = {}
         self._by_correlation: dict[int, Serial | list[Serial]] = {}
-        """One, nearly always; else all of them in order."""
+        """One serial, nearly always; otherwise all of them in order."""
         self._tokens: dict[Serial, None] = {}
         self._serial = 0
         self._oldest = 1
-        """No older one waits."""
+        """No serial before this one waits."""
         self.held_bytes = 0
-        """What all of them cost."""
+        """The cost of all of them."""
 
     @property
     def latest(self) -> Serial:
-        """What was said last, whether it waits or not; 0 before anything was."""
+        """The latest serial, waiting or not; 0 before the first."""
         return self._serial
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, exchange: Exchange, losses: int) -> None:
-        """A request or a token begins to wait."""
+        """Add a request or a token that waits."""
         serial = self._serial = self._serial + 1
         self._waiting[serial] = Waiting(exchange, losses)
         self.held_bytes += _cost(exchange)
@@ -64,7 +64,8 @@ class Pending:
             self._by_correlation[request.correlation_id] = [same, self._serial]
 
     def begin_at(self, said: Serial) -> None:
-        """So many were said, and wait no more, before the first is added."""
+        """Set the number of earlier requests and tokens, which wait no longer. It must come before the first
+        :meth:`add`."""
         self._serial = said
         self._oldest = said + 1
 
@@ -78,14 +79,14 @@ class Pending:
         return next(iter(self._tokens)) if self._tokens else None
 
     def oldest(self) -> Serial:
-        """The oldest of all; one must wait."""
-        # A dict passes over all that were taken from its beginning to find its first.
+        """The oldest of all; at least one must wait."""
+        # To find its first entry, a dict passes over all entries that were removed from its beginning.
         while self._oldest not in self._waiting:
             self._oldest += 1
         return self._oldest
 
     def older_than(self, serial: Serial) -> list[Serial]:
-        """What was said before this one and waits still."""
+        """The waiting serials before this one."""
         out: list[Serial] = []
         for each in self._waiting:
             if each >= serial:
@@ -97,17 +98,17 @@ class Pending:
         return self._waiting[serial]
 
     def request(self, serial: Serial) -> Request:
-        """One that is known to be a request."""
+        """The request of a serial; it must not be a token."""
         request = self._waiting[serial].exchange.request
         assert isinstance(request, Request)
         return request
 
     def remove(self, serial: Serial) -> Exchange:
-        """It waits no more."""
+        """Remove an entry that waits no longer, and return its exchange."""
         return self.take(serial).exchange
 
     def take(self, serial: Serial) -> Waiting:
-        """It waits no more."""
+        """Remove an entry that waits no longer, and return it."""
         waiting = self._waiting.pop(serial)
         self.held_bytes -= _cost(waiting.exchange)
         request = waiting.exchange.request
@@ -119,17 +120,17 @@ class Pending:
         else:
             del self._tokens[serial]
         if not self._waiting:
-            # An emptied dict keeps its table; most connections are silent most of the time.
+            # An emptied dict keeps its table, but most connections are silent most of the time.
             self._waiting.clear()
             self._by_correlation.clear()
         return waiting
 
     def waiting(self) -> list[Waiting]:
-        """All that wait, oldest first."""
+        """All waiting entries, oldest first."""
         return list(self._waiting.values())
 
     def clear(self) -> list[Waiting]:
-        """None waits any more; gives those that did."""
+        """Remove and return all waiting entries."""
         left = list(self._waiting.values())
         self._waiting.clear()
         self._by_correlation.clear()
@@ -139,6 +140,6 @@ class Pending:
 
 
 def _cost(exchange: Exchange) -> int:
-    """Its bytes count twice: what was decoded of it has copies."""
+    """The cost of a waiting exchange. Its bytes count twice, because decoded values have copies of them."""
     assert exchange.request is not None
     return REQUEST_BYTES + 2 * len(exchange.request.frame.payload)

@@ -1,11 +1,11 @@
-"""The stage before recognition: what proxies say first is taken off, and what lies behind it is given on.
+"""The stage before recognition: it removes the preambles of proxies, and passes on the bytes after them.
 
     piece ─► Preambles ─► pieces ─► Recogniser
 
-The first few bytes that an end says tell whether they may be a preamble at all. While it is not all there,
-the pieces of both ends are held, in their order; the forms themselves and ``MOST_HELD`` bound that. Several
-may follow each other. What is broken, cut or refused is given on as it came: the stages behind account for
-its bytes.
+The first few bytes of an end show whether they may be a preamble at all. Until it is complete, the pieces of
+both ends are held in their order, bounded by the forms themselves and by ``MOST_HELD``. Several preambles may
+follow each other. Broken, cut or refused preambles are passed on unchanged: the later stages account for
+their bytes.
 """
 
 from __future__ import annotations
@@ -19,42 +19,43 @@ from kdissect.session.proxies import Preamble, reader_of
 from kdissect.tcp.duplex import Piece, Side
 
 MOST = 4
-"""Preambles in a row."""
+"""The largest number of consecutive preambles."""
 MOST_HELD = 1 << 18
 MOST_BEHIND = 4_096
-"""Bytes of a client behind its part of a preamble after which the proxy is taken as not captured."""
+"""If a client sends more bytes after its part of a preamble, the proxy's part counts as not captured."""
 
 
 class Defect(NamedTuple):
-    """Something wrong with a preamble."""
+    """A defect of a preamble."""
 
     side: Side
     packet: int
     offset: int
-    """In the stream of that side."""
+    """The offset in the stream of that side."""
     message: str
 
 
 class Preambles:
-    """The machine of one connection. ``feed`` and ``close`` give on the pieces that are no preamble's."""
+    """Removes the preambles of one connection. ``feed`` and ``close`` return the pieces that belong to no
+    preamble."""
 
     def __init__(self) -> None:
         self.is_over = False
-        """Whether no more can come: then there is nothing to feed any more."""
+        """Whether no more preambles can come; then nothing needs to be fed any more."""
         self.found: list[tuple[Side, Preamble]] = []
-        """With the end that began each; who asks takes them out."""
+        """The preambles, each with the end that began it; the caller removes them."""
         self.defects: list[Defect] = []
         self.packets: list[int] = []
-        """Those that carried preambles."""
+        """The packets that carried preambles."""
         self._count = 0
         self._held: list[Piece] = []
         self._starter: Side | None = None
         self._is_deaf = False
-        """Bytes of the other end were not captured: what it said is not known."""
+        """Whether bytes of the other end were not captured, so that its answer is unknown."""
 
     @property
     def held_bytes(self) -> int:
-        """What the pieces cost that are held."""
+        """The cost of the held pieces."""
         return sum(PART_BYTES + len(p.data) for _, p in self._held if isinstance(p, Chunk))
 
     def feed(self, side: Side, piece: Chunk | Gap) -> list[Piece]:
@@ -72,7 +73,7 @@ class Preambles:
         return out
 
     def close(self) -> list[Piece]:
-        """Nothing more will come, or there is no room to wait for it."""
+        """End the stage: nothing more will come, or there is no room to wait for it."""
         return self._end("it ends here") if not self.is_over else []
 
     def _end(self, why: str) -> list[Piece]:
@@ -82,7 +83,7 @@ class Preambles:
         return out + self._release()
 
     def _release(self) -> list[Piece]:
-        """Give on everything: here are no preambles any more."""
+        """Return all held pieces: there are no more preambles."""
         out, self._held, self.is_over = self._held, [], True
         return out
 
@@ -113,7 +114,7 @@ class Preambles:
             self._take_off(self._starter, preamble.said)
             self._take_off(1 - self._starter, preamble.heard)
             if self._held and self._held[0][0] != self._starter:
-                return self._release()  # the other end speaks: what was asked for is there
+                return self._release()  # the other end speaks: all needed bytes are there
             if not self._held:
                 self._starter = None
         return []
@@ -136,23 +137,23 @@ class Preambles:
         self._held = kept
 
     def _note(self, offset: int, message: str) -> None:
-        """Something is wrong with the preamble at hand, so many bytes behind its begin."""
+        """Note a defect of the current preamble, at an offset from its beginning."""
         assert self._starter is not None
         first = next(p for side, p in self._held if side == self._starter and isinstance(p, Chunk))
         self.defects.append(Defect(self._starter, first.packet, first.offset + offset, message))
 
 
 def begins(data: bytes) -> bool:
-    """Whether the first bytes of a connection may be those of a preamble."""
+    """Whether the first bytes of a connection may begin a preamble."""
     return reader_of(data) is not None
 
 
 def facts(preamble: Preamble, own: str, other: str) -> dict[str, Any]:
-    """What a preamble told, for the column ``proxies``.
+    """The facts of a preamble, for the column ``proxies``.
 
-    Its ``size`` is told where its bytes are taken off.
+    Its ``size`` is added where its bytes are removed.
 
-    :param own: the address and port of the end that began; ``other`` those of the other end.
+    :param own: the address and port of the end that began; ``other`` is the other end's.
     """
     is_told = "target" not in preamble.facts
     size = {} if preamble.is_refused else {"size": preamble.said + preamble.heard}

@@ -1,11 +1,11 @@
-"""What proxies and their clients say before the connection is the client's own, and how it is read.
+"""The preambles of proxies and their clients, which precede the client's own data, and their readers.
 
 ``PROXY v1``, ``PROXY v2``  a load balancer names its client to the broker (HAProxy's PROXY protocol).
 ``SOCKS5``                  a client asks a proxy for a connection (RFC 1928; with a password, RFC 1929).
 ``HTTP CONNECT``            a client asks an HTTP proxy for a connection (RFC 9110, 9.3.6).
 
-Each function gets the bytes that the end which began has said so far and those of the other end. It gives a
-:class:`Preamble`, or None where it is something else. Names, passwords and headers are not kept.
+Each function gets the bytes so far of the end that began, and of the other end. It returns a
+:class:`Preamble`, or None for other data. Names, passwords and headers are not kept.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ else:
 
 V2_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 V1_BYTES = 107
-"""The longest line of version 1, its end included."""
+"""The longest line of version 1, including its end."""
 
 HEAD_BYTES = 16_384
 """The longest head of an HTTP message; proxies allow 8 KiB or a little more."""
 ANSWER_BYTES = 65_536
-"""What a proxy may say until it grants a tunnel, or refuses it for good."""
+"""The most bytes that a proxy may send before it grants or finally refuses a tunnel."""
 TARGET_CHARACTERS = 300
-"""A host name has 255 at most."""
+"""The longest target; a host name has at most 255 characters."""
 
 SUCCEEDED = "succeeded"
 
@@ -42,22 +42,22 @@ class More(Exception):  # noqa: N818 - it is no error
 
 
 class Preamble(NamedTuple):
-    """A whole preamble."""
+    """A complete preamble."""
 
     said: int
-    """Its bytes, of the end that began."""
+    """The number of its bytes from the end that began."""
     heard: int
-    """And of the other end."""
+    """The number of its bytes from the other end."""
     facts: dict[str, Any]
-    """What it tells, for people and JSON."""
+    """Its facts, for people and JSON."""
     client: Endpoint | None = None
-    """Whose connection it is, where a proxy says so."""
+    """The client of the connection, if a proxy names it."""
     defect: str | None = None
-    """What is wrong with it, though its end is known."""
+    """A defect of it, though its end is known."""
     is_refused: bool = False
-    """The proxy said no."""
+    """Whether the proxy refused."""
     is_half: bool = False
-    """The other end has said nothing so far, as where it was not captured."""
+    """Whether the other end has sent nothing so far; it may not have been captured."""
 
 
 class _Bytes:
@@ -67,9 +67,9 @@ class _Bytes:
         self.data, self.position = bytes(data), 0
 
     def take(self, count: int) -> bytes:
-        """The next ``count``.
+        """Take the next ``count`` bytes.
 
-        :raises More: there are not as many.
+        :raises More: fewer bytes are there.
         """
         end = self.position + count
         if end > len(self.data):
@@ -79,7 +79,7 @@ class _Bytes:
         return taken
 
     def byte(self) -> int:
-        """The next one, as a number."""
+        """Take the next byte, as a number."""
         return self.take(1)[0]
 
     @property
@@ -89,10 +89,10 @@ class _Bytes:
 
 
 Reader = Callable[[bytearray, bytearray], Preamble | None]
-"""Bytes said and heard → the preamble, None where it is none.
+"""Bytes from the end that began, and from the other end → the preamble, or None for other data.
 
-:raises More: it is not all there.
-:raises DecodeError: it is one, and where it ends cannot be told.
+:raises More: the preamble is incomplete.
+:raises DecodeError: it is a preamble, but its end cannot be found.
 """
 
 
@@ -134,11 +134,11 @@ def _port(text: str) -> bytes:
 _ADDRESS_BYTES = {1: 4, 2: 16}
 _CRC32C, _AUTHORITY, _AWS = 0x03, 0x02, 0xEA
 _AWS_ENDPOINT = 0x01
-"""The kind of AWS's own field that names a VPC endpoint."""
+"""The type of AWS's own field with a VPC endpoint."""
 
 
 def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
-    """A signature, command and family, and a length of addresses and further fields."""
+    """Read a signature, command and family, and a length of addresses and further fields."""
     if len(said) < 16:
         raise More
     size = 16 + int.from_bytes(said[14:16], "big")
@@ -148,7 +148,7 @@ def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
     if len(said) < size:
         raise More
     facts: dict[str, Any] = {"protocol": "PROXY v2"}
-    if command == 0:  # the proxy's own connection, by which it looks whether the broker is there
+    if command == 0:  # the proxy's own connection, to check whether the broker is there
         return Preamble(size, 0, facts | {"command": "LOCAL"})
     if command != 1:
         return Preamble(size, 0, facts, defect=f"a PROXY header with the unknown command {command}")
@@ -168,7 +168,8 @@ def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
 
 
 def _read_fields(header: bytearray, position: int, end: int, facts: dict[str, Any]) -> str | None:
-    """Add what the fields behind the addresses tell; gives what is wrong with them."""
+    """Add the facts of the fields after the addresses. Return a description of their defect, if there is
+    one."""
     while position < end:
         start = position + 3
         position = start + int.from_bytes(header[start - 2 : start], "big")
@@ -197,8 +198,8 @@ _IPV4, _NAME, _IPV6 = 1, 3, 4
 
 
 def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
-    """Methods and the choice among them, a login, a request and its reply. Where nothing of the proxy was
-    captured, what the client says next tells its choice."""
+    """Read the methods and the choice among them, a login, a request and its reply. If nothing of the proxy
+    was captured, the client's next bytes show its choice."""
     ours, theirs = _Bytes(said), _Bytes(heard)
     is_half = not heard
     ours.byte()
@@ -225,7 +226,7 @@ def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
         if ours.byte() != 1:
             raise DecodeError("a SOCKS5 login of an unknown version", ours.position - 1)
         facts["login"] = "password"
-        ours.take(ours.byte())  # a name: some proxies have tokens there
+        ours.take(ours.byte())  # a name: some proxies have tokens here
         ours.take(ours.byte())
         if not is_half and theirs.take(2)[1] != 0:
             return _refused(ours, theirs, facts, "login failed")
@@ -270,7 +271,8 @@ _SCHEME = re.compile(rb"\nproxy-authorization:[ \t]*(basic|bearer|digest|negotia
 
 
 def read_connect(said: bytearray, heard: bytearray) -> Preamble | None:
-    """A request for a tunnel and its answer; again, where the first was refused for want of a login."""
+    """Read a request for a tunnel and its answer. They are repeated if the proxy refused the first for lack
+    of a login."""
     asked = answered = 0
     while True:
         head = _head(said, asked)
@@ -324,11 +326,12 @@ READERS: dict[bytes, Reader] = {
     b"\x05": read_socks5,
     b"CONNECT ": read_connect,
 }
-"""By their first bytes, none of which can be the size of a frame (those of SOCKS5 could, of 84 MB)."""
+"""The readers by the first bytes. None of these can be the size of a frame (SOCKS5's could, of 84 MB)."""
 
 
 def reader_of(data: bytes | bytearray) -> Reader | None:
-    """What may begin with these bytes, be they only the first few; None where nothing does."""
+    """The reader of a preamble that may begin with these bytes, even if they are only the first few; None if
+    no preamble does."""
     for begin, reader in READERS.items():
         if data[: len(begin)] == begin[: len(data)]:
             return reader

@@ -1,14 +1,14 @@
-"""Whose is a packet that came through a tunnel?
+"""The connection of a packet that came through a tunnel.
 
-Tenants of one network may have the same addresses. The identifier of their tunnel tells them apart. But it
-alone does not make a connection, for two reasons. The two directions may have different identifiers. Cilium
-puts the sender's identity there, and a packet that is routed between two networks has the identifier of its
-destination. And a host may capture each packet twice, in the tunnel and out of it. So a new network between
-known endpoints belongs to the connection whose sequence numbers it continues. If it continues none, it is
-another tenant's.
+Tenants of one network may have the same addresses. The identifier of their tunnel distinguishes them. But the
+identifier alone does not identify a connection, for two reasons. The two directions may have different
+identifiers: Cilium uses the sender's identity, and a packet routed between two networks has the identifier of
+its destination. And a host may capture each packet twice, inside and outside the tunnel. So a new network
+between known endpoints belongs to the connection whose sequence numbers it continues. If it continues none,
+it is another tenant's.
 
-Each connection between the endpoints is asked for that, so their number is limited, and the keys of each are
-limited too. Otherwise a sender that invents identifiers could make each packet dearer than the one before.
+Every connection between the endpoints is checked for that, so their number is limited, and so are the keys of
+each. Otherwise a sender that invents identifiers could make each packet more expensive than the one before.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from kdissect.model import Endpoint, Segment
 from kdissect.session.conversation import Conversation
 
 Key = tuple[Endpoint, Endpoint] | tuple[Endpoint, Endpoint, int]
-"""Source, destination and, behind a tunnel with an identifier, the network."""
+"""Source, destination and, inside a tunnel with an identifier, the network."""
 
 
 class Tunnelled:
-    """The connections with packets that came through tunnels, and their keys. Each key stands for one
-    direction. Connections without tunnels are found by their endpoints, in both orders; they are not known
-    here."""
+    """The connections with packets from tunnels, and their keys. Each key is for one direction. Connections
+    without tunnels are not here; they are found by their endpoints, in both orders."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._most = limits.tenants
@@ -37,12 +36,12 @@ class Tunnelled:
         return bool(self._keys)
 
     def add(self, conversation: Conversation, key: Key) -> None:
-        """A connection that is not known here yet, with its first key."""
+        """Add a new connection with its first key."""
         self._keys[conversation] = [key]
         self._by_ends.setdefault(frozenset(key[:2]), []).append(conversation)
 
     def find(self, segment: Segment, table: dict[Key, Conversation]) -> Conversation | None:
-        """The connection that a segment continues whose key is not in the table; it is put there."""
+        """The connection that a segment with an unknown key continues; the key is added to the table."""
         ends: Key = (segment.source, segment.destination)
         found = next(self._continued(segment, table.get(ends)), None)
         if found is None:
@@ -55,14 +54,15 @@ class Tunnelled:
         keys.append(key)
         table[key] = found
         if len(keys) > self._most:
-            # Its next packet of that network finds it again by its sequence numbers.
+            # The next packet of that network finds the connection again by its sequence numbers.
             oldest = keys.pop(0)
             if table.get(oldest) is found:
                 del table[oldest]
         return found
 
     def replace(self, conversation: Conversation, other: Conversation) -> list[Key]:
-        """Let another connection have the keys of one, and give them; none where it is not known here."""
+        """Move the keys of a connection to another one, and return them; empty if the connection is not
+        here."""
         if conversation not in self._keys:
             return []
         keys = self._keys[other] = self._keys.pop(conversation)
@@ -71,12 +71,12 @@ class Tunnelled:
         return keys
 
     def crowd(self, key: Key) -> list[Conversation]:
-        """Those between the endpoints of ``key``, when they are so many that there is no room for another."""
+        """The connections between the endpoints of ``key``, if there is no room for another one."""
         here = self._by_ends.get(frozenset(key[:2]), [])
         return here if len(here) >= self._most else []
 
     def remove(self, conversation: Conversation) -> list[Key]:
-        """Forget a connection; gives its keys, none where it is not known here."""
+        """Forget a connection, and return its keys; empty if the connection is not here."""
         keys = self._keys.pop(conversation, [])
         if keys:
             ends = frozenset(keys[0][:2])

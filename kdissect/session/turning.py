@@ -1,10 +1,12 @@
-"""Who asks here? On most connections the end that asked first; on some the roles turn round.
+"""Which end sends the requests. On most connections it is the end that sent the first one; on some the roles
+turn round.
 
-A broker that cannot be dialled opens the connection itself and is asked over it. Confluent's source-initiated
-cluster links do that. Any protocol that hands a connection over may do it too. From then on the former
-broker's frames are requests and the former client's are responses. Kafka's frames do not say which they are.
-A response that is read as a request looks like a Produce request that breaks off. Its correlation id stands
-where the key and the version would be. So the only test of a frame is which of the two fits it.
+A broker that cannot be reached opens the connection itself and gets requests over it. Confluent's
+source-initiated cluster links do that. Any protocol that hands a connection over may do it too. From then on
+the former broker's frames are requests and the former client's are responses. Kafka's frames do not contain
+their kind. A response that is read as a request looks like an incomplete Produce request, because its
+correlation id is at the place of the key and the version. So the only test of a frame is which of the two
+fits it.
 """
 
 from __future__ import annotations
@@ -16,17 +18,17 @@ from kdissect.session.evidence import Evidence, examine_request, is_telling_resp
 
 
 def opposite(direction: Direction) -> Direction:
-    """The other one."""
+    """The opposite direction."""
     return Direction.FROM_BROKER if direction is Direction.TO_BROKER else Direction.TO_BROKER
 
 
 def turned(frame: Frame) -> Frame:
-    """The frame, for those whose roles are the other way round."""
+    """The frame with the opposite direction, for exchanged roles."""
     return frame._replace(direction=opposite(frame.direction))
 
 
 def is_surely_request(frame: Frame, limits: Limits) -> bool:
-    """Whether a frame is a request that says who its client is, and fits to the last byte."""
+    """Whether a frame is a request with a client id, and fits to the last byte."""
     data = _with_size(frame)
     if read_head(data, 0, limits) is None:
         return False
@@ -34,13 +36,12 @@ def is_surely_request(frame: Frame, limits: Limits) -> bool:
 
 
 def may_be_request(frame: Frame, limits: Limits) -> bool:
-    """Whether a frame's header is that of a request that says who its client is. Its body need not be known,
-    nor be whole."""
+    """Whether a frame's header is a request's, with a client id. Its body need not be known or complete."""
     return read_head(_with_size(frame), 0, limits) is not None
 
 
 def fits_as_response(request: Request, limits: Limits) -> bool:
-    """Whether a frame that was read as a request does not fit as one, and fits as a response."""
+    """Whether a frame that was read as a request does not fit as one, but fits as a response."""
     frame = request.frame
     if request.is_cut or request.survey() is not None or request.decoded().is_exact:
         return False

@@ -1,8 +1,8 @@
-"""Can a frame begin at this position? What a connection's own messages say of it.
+"""Whether a frame can begin at a position, judged by the connection's own messages.
 
-The framer asks where it lost the boundary (:data:`kdissect.protocol.framing.Witness`). A request shows
-itself by its contents; a response by the request that it answers, which is why this knows what waits.
-Decoding at guessed positions costs: what may be spent before the next frame is found is bounded.
+The framer asks after it lost the boundary (:data:`kdissect.protocol.framing.Witness`). A request is
+recognised by its contents. A response is recognised by its request, so the witness needs the waiting
+requests. Decoding at guessed positions is expensive, so its amount before the next frame is found is bounded.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from kdissect.session.evidence import HEADER_BYTES, Evidence, examine_request, r
 from kdissect.session.pending import Pending
 
 SEARCH_EFFORT = 1 << 20
-"""Bytes that are decoded at guessed positions before the next frame is found; then only starts of segments
-are looked at."""
+"""The number of bytes decoded at guessed positions before the next frame is found. Beyond it only starts of
+segments are checked."""
 
 _SEARCH_EFFORT = SEARCH_EFFORT
-"""The same, compiled a number of C."""
+"""The same as a C number when compiled."""
 
 _NONE, _STRANGE, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.MORE
 _HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
 
 UNSEEN_REQUESTS = 1_024
-"""How far from the first correlation id that is known those of requests that were not captured may lie."""
+"""The largest distance between the first known correlation id and those of requests that were not
+captured."""
 
 
 class FrameWitness:
-    """What is known of where frames of one connection begin.
+    """Judges where frames of one connection begin.
 
-    :param pending: what waits for an answer; the session adds and removes.
-    :param correlation_id: of a request that is known to come, before it has.
-    :param client_id: of the client, where it is known before that.
+    :param pending: the entries that wait for an answer; the session adds and removes them.
+    :param correlation_id: the id of a request that is known to come.
+    :param client_id: the client's id, if it is already known.
     """
 
     __slots__ = (
@@ -56,18 +57,18 @@ class FrameWitness:
         self._turned: FrameWitness | None = None
 
     def turn(self, turned: FrameWitness) -> None:
-        """The roles turned round on the connection: frames of either direction may be of either kind.
+        """Note that the roles turned round: frames of either direction may be of either kind.
 
-        :param turned: of the other end's requests.
+        :param turned: the witness of the other end's requests.
         """
         self._turned = turned
 
     def refresh(self) -> None:
-        """A frame was found: the next search may cost as much again."""
+        """Reset the effort after a found frame: the next search may use as much again."""
         self._effort = _SEARCH_EFFORT
 
     def learn(self, request: Request) -> None:
-        """What a request tells of those to come."""
+        """Learn the client id, and the first correlation id, from a request."""
         if self._known_correlation is None:
             self._known_correlation = request.correlation_id
         if request.client_id is not None and request.client_id is not self._client_text:
@@ -75,22 +76,21 @@ class FrameWitness:
             self._client_id = request.client_id.encode("utf-8", "surrogateescape")
 
     def know(self, client_id: str) -> None:
-        """The same of a client whose requests were read by somebody else."""
+        """Note the client id of requests that another object read."""
         self._client_text = client_id
         self._client_id = client_id.encode("utf-8", "surrogateescape")
 
     def begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """Whether a request begins here: one that fits exactly, or the header of a known client's. Where the
-        roles turned round, a response to the other's too."""
+        """Whether a request begins here: it fits exactly, or has the header of a known client. If the roles
+        turned round, a response to the other end counts too."""
         found = self._begins_request(data, position, at_segment_start)
         if found is True or self._turned is None:
             return found
         return self._turned._begins_response(data, position, at_segment_start) or found
 
     def begins_response(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """Whether a response begins here: its request waits, and the part of it that is there fits. Where the
-        roles turned round, a request of the other end counts too.
-        """
+        """Whether a response begins here: its request waits, and its captured part fits. If the roles turned
+        round, a request of the other end counts too."""
         found = self._begins_response(data, position, at_segment_start)
         if found is True or self._turned is None:
             return found
@@ -107,7 +107,7 @@ class FrameWitness:
         if at_segment_start and (evidence is _STRANGE or evidence is _MORE) and self._client_id:
             head = read_head(data, position, self._limits)
             if head is not None and head.client_id == self._client_id:
-                return True  # of an API or version that nobody knows, and of this client
+                return True  # of an unknown API or version, but of this client
         if evidence is _MORE:
             return None if at_segment_start and len(data) - position < HEADER_BYTES else False
         if at_segment_start and (evidence is _HEADER or evidence is _LOOSE):
@@ -131,14 +131,13 @@ class FrameWitness:
             self._effort -= size
             request = self._pending.request(serial)
             if not at_segment_start and request.body_struct() is None:
-                return False  # a number may be found anywhere; what fits to it has to show it
+                return False  # the number may occur anywhere; the bytes that fit it must prove it
             return self.answers(data[position + 4 : position + 4 + size], request)
         return at_segment_start and left == size + 4 and self._was_sent_before(correlation)
 
     def answers(self, payload: bytes, request: Request) -> bool:
         """Whether a frame can be the response to this request. If the definitions have the version, it must
-        fit to the last byte; otherwise any bytes are an answer.
-        """
+        fit to the last byte; otherwise any bytes are accepted."""
         try:
             frame = bare_frame(payload)
             body = parse_response(frame, request.api_key, request.api_version, self._limits).decoded()
@@ -147,6 +146,6 @@ class FrameWitness:
         return body.opaque is not None or body.is_exact
 
     def _was_sent_before(self, correlation: int) -> bool:
-        """Whether this can answer a request from before the capture, or from a gap."""
+        """Whether a correlation id can belong to a request from before the capture, or from a gap."""
         known = self._known_correlation
         return known is not None and known - UNSEEN_REQUESTS <= correlation < known + UNSEEN_REQUESTS
