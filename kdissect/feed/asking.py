@@ -1,9 +1,9 @@
-"""A question that needs the exchanges themselves → which of them answer yes, from a process of its own.
+"""A question that needs the exchanges themselves → the exchanges that match, from a separate process.
 
-Decoding a million exchanges in the process of the screens would make every key wait. An :class:`Asker` hands
+Decoding a million exchanges in the process of the screens would make every key wait. An :class:`Asker` sends
 the places of exchanges to its process in portions, each of about :data:`PORTION_SECONDS` of work. So answers
-come early, and a question that nobody wants any more costs at most two portions. The first question starts
-the process. It reads the spool itself, and lets everything else go first (``nice``).
+come early, and a cancelled question costs at most two portions. The first question starts the process. It
+reads the spool itself, and runs at low priority (``nice``).
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from kdissect.limits import DEFAULTS, Limits
 PORTION_SECONDS = 0.05
 FIRST_PORTION, MOST_IN_PORTION = 64, 20_000
 AHEAD = 2
-"""Portions that are under way, so that the process need not wait for the next."""
+"""The number of portions sent ahead, so that the process need not wait for the next."""
 
 
 class Question(Protocol):
-    """What is asked of an exchange. It goes to the process by pickle."""
+    """A question about an exchange. It is pickled for the process."""
 
     def matches(self, exchange: Exchange) -> bool:
-        """The answer."""
+        """Whether the exchange matches."""
 
 
 class Answers(NamedTuple):
-    """What came of a portion."""
+    """The answers of a portion."""
 
     places: Places
-    """Those that were asked, in the order in which they were given."""
+    """The places that were asked, in the order of the question."""
     hits: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    """Which of them answered yes."""
+    """Which of them match."""
 
 
 class _Portion(NamedTuple):
     job: int
     question: Question | None
-    """None where it is that of the portion before."""
+    """None if it is the question of the portion before."""
     spooled: Sequence[tuple[int, int]]
-    """Place and length in the spool."""
+    """Place and length of each exchange in the spool."""
 
 
 class _Reply(NamedTuple):
     job: int
     hits: bytes
-    """0, 1, or 2 where the exchange could not be asked."""
+    """0 (no), 1 (yes), or 2 if the exchange could not be read."""
     seconds: float
 
 
@@ -62,7 +62,7 @@ _NO, _YES, _FAILED = 0, 1, 2
 
 
 class Answering:
-    """The machine that asks: a portion each step."""
+    """Answers questions in the process: a portion in each step."""
 
     def __init__(self, spool: int, limits: Limits) -> None:
         self._spool, self._limits = spool, limits
@@ -70,16 +70,16 @@ class Answering:
         self._waiting: deque[_Portion] = deque()
 
     def take(self, order: _Portion) -> None:
-        """Ask these too."""
+        """Add a portion."""
         self._waiting.append(order)
 
     @property
     def wait(self) -> float | None:
-        """Nothing, or until there is a portion."""
+        """0 with a portion; None without one: until an order comes."""
         return 0.0 if self._waiting else None
 
     def step(self) -> Iterator[_Reply]:
-        """Ask the next portion."""
+        """Answer the next portion."""
         if not self._waiting:
             return
         portion = self._waiting.popleft()
@@ -93,12 +93,12 @@ class Answering:
         try:
             exchange = read_exchange(self._spool, place, length, self._limits)
             return _YES if question.matches(exchange) else _NO
-        except Exception:  # one exchange that cannot be asked must not cost the others their answer
+        except Exception:  # an error of one exchange must not cost the others their answer
             return _FAILED
 
 
 class Asker:
-    """The process, as the screens see it."""
+    """The screens' side of the process."""
 
     def __init__(self, index: Index, descriptor: int, limits: Limits = DEFAULTS) -> None:
         self._index = index
@@ -106,7 +106,7 @@ class Asker:
         self._worker: Process[_Portion, _Reply] | None = None
         self._job = 0
         self._sent = -1
-        """The last job of which a portion was sent, with its question."""
+        """The last job whose question was sent, with its first portion."""
         self._question: Question | None = None
         self._waiting: deque[Places] = deque()
         self._under_way: deque[tuple[int, Places]] = deque()
@@ -114,13 +114,13 @@ class Asker:
         self._size = FIRST_PORTION
         self._to_ask = self._asked = 0
         self.failed = 0
-        """Exchanges that could not be asked."""
+        """The number of exchanges that could not be read."""
         self.reason: str | None = None
-        """Why it stopped before its time."""
+        """The reason why it stopped early."""
 
     def start(self) -> None:
-        """Start the process, if it does not run yet. If it died over this question, it is not started again:
-        :attr:`reason` says so, and the question stays without an answer."""
+        """Start the process, if it does not run yet. If it died over this question, it is not started again.
+        Then :attr:`reason` has the cause, and the question stays unanswered."""
         worker = self._worker
         if worker is not None and worker.is_alive:
             return
@@ -135,21 +135,21 @@ class Asker:
             self.reason = f"exchanges cannot be searched: {error.strerror or error}"
 
     def ask(self, question: Question) -> None:
-        """A new question; that before is forgotten. :meth:`add` says of which exchanges."""
+        """Set a new question; the previous one is dropped. :meth:`add` gives the exchanges."""
         self.forget()
         self._question = question
         self._size = FIRST_PORTION
         self.failed, self.reason = 0, None
 
     def forget(self) -> None:
-        """Nobody wants the answers any more."""
+        """Drop the question."""
         self._job += 1
         self._question = None
         self._waiting.clear()
         self._to_ask = self._asked = 0
 
     def add(self, places: Places) -> None:
-        """Ask these too, in this order."""
+        """Ask about more exchanges, in this order."""
         if len(places) and self._question is not None and self.reason is None:
             self._waiting.append(places)
             self._to_ask += len(places)
@@ -158,7 +158,7 @@ class Asker:
 
     @property
     def progress(self) -> float | None:
-        """Which share of the exchanges was asked; None when there is nothing left to ask."""
+        """The share of the exchanges that was answered; None if none are left."""
         return self._asked / self._to_ask if self._asked < self._to_ask and self.reason is None else None
 
     def poll(self) -> list[Answers]:
@@ -210,6 +210,6 @@ class Asker:
             self._worker = None
 
     def close(self) -> None:
-        """Stop, and let go of everything."""
+        """Stop the process, and close everything."""
         self.forget()
         self._stop()

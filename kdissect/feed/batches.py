@@ -1,12 +1,12 @@
-"""What the decoder hands to the screens: batches through a pipe, and exchanges through a temporary file.
+"""The decoder's output for the screens: batches through a pipe, and exchanges through a temporary file.
 
-The file, called the spool, has no name. The process that decodes appends what an exchange was made from: its
-frames, what their headers told, and the topic names it needs. Any process that has the file reads an exchange
-back by its place. Nothing that was decoded is kept. So the file is about as large as the capture, and neither
-process holds the frames in memory. The file ends with the last process that has it open.
+The file, called the spool, has no name. The decoding process appends the parts that make an exchange: its
+frames, the facts of their headers, and the topic names that it needs. Any process with the file reads an
+exchange back by its place. Decoded values are not kept. So the file is about as large as the capture, and no
+process holds the frames in memory. The file is deleted when the last process closes it.
 
-A capture cannot serve instead. It may be a pipe or compressed. A frame in it may be scattered over packets
-that came twice, in pieces, or in another order.
+A capture cannot replace it. It may be a pipe or compressed. A frame in it may be scattered over packets that
+came twice, in pieces, or in another order.
 """
 
 from __future__ import annotations
@@ -34,75 +34,75 @@ class CountedFault(NamedTuple):
 
 
 class InterfaceCount(NamedTuple):
-    """What came from one interface, or one pcap file."""
+    """The counts of one interface, or of one pcap file."""
 
     interface: Interface
     packets: int = 0
     bytes: int = 0
-    """On the wire."""
+    """Bytes on the wire."""
     captured: int = 0
-    """Of them, those that are in the file: less where a snap length cut packets."""
+    """Bytes in the file; fewer if a snap length cut packets."""
 
 
 class FeedBatch(NamedTuple):
-    """What came to light since the batch before."""
+    """The results since the batch before."""
 
     rows: bytes = b""
     """Packed exchanges, in the order in which they were complete (:mod:`kdissect.feed.rows`)."""
     texts: Sequence[str] = ()
-    """What the list of texts grew by."""
+    """The new entries of the list of texts."""
     connections: Sequence[Connection] = ()
-    """Those that are over."""
+    """The connections that are over."""
     going_on: Sequence[Connection] = ()
-    """Those that speak TLS, are not over, and of which something else is known than before."""
+    """Open connections with TLS whose known facts have changed."""
     faults: Mapping[tuple[str, str], CountedFault] = {}
-    """By layer and kind; those of exchanges too."""
+    """The faults by layer and kind, including those of exchanges."""
     packets: int = 0
-    """How many were read up to here."""
+    """The number of packets read so far."""
     bytes_read: int = 0
-    """About how many bytes of the files that were."""
+    """About the number of bytes read of the files."""
     first_ns: int | None = None
-    """Time of the first packet."""
+    """The time of the first packet."""
     last_ns: int | None = None
-    """Time of the latest."""
+    """The time of the latest packet."""
     spooled: int = 0
-    """Bytes of the spool."""
+    """The number of bytes in the spool."""
     interfaces: Sequence[InterfaceCount] = ()
     """All interfaces so far, by number."""
     names: Sequence[tuple[str, str, int]] = ()
-    """Topic ids that were named, with the name and the packet that told it."""
+    """Topic ids with their names, and the packets that had the names."""
     comments: Sequence[tuple[int, str]] = ()
-    """Exchanges of which the capture has comments: the number, and what their packets' comments say."""
+    """Exchanges with comments in the capture: the number, and their packets' comments."""
     cut: Mapping[int, CountedFault] = {}
-    """By connection, of the faults those that the snap length made."""
+    """The faults caused by the snap length, by connection."""
 
 
 class Ended(NamedTuple):
-    """Nothing more comes."""
+    """The end: nothing more comes."""
 
     reason: str | None = None
-    """Why, if it is not that everything was read."""
+    """The reason, if not everything was read."""
 
 
 class Feed(Protocol):
-    """What fills an index, and gives the exchanges in it."""
+    """Fills an index, and returns its exchanges."""
 
     source: ScreenSource
 
     @property
     def capture(self) -> Status | None:
-        """How the capture goes, if there is one that goes on."""
+        """The status of a capture that goes on; None without one."""
 
     @property
     def silence(self) -> str | None:
-        """Why nothing of Kafka's comes from a capture that goes on, in a line; None if it is not known."""
+        """The reason, in a line, why a capture that goes on has nothing of Kafka; None if unknown."""
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the spool, for processes that read it too."""
+        """The descriptor of the spool, for other processes that read it."""
 
     def poll(self) -> list[FeedBatch | Ended]:
-        """What came since the last call."""
+        """The batches since the last call."""
 
     def exchange(self, place: int, length: int) -> Exchange:
         """An exchange by its place in the spool.
@@ -111,19 +111,19 @@ class Feed(Protocol):
         """
 
     def close(self) -> None:
-        """Stop, and let go of everything."""
+        """Stop, and close everything."""
 
 
 class SpoolWriter:
-    """Appends exchanges to ``file``, which nobody else writes to."""
+    """Appends exchanges to ``file``, which no other code writes to."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.size = 0
-        """Bytes that were appended."""
+        """The number of bytes appended."""
 
     def write(self, exchange: Exchange) -> tuple[int, int]:
-        """Append an exchange; gives its place and length. It can be read after :meth:`flush`."""
+        """Append an exchange, and return its place and length. It can be read after :meth:`flush`."""
         data = pickle.dumps((plain_exchange(exchange), _names(exchange)), pickle.HIGHEST_PROTOCOL)
         self._file.write(data)
         place = self.size
@@ -131,12 +131,12 @@ class SpoolWriter:
         return place, len(data)
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Pass the written bytes to the system."""
         self._file.flush()
 
 
 def read_exchange(descriptor: int, place: int, length: int, limits: Limits = DEFAULTS) -> Exchange:
-    """An exchange from the spool, as it was when it was complete; its bodies are decoded when asked for.
+    """An exchange from the spool, as it was when complete; its bodies are decoded on demand.
 
     :raises OSError: the file cannot be read, or ends before ``length`` bytes.
     """
@@ -146,11 +146,11 @@ def read_exchange(descriptor: int, place: int, length: int, limits: Limits = DEF
         if not piece:
             raise OSError(f"the spool ends at byte {place + len(data):,}")
         data += piece
-    plain, names = pickle.loads(data)  # what this program wrote itself, in a nameless file
+    plain, names = pickle.loads(data)  # this program wrote it itself, in a nameless file
     return exchange_of(plain, names, limits)
 
 
 def _names(exchange: Exchange) -> dict[str, str]:
-    """The names that its lists need; a page that shows its tree knows all of the index."""
+    """The names that its lists need; the page with its tree uses all names of the index."""
     names = {topic_id: exchange.topic_names.get(topic_id) for topic_id in exchange.topic_ids()}
     return {topic_id: name for topic_id, name in names.items() if name is not None}

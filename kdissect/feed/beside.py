@@ -1,12 +1,12 @@
-"""What works beside the screens, in processes of their own: one protocol for all of them.
+"""Workers beside the screens, in separate processes: one protocol for all of them.
 
     screens ── send(order) ──► Process ── take(order) ──► BesideMachine
             ◄── poll() ───────         ◄── step() ───────
 
-A :class:`BesideMachine` is plain: it takes orders in, and does its work in steps. A :class:`Process` has one
-run in a process of its own. :class:`Here` runs it in this process, whenever it is polled.
-Orders go out through a thread, because they may be more than a pipe holds, and the process may be busy. If it
-dies, that is told once, as :class:`~kdissect.feed.batches.Ended` with a reason.
+A :class:`BesideMachine` is plain: it takes orders, and does its work in steps. A :class:`Process` runs one in
+a separate process. :class:`Here` runs it in this process, whenever it is polled. A thread sends the orders,
+because they may be larger than a pipe holds, and the process may be busy. If the process dies, that is
+reported once, as :class:`~kdissect.feed.batches.Ended` with a reason.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ if TYPE_CHECKING:
     from kdissect.system import Pipe
 
 POLL_SECONDS = 0.02
-"""How long one poll may go on taking in what came."""
+"""The longest time that one poll takes in results."""
 
 Said = TypeVar("Said")
-"""What a process says."""
+"""The results of a process."""
 Order = TypeVar("Order")
-"""What it is asked for."""
+"""The orders to a process."""
 Says_co = TypeVar("Says_co", covariant=True)
 Takes_contra = TypeVar("Takes_contra", contravariant=True)
 
 
 class BesideMachine(Protocol[Takes_contra, Says_co]):
-    """What does the work, wherever it runs."""
+    """Does the work, in any process."""
 
     def take(self, order: Takes_contra, /) -> None:
-        """Take in what is wanted now."""
+        """Take an order."""
 
     @property
     def wait(self) -> float | None:
-        """How long :meth:`step` has nothing to do, in seconds; None: until something is taken in."""
+        """The time in seconds without work for :meth:`step`; None: until the next order."""
 
     def step(self) -> Iterator[Says_co]:
-        """Work on for a moment; gives what came of it.
+        """Work for a moment, and give the results.
 
         :raises OSError: a temporary file cannot be read or written.
         """
 
 
 class Worker(Protocol[Takes_contra, Says_co]):
-    """A machine, as the screens see it."""
+    """The screens' side of a machine."""
 
     def send(self, order: Takes_contra) -> None:
-        """Give an order; never waits."""
+        """Send an order; never waits."""
 
     def poll(self) -> Sequence[Says_co | Ended]:
-        """What came since the last call; never waits for more."""
+        """The results since the last call; never waits for more."""
 
     def close(self) -> None:
         """Stop."""
 
 
 class Shared:
-    """A file descriptor on its way to a process that is being started."""
+    """A file descriptor for a process that is being started."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -83,32 +83,33 @@ class Shared:
 
 
 class Arrived:
-    """A file descriptor in the process it was sent to."""
+    """A file descriptor in the process that received it."""
 
     def __init__(self, shared: Any) -> None:
         self.detach = cast(Callable[[], int], shared.detach)
-        """Gives the descriptor, which is the caller's from then on."""
+        """Returns the descriptor, which then belongs to the caller."""
 
 
 def start_process(target: Callable[..., None], *given: Any) -> BaseProcess:
-    """Start a process that ends with this one. It begins anew, so that it has nothing of the screens in it.
+    """Start a process that ends with this one. It is spawned, not forked, so it has nothing of the screens in
+    it.
 
-    While they run, Textual stands in for ``sys.stderr``, and has no descriptor that could be handed on.
+    While the screens run, Textual replaces ``sys.stderr`` by an object without a descriptor to inherit.
     """
     process = get_context("spawn").Process(target=target, args=given, daemon=True)
     with redirect_stderr(sys.__stderr__):
-        if sys.platform != "win32":  # where nothing helps to start processes
-            resource_tracker.ensure_running()  # which would let the signals come
+        if sys.platform != "win32":  # on Windows no helper process starts others
+            resource_tracker.ensure_running()  # it would unblock the signals
         with signals_held():
             process.start()
     return process
 
 
 class Companion(Generic[Said]):
-    """A process, as the screens see it. What comes from it is asked for with :meth:`poll`.
+    """The screens' side of a process. :meth:`poll` returns its results.
 
     :param process: runs already, and writes to ``pipe``.
-    :param name: what it is called when its end is told: ``the decoder``.
+    :param name: its name in the report of its end: ``the decoder``.
     """
 
     def __init__(self, process: BaseProcess, pipe: Pipe, name: str) -> None:
@@ -126,7 +127,8 @@ class Companion(Generic[Said]):
         return self._process.is_alive()
 
     def poll(self) -> list[Said | Ended]:
-        """What came since the last call; never waits for more. That the process died is told once."""
+        """The results since the last call; never waits for more. The death of the process is reported
+        once."""
         out: list[Said | Ended] = []
         until = time.monotonic() + POLL_SECONDS
         while not self._is_over and time.monotonic() < until:
@@ -150,16 +152,16 @@ class Companion(Generic[Said]):
         self._pipe.close()
 
     def _stop(self) -> None:
-        """End the process, and whoever here uses the pipe."""
+        """End the process, and the threads here that use the pipe."""
         self._process.terminate()
         self._process.join()
 
 
 class Process(Companion[Said], Generic[Order, Said]):
-    """A machine in a process of its own. Starts at once.
+    """A machine in a separate process, which starts at once.
 
-    :param make: makes the machine there, of what is ``given``; of a :class:`Shared` descriptor it gets the
-        number that it has there.
+    :param make: makes the machine there from the arguments ``given``. For a :class:`Shared` descriptor it
+        gets the number in that process.
     :raises OSError: the process cannot be started.
     """
 
@@ -178,11 +180,11 @@ class Process(Companion[Said], Generic[Order, Said]):
         self._sender.start()
 
     def send(self, order: Order) -> None:
-        """Give an order; never waits."""
+        """Send an order; never waits."""
         self._orders.put(order)
 
     def _send_all(self) -> None:
-        with suppress(OSError):  # its end is told by poll
+        with suppress(OSError):  # poll reports its end
             while (order := self._orders.get()) is not None:
                 self._pipe.send(order)
 
@@ -193,7 +195,7 @@ class Process(Companion[Said], Generic[Order, Said]):
 
 
 class Here(Generic[Order, Said]):
-    """A machine that works when it is asked what came."""
+    """A machine that works when it is polled."""
 
     def __init__(self, machine: BesideMachine[Order, Said]) -> None:
         self._machine = machine
@@ -203,20 +205,20 @@ class Here(Generic[Order, Said]):
         self._machine.take(order)
 
     def poll(self) -> list[Said | Ended]:
-        """Do what is to be done; gives what came of it."""
+        """Do the due work, and return the results."""
         out: list[Said | Ended] = []
         while self._machine.wait == 0:
             out += self._machine.step()
         return out
 
     def close(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing: there is nothing to stop."""
 
 
 def _work(name: str, make: Callable[..., BesideMachine[Any, Any]], pipe: Pipe, *given: Any) -> None:
-    """What the process does."""
+    """The main function of the process."""
     be_quiet()
-    give_way(2)  # keys go first, then the decoder
+    give_way(2)  # keys have priority, then the decoder
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the screens are closed
         try:
             follow(make(*(each.detach() if isinstance(each, Arrived) else each for each in given)), pipe)
@@ -225,12 +227,12 @@ def _work(name: str, make: Callable[..., BesideMachine[Any, Any]], pipe: Pipe, *
         except OSError as error:
             why = error.strerror or error
             pipe.send(Ended(f"{name} stopped: a temporary file cannot be read or written: {why}"))
-        except Exception as error:  # whatever it is, the screens live on and say so
+        except Exception as error:  # after any error, the screens go on and report it
             pipe.send(Ended(f"{name} stopped: {defect(error)}"))
 
 
 def follow(machine: BesideMachine[Any, Any], pipe: Pipe) -> None:
-    """Follow orders until the pipe is shut."""
+    """Process orders until the pipe is closed."""
     while True:
         while pipe.poll(machine.wait):
             machine.take(pipe.recv())
@@ -239,9 +241,10 @@ def follow(machine: BesideMachine[Any, Any], pipe: Pipe) -> None:
 
 
 def be_quiet(*folders: str) -> None:
-    """To be called first in a process. The screens answer the interrupt key. Nothing is written to standard
-    error, as a traceback would be drawn over the screens; they see that the process has ended. A process that
-    decodes may read, and write only to open files and in ``folders``: anybody may have made a capture."""
+    """Set up a process; this must be called first. The screens handle the interrupt key. Nothing is written
+    to standard error, because a traceback would be drawn over the screens; they see that the process has
+    ended. A process that decodes may read, and may write only to open files and in ``folders``: anybody may
+    have made the capture."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_signals()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
@@ -249,7 +252,7 @@ def be_quiet(*folders: str) -> None:
 
 
 def how_it_ended(name: str, process: BaseProcess) -> str:
-    """What became of a process whose pipe is shut: ``the decoder was killed by signal 9``."""
+    """The end of a process whose pipe is closed, in words: ``the decoder was killed by signal 9``."""
     process.join(1)
     code = process.exitcode
     if code is not None and code < 0:

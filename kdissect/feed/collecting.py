@@ -1,4 +1,4 @@
-"""A capture → batches: what comes to light is packed, counted, and sent ten times a second."""
+"""A capture → batches: events are packed, counted, and sent ten times a second."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from kdissect.session.conversation import Connection
 from kdissect.source import Pass
 
 BATCH_SECONDS = 0.1
-"""How long results wait, at most, before they are sent."""
+"""The longest time that results wait before they are sent."""
 BATCH_ROWS = 5_000
-"""How many wait, at most."""
+"""The largest number of results that wait."""
 LOOK_SECONDS = 1.0
-"""How often it is looked what is known of connections that go on."""
+"""How often the facts of open connections are collected, in seconds."""
 MOST_GOING_ON = 1_000
-"""Of how many of them it is told."""
+"""The largest number of open connections reported."""
 MOST_INTERFACES = 1_000
-"""How many interfaces are told apart: a merged capture of a day's rotated files has some hundred."""
+"""The largest number of separately counted interfaces. A merged capture of a day's rotated files has some
+hundred."""
 MOST_COMMENTS, LONGEST_COMMENT = 10_000, 500
-"""How many comments of packets are taken in, and how many characters of each."""
+"""The largest number of packets' comments taken in, and the largest number of characters of each."""
 
 
 class Collector:
-    """Collects events, and makes batches of them. Sends a batch when it is time."""
+    """Collects events, makes batches of them, and sends each batch when it is due."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Collector:
         self._connections: list[Connection] = []
         self._going_on: list[Connection] = []
         self._known: dict[int, str] = {}
-        """What was told of connections that go on, by number."""
+        """The facts reported of open connections, by number."""
         self._look_due = 0.0
         self._faults: dict[tuple[str, str], CountedFault] = {}
         self._cut: dict[int, CountedFault] = {}
@@ -61,20 +62,21 @@ class Collector:
         self._last_ns: int | None = None
         self._interfaces = interfaces
         self._counts: dict[int, list[int]] = {}
-        """By interface: packets, bytes on the wire, bytes captured."""
+        """The counts by interface: packets, bytes on the wire, bytes captured."""
         self._names = names
         self._named = 0
         self._said: dict[int, str] = {}
-        """Comments by packet."""
+        """The comments by packet."""
         self._comments: list[tuple[int, str]] = []
         self._due = 0.0
         self._sent = 0
-        """Packets of the last batch."""
+        """The number of packets in the last batch."""
         self.lock = Lock()
-        """To be held by who adds: batches are also made beside it (:meth:`flush_often`)."""
+        """Must be held while adding, because batches are also made in another thread
+        (:meth:`flush_often`)."""
 
     def packet(self, packet: Packet) -> None:
-        """A packet was read, and what it brought to light was added."""
+        """Take in a packet whose events were added."""
         if self._first_ns is None:
             self._first_ns = packet.timestamp_ns
         if self._last_ns is None or packet.timestamp_ns > self._last_ns:
@@ -93,10 +95,11 @@ class Collector:
     def flush_often(
         self, over: Event, learn: Callable[[], None], going_on: Callable[[], Iterable[Connection]]
     ) -> None:
-        """Send what has gathered now and then, until ``over``. While no packets come, nothing else does so.
+        """Send the collected events from time to time, until ``over``. Without packets, no other code does
+        so.
 
-        :param learn: adds what comes to light without a packet.
-        :param going_on: gives the connections of which something is known before they are over.
+        :param learn: adds events that come without a packet.
+        :param going_on: returns the facts of open connections.
         """
         while not over.wait(BATCH_SECONDS):
             with self.lock:
@@ -133,7 +136,7 @@ class Collector:
             self._connections.append(event)
 
     def comment(self, packet: Packet) -> None:
-        """A packet with comments is about to be decoded."""
+        """Take in the comments of a packet before it is decoded."""
         text = sanitise("  ".join(packet.comments), LONGEST_COMMENT)
         if len(self._said) < MOST_COMMENTS:
             self._said[packet.number] = text
@@ -150,7 +153,7 @@ class Collector:
             _count(self._cut, fault.connection, fault)
 
     def flush(self) -> None:
-        """Send what there is."""
+        """Send all collected events."""
         self._spool.flush()
         names = self._names.told(self._named)
         self._named += len(names)
@@ -201,7 +204,7 @@ def decode_all(source: ScreenSource, spool: BinaryIO, send: Callable[[FeedBatch]
         _collect(reading, collector)
     except CaptureError as error:
         ended = Ended(source.said(error))
-    finally:  # nobody else may write to the pipe any more; what was found before a defect is shown
+    finally:  # no other thread may use the pipe from here on; results before an error are shown
         over.set()
         with collector.lock:
             collector.flush()

@@ -1,8 +1,8 @@
-"""Coloring rules → the rule of each exchange that is drawn.
+"""Coloring rules → the rule of each drawn exchange.
 
-Columns of the index answer first, for a block of rows at once. What they cannot tell, the exchange itself
-answers when its row is drawn, if there is time for it (:mod:`kdissect.feed.frame_time`). Rows that had to
-wait have their colour in one of the next frames.
+Columns of the index answer first, for a block of rows at once. If they cannot decide, the exchange itself is
+read when its row is drawn, if there is time (:mod:`kdissect.feed.frame_time`). Rows that have to wait get
+their colour in one of the next frames.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kdissect.filter.errors import FilterError
 from kdissect.settings.coloring import ColoringRule
 
 BLOCK = 1024
-"""Rows that are answered at once."""
+"""The number of rows decided at once."""
 MORE = 1.25
-"""How many times as many exchanges there must be before it is seen anew what is slow among them."""
+"""When the number of exchanges has grown by this factor, slow exchanges are determined again."""
 _UNSEEN, _OPEN, _NONE = -3, -2, -1
-"""Stand for a row that was not looked at, one that its exchange must answer for, and one without a rule."""
+"""Values of a row that was not looked at, a row that its exchange must decide, and a row without a rule."""
 
 
 class _CompiledRule(NamedTuple):
@@ -35,12 +35,12 @@ class _CompiledRule(NamedTuple):
 
 
 class Coloring:
-    """Which coloring rule each exchange matches.
+    """The coloring rule of each exchange.
 
-    :param exchange_at: reads the exchange at a place of the index; None if that takes long. It may raise
+    :param exchange_at: returns the exchange at a place of the index; None if reading takes long. It may raise
         OSError.
-    :param compiled: makes a filter of its text, as it is meant now.
-    :param frame_time: what exchanges may take.
+    :param compiled: makes a filter from its text, by its current meaning.
+    :param frame_time: the time that reading exchanges may take.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Coloring:
         return (*self._added, *self._given)
 
     def add(self, rule: ColoringRule) -> None:
-        """Try this rule before all others, in the place of one that was added with the same filter.
+        """Add a rule that is tried before all others. It replaces an added rule with the same filter.
 
         :raises FilterError: its text is no filter.
         """
@@ -73,7 +73,7 @@ class Coloring:
         self._begin()
 
     def remove(self, filter: str) -> bool:
-        """Take away the rule that was added with a filter; gives whether there was one."""
+        """Remove the added rule with a filter. Return whether there was one."""
         left = [each for each in self._added if each.filter != filter]
         is_less = len(left) < len(self._added)
         self._added = left
@@ -81,8 +81,8 @@ class Coloring:
         return is_less
 
     def rule_of(self, place: int) -> ColoringRule | None:
-        """The rule that the exchange at a place of the index matches; None for none, or as long as it is not
-        known."""
+        """The rule of the exchange at a place of the index; None if there is no rule, or it is not known
+        yet."""
         if not self._rules:
             return None
         if self._asks_what_is_slow and len(self._index) > self._looked_at * MORE:
@@ -95,7 +95,7 @@ class Coloring:
         return self._rules[found].rule if found >= 0 else None
 
     def _begin(self) -> None:
-        """Look at every row anew."""
+        """Look at every row again."""
         self._rules = [
             _CompiledRule(rule, chosen)
             for rule in self.rules
@@ -109,11 +109,11 @@ class Coloring:
     def _filter_of(self, rule: ColoringRule) -> Filter | None:
         try:
             return self._compile(rule.filter)
-        except FilterError:  # what is configured was tried when the screens began
+        except FilterError:  # the configuration was checked when the screens began
             return None
 
     def _look_at_block(self, place: int) -> None:
-        """What the columns tell of the rows around a place."""
+        """Decide the rows around a place by the columns."""
         start = place - place % BLOCK
         end = min(start + BLOCK, len(self._index))
         if len(self._known) < end:
@@ -130,7 +130,7 @@ class Coloring:
         self._known[start:end][is_new] = known[is_new]
 
     def _ask(self, place: int) -> int:
-        """What the exchange itself says, unless the time of this frame is spent."""
+        """Decide a row by the exchange itself, unless the time of this frame is used up."""
         if not self._frame_time.is_left():
             return _OPEN
         with self._frame_time.spent():

@@ -1,8 +1,8 @@
-"""The index → the columns that a filter asks, under the filter's own names of fields; and what is slow.
+"""The index → the columns that a filter needs, under the filter's names of fields; and slow exchanges.
 
-A column is made when it is asked for, of the rows from one place to another. What a row tells of an exchange
-only in part is left out, so that the filter asks the exchange itself. Slow means here what it means on the
-command line (:mod:`kdissect.analysis.slow`).
+A column is made on demand, of the rows from one place to another. If a row has only a part of an exchange's
+value, it is left out, so that the filter reads the exchange itself. Slow means the same as on the command
+line (:mod:`kdissect.analysis.slow`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 def slowness_of(index: Index, slow_ns: int | None = None) -> Slowness:
-    """What is slow among the exchanges so far.
+    """The bounds of slow exchanges, from all exchanges so far.
 
-    :param slow_ns: a time that the user names.
+    :param slow_ns: a bound set by the user.
     """
     found = Slowness(slow_ns)
     if slow_ns is not None:
         return found
-    end = len(index)  # which may grow meanwhile
+    end = len(index)  # it may grow meanwhile
     has = (index.column("flags", 0, end) & HAS_TAKEN) != 0
     codes, taken = index.column("api", 0, end), index.column("taken_ns", 0, end)
     for code, key in islice(api_keys(index, 0, end), MOST_APIS):
@@ -64,7 +64,7 @@ def slowness_of(index: Index, slow_ns: int | None = None) -> Slowness:
 
 
 def limits_of(index: Index, slowness: Slowness) -> NDArray[np.int64]:
-    """By the number of an API's name: what an exchange of it takes no longer unless it is slow."""
+    """The bound of each API, by the number of its name: a longer exchange is slow."""
     out = np.full(len(index.texts), NEVER, np.int64)
     for code, key in api_keys(index):
         out[code] = slowness.limit_ns(key)
@@ -72,7 +72,7 @@ def limits_of(index: Index, slowness: Slowness) -> NDArray[np.int64]:
 
 
 def why_nothing_is_slow(index: Index, slowness: Slowness) -> str | None:
-    """What is to be said where none of all exchanges is slow; None where one is."""
+    """The explanation if no exchange is slow; None if one is."""
     end = len(index)
     limits, has = limits_of(index, slowness), (index.column("flags", 0, end) & HAS_TAKEN) != 0
     slow = index.column("taken_ns", 0, end) > limits[index.column("api", 0, end)]
@@ -80,8 +80,7 @@ def why_nothing_is_slow(index: Index, slowness: Slowness) -> str | None:
 
 
 def api_keys(index: Index, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """The APIs of the rows from one place to another that have a key: the numbers of their names, and the
-    keys."""
+    """The APIs with a key in the rows from one place to another: the numbers of their names, and the keys."""
     for code in np.flatnonzero(np.bincount(index.column("api", start, end))).tolist():
         key = key_of(index.texts[code])
         if key is not None:
@@ -89,7 +88,7 @@ def api_keys(index: Index, start: int = 0, end: int | None = None) -> Iterator[t
 
 
 def key_of(api: str) -> int | None:
-    """The key of an API by the name that stands in a row; None for what has none."""
+    """The key of an API by its name in a row; None without a key."""
     if not api or api == SASL_TOKEN:
         return None
     number = api.removeprefix("Unknown(").removesuffix(")")
@@ -97,13 +96,13 @@ def key_of(api: str) -> int | None:
 
 
 _NO_KEY = -(1 << 31)
-"""Stands for the key of an API that has none."""
+"""Means that an API has no key."""
 
 
 class FilterColumns(Mapping[str, IndexColumn]):
     """The rows of an index from ``start`` to ``end`` as columns of a filter.
 
-    :param slowness: what tells what is slow.
+    :param slowness: decides which exchanges are slow.
     """
 
     def __init__(self, index: Index, start: int, end: int, slowness: Slowness | None = None) -> None:
@@ -125,7 +124,7 @@ class FilterColumns(Mapping[str, IndexColumn]):
         return sum(1 for _ in self)
 
     def masks(self, chosen: Filter) -> Masks:
-        """What the rows tell of a filter. Where a text that it asks for is not exact, they tell nothing."""
+        """The answers of the rows to a filter. They are unknown if a text that it needs is not exact."""
         start, end = self._rows
         found = chosen.masks(self, end - start)
         asked = sum(bit for name, bit in ROUGH.items() if name in chosen.fields)
@@ -135,7 +134,7 @@ class FilterColumns(Mapping[str, IndexColumn]):
         return Masks(found.certain & ~rough, found.possible | rough)
 
     def texts_asked(self, chosen: Filter) -> int:
-        """How many different texts a filter will be asked of; each takes a microsecond or a few."""
+        """The number of different texts that a filter must check; each takes a microsecond or a few."""
         asked = {
             field.name if field.name in _COLUMNS else field.source for field in fields_of(chosen.expression)
         }
@@ -169,7 +168,7 @@ class FilterColumns(Mapping[str, IndexColumn]):
         return TextSets(self._column("topics"), _Lists(self._index.texts))
 
     def _response_start(self) -> IndexColumn | None:
-        """Told by the request's time and the latency, or by the row's own time where there is no request."""
+        """Computed from the request's time and the latency, or without a request from the row's own time."""
         response, latency = self._has(HAS_RESPONSE), self._has(HAS_LATENCY)
         if bool(np.any(response & self._has(HAS_REQUEST) & ~latency)):
             return None
@@ -192,7 +191,7 @@ class FilterColumns(Mapping[str, IndexColumn]):
 
 
 class _Lists(Sequence[Sequence[str]]):
-    """The topics of a row by the number of the text that names them."""
+    """The topics of a row, by the number of its text with their names."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -234,11 +233,12 @@ _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "truncated": lambda columns: columns._has(IS_CUT),
     "slow": FilterColumns._slow,
 }
-"""What an index has of the fields of a filter."""
+"""The filter fields that an index has."""
 
 
 MOST_TEXTS = 5_000
-"""Different texts that can be asked while a key waits. The slowest questions take 6 µs each."""
+"""The number of different texts that can be checked while a key waits. The slowest filters take 6 µs for
+each."""
 
 
 def is_long(columns: FilterColumns, chosen: Filter) -> bool:
@@ -247,11 +247,11 @@ def is_long(columns: FilterColumns, chosen: Filter) -> bool:
 
 
 class Stage:
-    """A first stage that goes on in a thread. It is left to itself when nobody wants it any more."""
+    """A first stage that runs in a thread. If it is not needed any more, the thread is left alone."""
 
     def __init__(self, columns: FilterColumns, chosen: Filter, end: int) -> None:
         self.end = end
-        """The rows up to here are asked."""
+        """The end of the rows that are checked."""
         self._columns, self._chosen = columns, chosen
         self._found: Masks | None = None
         self._failure: Exception | None = None
@@ -261,11 +261,11 @@ class Stage:
     def _run(self) -> None:
         try:
             self._found = self._columns.masks(self._chosen)
-        except Exception as error:  # whatever it is, it is raised again where the answer is asked for
+        except Exception as error:  # any error is raised again where the answer is needed
             self._failure = error
 
     def masks(self) -> Masks | None:
-        """The answer; None if it is still to come."""
+        """The answer; None if it is not ready."""
         if self._failure is not None:
             raise self._failure
         return self._found

@@ -1,16 +1,16 @@
-"""Exchanges in the spool → the rows of statistics: the machine that counts, without the process it runs in.
+"""Exchanges in the spool → the rows of statistics: the machine that counts, without its process.
 
     take(Begin | Grown | Ask)  ─►  step()  ─►  [Rows, …]
 
-Rule 1  A *count* is what one screen asked for: some statistics, by the names that ``-z`` gives them, fed
-        together, so that an exchange is read and decoded once for all of them. Counts are kept: a screen
-        that is shown again goes on from where it was. :data:`FINDINGS` has the capture judged.
-Rule 2  Only the count asked for last goes on. What it has found is given out half a second after it was
-        asked for, when it has caught up with what there is, and in between as often as making the rows
-        takes no more than a tenth of the time.
-Rule 3  :class:`Begin` forgets everything: other exchanges are shown now. What is given out says of which
-        beginning it is, so that what was under way is told from what was asked for since.
-Rule 4  Rows go out in pieces, so that nobody who takes them in waits long.
+Rule 1  A *count* is the request of one screen: some statistics, by their names for ``-z``, fed together. So
+        an exchange is read and decoded once for all of them. Counts are kept: a screen that is shown again
+        continues where it was. :data:`FINDINGS` judges the capture.
+Rule 2  Only the count requested last continues. It gives its rows half a second after the request, and when
+        it has counted all exchanges. In between it gives them so often that making them takes at most a tenth
+        of the time.
+Rule 3  :class:`Begin` forgets everything, because other exchanges are shown now. Results have the number of
+        their beginning, so that older results are recognised.
+Rule 4  Rows are sent in pieces, so that no receiver waits long.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
     from kdissect.feed.judging import Judging
 
 STEP_SECONDS = 0.02
-"""How long one step goes on, so that what comes is heard soon."""
+"""The longest duration of one step, so that orders are read soon."""
 FIRST_SECONDS = 0.5
-"""When the first rows are given out."""
+"""The time until the first rows are given."""
 RESULT_SHARE = 0.1
-"""How much of the time goes into making rows, at most."""
+"""The largest share of the time for making rows."""
 PIECE_ROWS = 1_000
 
 FINDINGS = "findings"
-"""Asked for beside statistics, this has what there is judged."""
+"""Requested beside statistics, it has the exchanges judged."""
 
 LOOKED_AT = "looked at"
-"""The table of what was judged, of one row: ``captured`` and ``judged``, a line each; ``short``, how
-many rules were judged; ``first_ns``, what times count from."""
+"""The table about the judging, with one row. ``captured`` and ``judged`` are a line each; ``short`` is the
+number of judged rules; ``first_ns`` is the start of times."""
 
 MARKS = "marks"
-"""The table of what happened, for a time line: ``ns``, ``kind``, ``text``, ``count``."""
+"""The table of events for a time line: ``ns``, ``kind``, ``text``, ``count``."""
 
 Asked = tuple[str, ...]
 """Statistics by name, :data:`FINDINGS`, or stories (:mod:`kdissect.feed.stories`)."""
 
 
 class Begin(NamedTuple):
-    """Forget everything; what follows belongs to this beginning."""
+    """Forget everything; later orders belong to this beginning."""
 
     serial: int
 
@@ -67,20 +67,20 @@ class Grown(NamedTuple):
     """There is more to count."""
 
     places: bytes
-    """Of exchanges in the spool, 8 bytes each, in the order in which they were complete."""
+    """The places of exchanges in the spool, 8 bytes each, in the order in which they were complete."""
     lengths: bytes
-    """Theirs, 4 bytes each."""
+    """Their lengths, 4 bytes each."""
     connections: tuple[PackedRows, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
-    """Topic ids with their names and the packets that told them."""
+    """Topic ids with their names, and the packets that had the names."""
     faults: tuple[CountedFault, ...] = ()
-    """Faults that the snap length made, a connection each; and those of files that could not be read."""
+    """Faults caused by the snap length, one for each connection; and faults of unreadable files."""
     packets: int = 0
-    """How many were read so far, whatever they carry."""
+    """The number of packets read so far, of any kind."""
 
 
 class AskTables(NamedTuple):
-    """What is to be counted now; with nothing in it, nothing."""
+    """The statistics to count now; empty to count nothing."""
 
     asked: Asked
 
@@ -89,26 +89,26 @@ Order = Begin | Grown | AskTables
 
 
 class CountedRows(NamedTuple):
-    """A piece of what was counted."""
+    """A piece of a count's rows."""
 
     serial: int
     asked: Asked
     number: int
-    """Of this piece; those of all tables are counted from 0."""
+    """The number of this piece, from 0 over all tables."""
     table: str
-    """One of ``asked``, or what else came of one of them."""
+    """One of ``asked``, or a further table of one of them."""
     rows: list[Row]
     left_out: int
-    """Of this statistic, how often something was not counted because of the limit of rows."""
+    """How often the limit of rows prevented counting something in this statistic."""
     counted: int
-    """How many exchanges that was made of, out of ``of``."""
+    """The number of counted exchanges, out of ``of``."""
     of: int
     connections: int
-    """How many connections that are over were counted."""
+    """The number of counted connections that are over."""
     is_last: bool
-    """Whether this was the last piece of all tables."""
+    """Whether it is the last piece of all tables."""
     faults: int = 0
-    """How many entries of :attr:`Grown.faults` were counted."""
+    """The number of counted entries of :attr:`Grown.faults`."""
 
 
 class _Count:
@@ -121,16 +121,16 @@ class _Count:
         self._together = Together(self._folds.values())
         self._judging: Judging | None = None
         if FINDINGS in asked:
-            # All rules are imported with it, which only the process that counts should wait for.
+            # It imports all rules; only the process that counts should wait for that.
             from kdissect.feed.judging import Judging
 
             self._judging = Judging(limits, rules.thresholds, rules.ignored)
         self.exchanges = self.connections = self.faults = 0
-        """How many were fed."""
+        """The numbers fed so far."""
         self.given: tuple[int, int, int] | None = None
-        """How many when rows were given out last."""
+        """The numbers when rows were given last."""
         self.due = 0.0
-        """When to give them out again."""
+        """The time to give rows again."""
 
     @property
     def fed(self) -> tuple[int, int, int]:
@@ -145,9 +145,9 @@ class _Count:
             self._judging.feed(event)
 
     def tables(self, packets: int) -> Iterator[tuple[str, list[Row], int]]:
-        """The rows as of now, with how often something was left out.
+        """The current rows, with how often something was left out.
 
-        :param packets: how many were read.
+        :param packets: the number of packets read.
         """
         for text, fold in self._folds.items():
             yield text, fold.result(), fold.left_out
@@ -161,7 +161,7 @@ class _Count:
 
 
 class Counting:
-    """The machine over the spool ``descriptor``."""
+    """Counts the exchanges of the spool ``descriptor``."""
 
     def __init__(self, descriptor: int, limits: Limits = DEFAULTS, rules: Rules = Rules()) -> None:  # noqa: B008 - it cannot be changed
         self._descriptor = descriptor
@@ -180,7 +180,7 @@ class Counting:
         self._counts: dict[Asked, _Count] = {}
 
     def take(self, order: Order) -> None:
-        """Take in what is wanted now."""
+        """Take an order."""
         if isinstance(order, Begin):
             self._serial = order.serial
             self._forget()
@@ -200,7 +200,7 @@ class Counting:
 
     def _begin(self) -> None:
         if self._asked and self._asked not in self._counts:
-            # Of stories only the one that is shown is kept: there are as many as exchanges.
+            # Only the shown story is kept: there are as many as exchanges.
             for other in [each for each in self._counts if any(map(is_story, each))]:
                 del self._counts[other]
             self._counts[self._asked] = _Count(self._asked, self._limits, self._rules)
@@ -211,7 +211,7 @@ class Counting:
 
     @property
     def wait(self) -> float | None:
-        """How long :meth:`step` has nothing to do, in seconds; None: until something is taken in."""
+        """The time in seconds without work for :meth:`step`; None: until the next order."""
         count = self._counts.get(self._asked)
         if count is None:
             return None
@@ -225,7 +225,7 @@ class Counting:
         return count.fed == (len(self._places), len(self._connections), len(self._faults))
 
     def step(self) -> Iterator[CountedRows]:
-        """Count on for a moment; gives the rows, if it is time.
+        """Count for a moment, and give the rows if it is time.
 
         :raises OSError: the spool cannot be read.
         """

@@ -1,9 +1,9 @@
-"""A capture → batches for the index, from a process of its own.
+"""A capture → batches for the index, from a separate process.
 
 Decoding keeps a processor busy; in the process of the screens it would make every key wait. The decoder
 process sends a :class:`FeedBatch` about ten times a second, and :class:`Ended` when it is done. The screens
-ask for them with :meth:`Decoder.poll`, which never waits for more. If the process dies, one Ended tells the
-reason. What came before stays, and can be shown, because the frames are in the spool.
+get them with :meth:`Decoder.poll`, which never waits for more. If the process dies, one Ended has the reason.
+Earlier results stay, and can be shown, because the frames are in the spool.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from kdissect.system import Pipe
 
 _PIPE_BYTES = 1 << 20
-"""More than a batch takes."""
+"""More than the size of a batch."""
 
 
 def _run(source: ScreenSource, spool: Arrived, pipe: Pipe) -> None:
-    """What the process does."""
+    """The main function of the process."""
     be_quiet(*(() if source.spool is None else (source.spool,)))
-    if not source.is_live:  # which must keep up with what comes
-        give_way()  # keys go first
+    if not source.is_live:  # a live decoder must keep up with the packets
+        give_way()  # keys have priority
     with suppress(BrokenPipeError), os.fdopen(spool.detach(), "wb") as file:
         try:
             ended = decode_all(source, file, pipe.send)
@@ -42,23 +42,23 @@ def _run(source: ScreenSource, spool: Arrived, pipe: Pipe) -> None:
             raise
         except OSError as error:
             ended = Ended(f"{error.filename or 'the spool cannot be written'}: {error.strerror}")
-        except Exception as error:  # whatever it is, the screens live on and say so
+        except Exception as error:  # after any error, the screens go on and report it
             ended = Ended(defect(error))
         pipe.send(ended)
 
 
 def _make_room(pipe: Pipe) -> None:
-    """Have a pipe hold a whole batch, so that decoding goes on until the screens ask for it."""
+    """Make a pipe hold a whole batch, so that decoding goes on until the screens poll."""
     if sys.platform != "linux":
         return
     import fcntl
 
-    with suppress(OSError):  # a user who may not have that
+    with suppress(OSError):  # the user may not be allowed to
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 class Decoder(Companion[FeedBatch]):
-    """The process, as the screens see it. Starts at once."""
+    """The screens' side of the decoder process, which starts at once."""
 
     def __init__(self, source: ScreenSource) -> None:
         self.source = source
@@ -93,7 +93,7 @@ class Decoder(Companion[FeedBatch]):
 
 
 class Decoded:
-    """A capture that was decoded here and at once: for who does not mind the wait."""
+    """A capture that was decoded here and at once, for callers that can wait."""
 
     def __init__(self, source: ScreenSource) -> None:
         self.source = source

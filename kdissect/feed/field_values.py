@@ -1,8 +1,7 @@
 """Fields of messages → the texts of columns that show them.
 
-The values come from the exchange itself. So they are made only for rows that are drawn, and only if there is
-time for it (:mod:`kdissect.feed.frame_time`). Fields are those of the display filter. What is redacted there
-is redacted here.
+The values come from the exchange itself. So they are made only for drawn rows, and only if there is time
+(:mod:`kdissect.feed.frame_time`). Fields are those of the display filter, and are redacted in the same way.
 """
 
 from __future__ import annotations
@@ -24,23 +23,24 @@ from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.errors import error_name
 
 MOST_ROWS = 4_096
-"""Rows whose texts are kept; of more, the oldest are forgotten."""
+"""The number of rows whose texts are kept; beyond it the oldest are dropped."""
 MOST_VALUES = 32
-"""Values of a field that are shown of one exchange, and records that are looked at for them."""
+"""The number of values shown for a field of one exchange, and of records read for them."""
 MOST_RECORD_BYTES = 4 << 20
 """The records of larger messages are not unpacked for a cell."""
 BETWEEN = ","
-"""Stands between the values of a field."""
+"""The text between the values of a field."""
 _NS = {"ns": 1, "ms": 1_000_000}
 
 
 def values_of(field: FilterField, exchange: Exchange, options: Options) -> Sequence[Any]:
-    """The values of a field in an exchange, redacted as in a filter: of records, those of the first."""
+    """The values of a field in an exchange, redacted as in a filter; for fields of records, the values of the
+    first records."""
     return field.values(_row((field,), exchange, options))
 
 
 def has_all(field: FilterField, exchange: Exchange) -> bool:
-    """Whether :func:`values_of` looked into the message: records of a large one are not unpacked."""
+    """Whether :func:`values_of` read the whole message: records of a large one are not unpacked."""
     return field.cost < RECORD or _size(exchange) <= MOST_RECORD_BYTES
 
 
@@ -49,7 +49,7 @@ def _size(exchange: Exchange) -> int:
 
 
 def _row(fields: Sequence[FilterField], exchange: Exchange, options: Options) -> Row:
-    """The exchange, with its first records where one of the fields asks for records."""
+    """The row of an exchange, with its first records if one of the fields needs records."""
     if all(field.cost < RECORD for field in fields):
         return Row(exchange, options)
     rows = record_rows(exchange, options) if _size(exchange) <= MOST_RECORD_BYTES else ()
@@ -77,11 +77,11 @@ def text_of(field: FilterField, value: object) -> str:
 class FieldValues:
     """The texts of the fields that are columns.
 
-    :param exchange_at: reads the exchange at a place of the index; None if that takes long. It may raise
+    :param exchange_at: returns the exchange at a place of the index; None if reading takes long. It may raise
         OSError.
-    :param options: what they hide is hidden here.
-    :param frame_time: what exchanges may take.
-    :param names_known: how many names of topic ids are known. With more of them texts may be others.
+    :param options: their redactions are applied.
+    :param frame_time: the time that reading exchanges may take.
+    :param names_known: returns the number of known names of topic ids. With more names, texts may change.
     """
 
     def __init__(
@@ -95,18 +95,18 @@ class FieldValues:
         payloads = options.payloads
         asks = payloads is not None and payloads.schemas.registry is not None
         self.options = options._replace(payloads=None) if asks else options
-        """Without a schema registry: no row waits for what that answers."""
+        """Without a schema registry: no row waits for its response."""
         self._fields: tuple[FilterField, ...] = ()
         self._known: dict[int, tuple[int, tuple[str, ...]]] = {}
-        """By place, the oldest first: how many names were known, and the texts."""
+        """The number of known names and the texts, by place, the oldest first."""
 
     def choose(self, fields: Sequence[FilterField]) -> None:
-        """Give the texts of these fields from now on."""
+        """Use these fields from now on."""
         self._fields = tuple(fields)
         self._known.clear()
 
     def texts(self, place: int) -> tuple[str, ...] | None:
-        """The text of each field in the exchange at a place of the index; None as long as it is not known."""
+        """The text of each field in the exchange at a place of the index; None if not known yet."""
         found, names = self._known.get(place), self._names_known()
         if (found is None or found[0] != names) and self.frame_time.is_left():
             with self.frame_time.spent():

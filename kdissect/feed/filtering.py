@@ -1,14 +1,14 @@
 """The display filter of the screens: which exchanges are shown.
 
-A filter is answered in two stages. The columns of the index answer at once: a million rows take milliseconds.
-Where they cannot tell, a process beside the screens asks the exchanges themselves
-(:mod:`kdissect.feed.asking`). Rows that come later are answered when they come; earlier answers stay. But
-later rows change which exchanges are slow, so a filter for slow ones is answered anew from time to time.
+A filter is evaluated in two stages. The columns of the index answer at once: a million rows take
+milliseconds. If they cannot decide, a process beside the screens reads the exchanges themselves
+(:mod:`kdissect.feed.asking`). Later rows are evaluated when they come; earlier answers stay. But later rows
+change which exchanges are slow, so a filter for slow ones is evaluated again from time to time.
 
     index ─► columns ─► certain ──────────────► shown
                      └► open ─► exchanges ─► yes ┘
 
-Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` back to the one before.
+Filters form a stack: :meth:`Shown.push` adds one, :meth:`Shown.pop` goes back to the one before.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
 
 DEEPEST = 100
-"""Filters that lie on one another; of more, the oldest are forgotten."""
+"""The largest number of filters on the stack; beyond it the oldest are dropped."""
 MORE = 1.25
-"""How many times as many exchanges there must be before it is seen anew what is slow among them."""
+"""When the number of exchanges has grown by this factor, slow exchanges are determined again."""
 
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
-"""Text without anything that needs an escape."""
+"""Text without characters that need an escape."""
 
 
 def quoted(text: str) -> str:
-    """Text as a filter writes it, with escapes for what cannot be seen."""
-    if _PLAIN.fullmatch(text):  # as most names are
+    """Text in a filter's syntax, with escapes for invisible characters."""
+    if _PLAIN.fullmatch(text):  # as most names
         return f'"{text}"'
     return '"' + "".join(map(_escaped, text)) + '"'
 
@@ -56,27 +56,27 @@ def _escaped(character: str) -> str:
     if character in '\\"':
         return f"\\{character}"
     code = ord(character)
-    if sanitise(character) == character or code > 0xFFFF:  # no escape is as long as those
+    if sanitise(character) == character or code > 0xFFFF:  # no escape has enough digits for these
         return character
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
 
 
 class _TimeRange(NamedTuple):
-    """A range of time that was chosen."""
+    """A chosen range of time."""
 
     start_ns: int
     end_ns: int
     text: str
     """The filter that shows it."""
     depth: int
-    """How many filters there were to go back to before."""
+    """The number of filters before it on the stack."""
 
 
 OF_LAST_SESSION = "the filter of the last session"
 
 
 def span_text(start_ns: int, end_ns: int) -> str:
-    """The filter that shows what began in a range of time."""
+    """The filter for exchanges that began in a range of time."""
     return f"time >= {_moment(start_ns)} and time < {_moment(end_ns)}"
 
 
@@ -87,10 +87,10 @@ def _moment(ns: int) -> str:
 
 
 class Shown:
-    """The filter that is set, and the places of the index that it shows.
+    """The current filter, and the places of the index that it shows.
 
-    :param changed: called when a filter was set, taken away, or turned on or off.
-    :param slow_ms: what takes longer is slow; None: what takes longer than nearly all of its API.
+    :param changed: called when a filter was set, removed, or turned on or off.
+    :param slow_ms: longer exchanges are slow; None: exchanges longer than nearly all of their API.
     """
 
     def __init__(
@@ -104,37 +104,37 @@ class Shown:
         self._index, self._feed, self._options, self._changed = index, feed, options, changed
         self._slow_ns = None if slow_ms is None else slow_ms * MILLISECOND
         self._slowness = 0, Slowness(self._slow_ns)
-        """What is slow, and among how many exchanges."""
+        """The bounds of slow exchanges, and the number of exchanges that they come from."""
         self._filter: Filter | None = None
         self._before: list[str] = []
-        """Texts of the filters to go back to."""
+        """The texts of the filters to go back to."""
         self.is_on = True
         """Whether the filter is applied; it can be turned off for a while."""
         self.version = 0
-        """Another number whenever the places are others."""
+        """A number that changes whenever the places change."""
         self._asker: Asker | None = None
         self._stage: Stage | None = None
-        """The first stage, as long as it goes on beside the screens."""
+        """The first stage, while it runs beside the screens."""
         self._mask: Mask = np.zeros(0, np.bool_)
-        """Which rows the filter shows, as far as is known, and room for more."""
+        """The rows that the filter is known to show, with room for more."""
         self._answered = 0
-        """Rows of the index that went through the first stage."""
+        """The number of rows of the index that passed the first stage."""
         self._places: tuple[tuple[int, int], Places] | None = None
         self._span: _TimeRange | None = None
-        """The range of time that was chosen last."""
+        """The range of time chosen last."""
         self._restored = ""
-        """The filter that was set when the screens were left the last time."""
+        """The filter that was set when the screens were closed last."""
 
     # -- what is set --------------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
-        """The filter; empty for none."""
+        """The text of the filter; empty without one."""
         return self._filter.text if self._filter is not None else ""
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What the author of the filter may not have meant, and what went wrong with it."""
+        """Hints for the author of the filter: possible mistakes, and errors of its evaluation."""
         said = self._filter.hints if self._filter is not None else ()
         if self._is_restored:
             said = (f"Esc removes {OF_LAST_SESSION}", *said)
@@ -145,8 +145,8 @@ class Shown:
         return said
 
     def restore(self, text: str) -> None:
-        """Set the filter that was set when the screens were left. It may have been for another capture, so
-        it is told where it comes from, as long as it is set.
+        """Set the filter that was set when the screens were closed. It may have been for another capture, so
+        its origin is shown while it is set.
 
         :raises FilterError: it is no filter; everything stays as it was.
         """
@@ -159,7 +159,7 @@ class Shown:
         return bool(self.text) and self.text == self._restored
 
     def compiled(self, text: str) -> Filter | None:
-        """The filter of a text; None for one that is empty.
+        """The filter of a text; None for an empty one.
 
         :raises FilterError: the text is not a filter.
         """
@@ -169,14 +169,14 @@ class Shown:
         return self._learned(chosen) if SLOW in chosen.fields else chosen
 
     def _learned(self, chosen: Filter) -> Filter:
-        """A filter that asks what is slow, as far as that can be told now."""
+        """A filter with the current bounds of slow exchanges, if it needs them."""
         if self._slow_ns is None and self._slowness[0] != len(self._index):
             self._slowness = len(self._index), slowness_of(self._index)
         return compile_filter(chosen.text, self._options, self._slowness[1])
 
     def count(self, chosen: Filter) -> tuple[int, int]:
-        """How many exchanges a filter would show at least, and at most, by the columns alone. With many
-        different texts it takes a while."""
+        """The smallest and largest number of exchanges that a filter would show, by the columns alone. Many
+        different texts take a while."""
         found = self._columns(chosen, 0, len(self._index)).masks(chosen)
         return int(np.count_nonzero(found.certain)), int(np.count_nonzero(found.possible))
 
@@ -184,7 +184,7 @@ class Shown:
         return FilterColumns(self._index, start, end, chosen.slowness)
 
     def push(self, text: str) -> None:
-        """Set a filter in the place of this one, which :meth:`pop` brings back. An empty text shows all.
+        """Set a filter in place of the current one, which :meth:`pop` restores. An empty text shows all.
 
         :raises FilterError: it is no filter; everything stays as it was.
         """
@@ -194,33 +194,33 @@ class Shown:
         self._set(chosen)
 
     def write(self, text: str) -> None:
-        """Set a filter; the range of time that was chosen stays.
+        """Set a filter; the chosen range of time stays.
 
         :raises FilterError: it is no filter; everything stays as it was.
         """
         self.push(self.within_span(text))
 
     def narrow(self, text: str) -> None:
-        """Show only those of the exchanges shown now that match this too.
+        """Show only those of the current exchanges that also match this filter.
 
         :raises FilterError: it is no filter; everything stays as it was.
         """
-        self.compiled(text)  # its own mistakes, at their own place
+        self.compiled(text)  # report its own mistakes at their own position
         self.push(f"({self.text}) and ({text})" if self.text and self.is_on else text)
 
     def narrow_to(self, start_ns: int, end_ns: int) -> None:
-        """Show only what began in a range of time, in the place of a range that was chosen before; the end
-        is not in it."""
+        """Show only exchanges that began in a range of time, without its end. It replaces an earlier
+        range."""
         written = self.written
         self.widen()
         if written != self.text:
-            self.push(written)  # a filter that was written since the range before stays
+            self.push(written)  # a filter written since the earlier range stays
         depth = self.depth
         self._span = _TimeRange(start_ns, end_ns, span_text(start_ns, end_ns), depth)
         self.narrow(self._span.text)
 
     def widen(self) -> bool:
-        """Take the range of time back, with the filters set since; gives whether there was one."""
+        """Remove the range of time, with the filters set since. Return whether there was one."""
         if self.span is None or self._span is None:
             return False
         self.pop_to(self._span.depth)
@@ -229,22 +229,22 @@ class Shown:
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """Begin and end of the range of time in the filter; None without a range."""
+        """The beginning and end of the range of time in the filter; None without a range."""
         span = self._span
         if span is None or not self.is_on or span.text not in self.text:
             return None
         return span.start_ns, span.end_ns
 
     def within_span(self, text: str) -> str:
-        """A filter with the range of time that was chosen, if any: what leads to exchanges, or is written,
-        stays in it."""
+        """A filter with the chosen range of time, if there is one. Links to exchanges and written filters
+        keep the range."""
         if self.span is None or self._span is None or self._span.text in text:
             return text
         return f"({text}) and ({self._span.text})" if text else self._span.text
 
     @property
     def written(self) -> str:
-        """The filter without the range of time that was chosen."""
+        """The filter without the chosen range of time."""
         if self.span is None or self._span is None:
             return self.text
         if self.text == self._span.text:
@@ -252,13 +252,13 @@ class Shown:
         inner = self.text.removesuffix(f") and ({self._span.text})")
         if inner == self.text or not inner.startswith("("):
             return self.text
-        with suppress(FilterError):  # brackets that do not belong together
+        with suppress(FilterError):  # brackets that do not match
             self.compiled(inner[1:])
             return inner[1:]
         return self.text
 
     def pop(self) -> bool:
-        """Go back to the filter before; gives whether there was anything to go back to."""
+        """Go back to the filter before. Return whether there was one."""
         if not self._before:
             return False
         text = self._before.pop()
@@ -267,11 +267,11 @@ class Shown:
 
     @property
     def depth(self) -> int:
-        """How many filters :meth:`pop` can go back to."""
+        """The number of filters that :meth:`pop` can go back to."""
         return len(self._before)
 
     def pop_to(self, depth: int) -> None:
-        """Go back to the filter that was set when there were so many before it."""
+        """Go back to the filter with this number of filters before it."""
         if depth < len(self._before):
             del self._before[depth + 1 :]
             self.pop()
@@ -289,7 +289,7 @@ class Shown:
         self._changed()
 
     def _begin(self) -> None:
-        """Answer the filter from the first row on."""
+        """Evaluate the filter from the first row on."""
         chosen = self._filter
         self._answered, self._stage = 0, None
         self._mask = np.zeros(0, np.bool_)
@@ -304,7 +304,7 @@ class Shown:
 
     @property
     def places(self) -> Places:
-        """The places of the index that are shown, ascending by number. It is not to be written to."""
+        """The shown places of the index, ascending by number. Read only."""
         order = self._index.order()
         if self._filter is None or not self.is_on:
             return order
@@ -329,7 +329,7 @@ class Shown:
 
     @property
     def progress(self) -> float | None:
-        """How much of the second stage is done; None when nothing is left to do."""
+        """The finished share of the second stage; None if nothing is left to do."""
         if self._stage is not None:
             return 0.0
         return self._asker.progress if self._asker is not None else None
@@ -341,12 +341,12 @@ class Shown:
 
     @property
     def chosen(self) -> Filter | None:
-        """The filter, if one is set and on. It is another one when what is slow is seen anew."""
+        """The filter, if one is set and on. It is replaced when slow exchanges are determined again."""
         return self._filter if self.is_on else None
 
     @property
     def why_none(self) -> str:
-        """Why nothing is shown, where nothing is."""
+        """The reason why nothing is shown, if nothing is."""
         if self.progress is not None:
             return "filtering …"
         chosen = self.chosen
@@ -357,7 +357,7 @@ class Shown:
         return said or (f"{none} {OF_LAST_SESSION}: Esc removes it" if self._is_restored else none)
 
     def index_grew(self) -> None:
-        """Answer for the rows that are new."""
+        """Evaluate the filter for the new rows."""
         chosen, start, end = self._filter, self._answered, len(self._index)
         if chosen is None or start == end:
             return
@@ -377,19 +377,19 @@ class Shown:
             self._answer(chosen, start, end, columns.masks(chosen))
 
     def index_is_complete(self) -> None:
-        """No more rows come."""
+        """Note that no more rows come."""
         chosen = self._filter
         if chosen is not None and SLOW in chosen.fields and self._slowness[0] != len(self._index):
             self._look_what_is_slow()
 
     def _look_what_is_slow(self) -> None:
-        """Answer the filter anew, with what is slow now."""
+        """Evaluate the filter again, with the current bounds of slow exchanges."""
         if self._filter is not None and self._slow_ns is None:
             self._filter = self._learned(self._filter)
             self._begin()
 
     def _answer(self, chosen: Filter, start: int, end: int, found: Masks) -> None:
-        """Take in what the first stage found of the rows from ``start`` to ``end``."""
+        """Take in the first stage's answers for the rows from ``start`` to ``end``."""
         self._mask[start:end] = found.certain
         self._answered = end
         if found.certain is found.possible:
@@ -412,13 +412,14 @@ class Shown:
         self._asker.add(places)
 
     def prepare(self) -> None:
-        """Have the process for the second stage started: a filter is being written."""
+        """Start the process for the second stage early, because a filter is being written."""
         if self._asker is None:
             self._asker = Asker(self._index, self._feed.descriptor, self._feed.source.limits)
         self._asker.start()
 
     def poll(self) -> bool:
-        """Take in what the second stage found since the last call; gives whether there are more to show."""
+        """Take in the second stage's answers since the last call. Return whether there are more rows to
+        show."""
         found = self._poll_stage()
         for places, hits in self._asker.poll() if self._asker is not None else ():
             self._mask[places] = hits
@@ -428,7 +429,7 @@ class Shown:
         return found
 
     def _poll_stage(self) -> bool:
-        """Take in the first stage, if it is done; gives whether it is."""
+        """Take in the first stage, if it is done. Return whether it is."""
         stage, chosen = self._stage, self._filter
         found = stage.masks() if stage is not None else None
         if stage is None or chosen is None or found is None:

@@ -1,7 +1,7 @@
-"""Time that rows of a list take to ask their exchanges while they are drawn.
+"""The time that rows of a list may use to read their exchanges while they are drawn.
 
-An exchange is read from the spool and decoded for that. In each span of time only some is spent on it, so
-that keys are answered at once. Rows that have to wait are drawn again after the span.
+An exchange is read from the spool and decoded for that. In each interval only a part is used for it, so that
+keys are answered at once. Rows that have to wait are drawn again after the interval.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 FRAME_SECONDS, SPENT_SECONDS = 0.1, 0.01
-"""In each of these spans so much time is spent on exchanges."""
+"""The length of the intervals, and the time in each that exchanges may use."""
 
 
 MOST_BYTES = 1 << 18
-"""Larger exchanges are not asked at all: one alone would take longer than a frame may."""
+"""Larger exchanges are not read at all: one alone would take longer than a frame may."""
 
 
 class FrameTime:
-    """What is left of it. All that ask exchanges for one list share it."""
+    """The remaining time. All readers of exchanges for one list share it."""
 
     def __init__(self) -> None:
         self.when_behind: Callable[[], None] = lambda: None
-        """Called when rows have to wait: they are to be drawn again after :data:`FRAME_SECONDS`."""
+        """Called when rows have to wait: they must be drawn again after :data:`FRAME_SECONDS`."""
         self._frame_began = self._spent = 0.0
         self._is_behind = False
         """Whether rows wait for the next frame."""
 
     def is_left(self) -> bool:
-        """Whether an exchange may be asked now; if not, the row has to wait."""
+        """Whether an exchange may be read now; otherwise the row has to wait."""
         now = time.monotonic()
         if now - self._frame_began > FRAME_SECONDS:
             self._frame_began, self._spent, self._is_behind = now, 0.0, False
@@ -40,7 +40,7 @@ class FrameTime:
 
     @contextmanager
     def spent(self) -> Iterator[None]:
-        """Around what takes time."""
+        """A context that measures the time of its body."""
         began = time.monotonic()
         try:
             yield
@@ -48,7 +48,7 @@ class FrameTime:
             self._spent += time.monotonic() - began
 
     def draw_again(self) -> None:
-        """See that rows are drawn again in the next frame."""
+        """Have rows drawn again in the next frame."""
         if not self._is_behind:
             self._is_behind = True
             self.when_behind()

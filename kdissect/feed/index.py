@@ -1,9 +1,8 @@
 """Batches → columns: every exchange of a capture, 106 bytes each, to be listed, sorted and counted.
 
-An :class:`Index` only ever grows, in the order in which exchanges were complete; a row's place in it
-never changes. What a list shows is a *view*: the places of its rows, in the order of the list. Columns are
-numpy arrays (:mod:`kdissect.feed.storage`), so that sorting and choosing among a million rows takes
-milliseconds.
+An :class:`Index` only grows, in the order in which exchanges were complete; a row's place never changes. A
+list shows a *view*: the places of its rows, in the order of the list. Columns are numpy arrays
+(:mod:`kdissect.feed.storage`), so that sorting and filtering a million rows takes milliseconds.
 """
 
 from __future__ import annotations
@@ -28,40 +27,41 @@ Places = NDArray[np.uint32]
 
 _ALL_PACKETS = 1 << 62
 _LONGEST_PORT = 5
-"""Digits."""
+"""The digits of the longest port."""
 
 
 class Index:
-    """The columns, and what is known beside them."""
+    """The columns, and the facts beside them."""
 
     def __init__(self) -> None:
         self.texts: list[str] = [""]
-        """What text fields name by number; fit to be shown as they are."""
+        """The texts that text fields name by number; they can be shown unchanged."""
         self.connections = PackedConnections()
         self.going_on: Mapping[int, Connection] = {}
-        """Connections that speak TLS and are not over, by number; another mapping where it changes."""
+        """Open connections with TLS, by number. A change replaces the mapping."""
         self.faults: dict[tuple[str, str], CountedFault] = {}
-        """By layer and kind: how many, and the first."""
+        """The number of faults and the first one, by layer and kind."""
         self.cut: dict[int, CountedFault] = {}
-        """By connection, of the faults those that the snap length made."""
+        """The faults caused by the snap length, by connection."""
         self.packets = 0
         self.bytes_read = 0
         self.first_ns: int | None = None
-        """Time of the first packet."""
+        """The time of the first packet."""
         self.last_ns: int | None = None
-        """Time of the latest."""
+        """The time of the latest packet."""
         self.spooled = 0
-        """Bytes of the spool."""
+        """The number of bytes in the spool."""
         self.interfaces: Sequence[InterfaceCount] = ()
         self.names: list[tuple[str, str, int]] = []
-        """Topic ids with their names and the packets that told them, in the order in which they were told."""
+        """Topic ids with their names and the packets that had the names, in the order of these packets."""
         self.topic_names = TopicNames()
-        """The same, to be asked."""
+        """The same names, for look-ups."""
         self._ports = array("i", [-1])
-        """Of every text that is an address with a port; -1 for others."""
+        """The port of every text that is an address with a port; -1 for others."""
         self._order: Places = np.zeros(0, np.uint32)
         self.graded = [0] * len(GRADES)
-        """How many exchanges have errors, by the gravest of them: the places of :data:`GRADES`."""
+        """The number of exchanges with errors, by the grade of the gravest, in the order of
+        :data:`GRADES`."""
         self._columns = GrowingColumns(FIELDS)
         assert self.bytes_an_exchange == ROW.size
 
@@ -70,11 +70,11 @@ class Index:
 
     @property
     def bytes_an_exchange(self) -> int:
-        """What a row takes in memory, without its texts and what is in reserve."""
+        """The memory of a row, without its texts and without reserves."""
         return self._columns.row.itemsize
 
     def add(self, batch: FeedBatch) -> None:
-        """Append what a batch brings."""
+        """Append the contents of a batch."""
         self.texts += batch.texts
         self._ports.extend(map(_port_of, batch.texts))
         self.packets = max(self.packets, batch.packets)
@@ -102,11 +102,11 @@ class Index:
                 self.graded[grade] += count
 
     def all_names(self) -> KnownNames:
-        """The names of topic ids that any packet told: an id is never another topic's."""
+        """The names of topic ids from all packets: an id never names another topic."""
         return self.topic_names.up_to(_ALL_PACKETS)
 
     def column(self, name: str, start: int = 0, end: int | None = None) -> NDArray[Any]:
-        """The values of a column so far, or those of the rows from ``start`` to ``end``."""
+        """The values of a column so far, or of the rows from ``start`` to ``end``."""
         return self._columns[name][start : len(self) if end is None else end]
 
     def value(self, name: str, place: int) -> int:
@@ -122,7 +122,7 @@ class Index:
         _add_faults(self.faults, faults)
 
     def fault_count(self) -> int:
-        """Faults of all kinds."""
+        """The number of faults of all kinds."""
         return sum(each.number for each in self.faults.values())
 
     def is_bad(self) -> NDArray[np.bool_]:
@@ -136,19 +136,19 @@ class Index:
         return found
 
     def ports(self) -> NDArray[np.int32]:
-        """By the number of a text: the port of an address; -1 for other texts."""
+        """The port of each text that is an address, by the text's number; -1 for other texts."""
         return np.array(self._ports, dtype=np.int32)
 
     def order(self) -> Places:
-        """The places of all rows, ascending by number. It is not to be written to."""
+        """The places of all rows, ascending by number. Read only."""
         known, end = len(self._order), len(self)
         if known != end:
             self._order = _merged(self.column("number"), self._order, np.arange(known, end, dtype=np.uint32))
         return self._order
 
     def view(self, sort: str = "number", descending: bool = False, places: Places | None = None) -> Places:
-        """The places of rows in the order of a column; equal ones, and those without a value, which come
-        last, by number.
+        """The places of rows in the order of a column. Equal rows are ordered by number. So are rows without
+        a value, which come last.
 
         :param places: only these rows, which are ascending by number.
         """
@@ -174,7 +174,7 @@ class Index:
         return np.ones(len(places), dtype=np.bool_)
 
     def _sort_keys(self, name: str, places: Places) -> NDArray[np.int64]:
-        """Of these rows: numbers that order as the column does."""
+        """Numbers of these rows that sort like the column."""
         column = self.column(name)[places]
         if name not in TEXT_FIELDS:
             return column.astype(np.int64)
@@ -185,7 +185,7 @@ class Index:
 
 
 def grades(flags: NDArray[Any]) -> NDArray[np.intp]:
-    """How many of these rows have which of the :data:`GRADES`."""
+    """The number of these rows with each of the :data:`GRADES`."""
     return np.bincount(flags >> GRAVEST & 3, minlength=len(GRADES))
 
 
@@ -195,7 +195,7 @@ def _port_of(text: str) -> int:
 
 
 def _merged(numbers: NDArray[Any], order: Places, new: Places) -> Places:
-    """The places in order, with new ones. Those come nearly in order: only the end has to be sorted."""
+    """The places in order, with new ones. These come nearly in order, so only the end has to be sorted."""
     new = new[np.argsort(numbers[new], kind="stable")]
     least = int(numbers[new[0]])
     start = bisect_right(order, least, key=lambda place: int(numbers[place]))
@@ -204,10 +204,10 @@ def _merged(numbers: NDArray[Any], order: Places, new: Places) -> Places:
 
 
 def _sorted(keys: NDArray[np.int64], descending: bool) -> NDArray[np.intp]:
-    """The places of keys in their order, equal ones as they stand.
+    """The places of keys in their order; equal keys keep their order.
 
-    A key and its place are sorted as one number, where they fit into one, which takes a third of the time of
-    a stable sort of places. It writes over the keys.
+    A key and its place are sorted as one number, if they fit into one. That takes a third of the time of a
+    stable sort of places. It overwrites the keys.
     """
     bits = len(keys).bit_length()
     low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)

@@ -1,4 +1,4 @@
-"""What is found in what was captured so far, as rows that go to the screens."""
+"""The findings in the capture so far, as rows for the screens."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kdissect.present.findings_text import captured_text, judged_text, measured
 from kdissect.present.form import plural
 
 MOST_MARKS = 500
-"""Marks of one kind that are given, evenly over time: more have no room on any screen."""
+"""The largest number of marks of one kind, evenly over time: more do not fit on any screen."""
 
 
 class Judging:
-    """A judge, its findings as rows, and what happened beside them.
+    """A judge, its findings as rows, and the events beside them.
 
-    :param thresholds: those that are configured, by rule.
+    :param thresholds: the configured thresholds, by rule.
     :param ignored: rules that are not run, by id or pattern.
     """
 
@@ -47,12 +47,12 @@ class Judging:
             self._moments.see(event, True)
 
     def rows(self, packets: int | None = None) -> tuple[list[Row], Row]:
-        """What is found as of now: worst first, each effect below its cause; and what was looked at.
+        """The current findings, worst first, each effect below its cause; and the row about the judging.
 
-        A row of the first has the ``finding``, what was measured as a text, and how ``deep`` it stands below
-        a cause.
+        A finding's row has the ``finding``, the measured values as a text, and its depth below a cause
+        (``deep``).
 
-        :param packets: how many were read, whatever they carry.
+        :param packets: the number of packets read, of any kind.
         """
         judged = self._judge.judged(self._thresholds, self._ignored, packets)
         looked_at = {
@@ -65,12 +65,12 @@ class Judging:
         return list(_rows(judged.findings)), looked_at
 
     def marks(self) -> list[Row]:
-        """What happened, by time: ``ns``, ``kind``, ``text``, and how many were alike (``count``)."""
+        """The events by time: ``ns``, ``kind``, ``text``, and the number of similar ones (``count``)."""
         return list(_thinned(sorted(self._moments.moments())))
 
 
 def _thinned(moments: list[Moment]) -> Iterator[Row]:
-    """A row for each, but of many that lie close together one for all of a kind."""
+    """A row for each event; close events of one kind share a row if there are many."""
     if not moments:
         return
     first, length = moments[0].ns, max(1, (moments[-1].ns - moments[0].ns) // MOST_MARKS + 1)

@@ -1,5 +1,5 @@
-"""A capture that goes on, as a feed: the capture process writes its spool, the decoder follows it, and both
-are this feed's to end. If the decoder dies, nothing is lost that comes: it is in the spool."""
+"""A live capture as a feed: the capture process writes its spool, and the decoder follows it. This feed ends
+both. If the decoder dies, no later packet is lost, because the spool has it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kdissect.live.session import CaptureSession
 from kdissect.live.silence import SILENCE_SECONDS, Silence
 
 _LOOK_SECONDS = 0.5
-"""How often trouble of the capture is looked for while no packets come."""
+"""How often the capture is checked for problems while no packets come, in seconds."""
 
 
 class Live(Decoder):
-    """Decodes what a session captures.
+    """Decodes the capture of a session.
 
     :param source: with the folder of the session as ``spool``.
-    :param silence: says why nothing comes.
+    :param silence: explains why nothing comes.
     """
 
     def __init__(self, source: ScreenSource, session: CaptureSession, silence: Silence) -> None:
@@ -29,14 +29,14 @@ class Live(Decoder):
         self._silence = silence
         self._silent_at = time.monotonic() + SILENCE_SECONDS
         self._why_silent: str | None = None
-        """To be told beside the capture's own notes."""
+        """The explanation shown beside the capture's own notes."""
         self._told = 0
-        """How many of both kinds were."""
+        """How many of both were shown."""
         self._latest = FeedBatch()
-        """What was counted up to now."""
+        """The latest counts."""
         self._look_at = 0.0
         self.left: str | None = None
-        """The folder of the spool that stays when this is closed: not all of it was decoded."""
+        """The folder of the spool that is kept when this is closed, because not all of it was decoded."""
         super().__init__(source)
 
     @property
@@ -56,10 +56,10 @@ class Live(Decoder):
         now = time.monotonic()
         if not out and now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
-            if self._has_news():  # the screens are drawn anew for a batch only
+            if self._has_news():  # the screens are redrawn only for a batch
                 out.append(_without_news(self._latest))
         if any(isinstance(each, FeedBatch) and (each.rows or each.going_on) for each in out):
-            if self._silent_at != float("inf"):  # else it may just be saying something
+            if self._silent_at != float("inf"):  # otherwise it may be giving a reason just now
                 self._silence.close()
             self._silent_at = float("inf")
         elif now >= self._silent_at:
@@ -82,7 +82,7 @@ class Live(Decoder):
         self._why_silent = self._silence.say(self._session.status())
 
     def _has_news(self) -> bool:
-        """Whether there is something to tell of the capture that was not there at the last call."""
+        """Whether there are notes of the capture that were not there at the last call."""
         said = (self._why_silent is not None) + self._session.status().said
         before, self._told = self._told, said
         return said != before
@@ -94,5 +94,5 @@ class Live(Decoder):
 
 
 def _without_news(batch: FeedBatch) -> FeedBatch:
-    """What was counted up to a batch, as another one."""
+    """A batch with only the counts of another batch."""
     return batch._replace(rows=b"", texts=(), connections=(), going_on=(), faults={}, names=(), comments=())

@@ -1,5 +1,5 @@
-"""Connections in few bytes, as they are kept and sent to other processes. Without numpy: the process that
-counts needs none."""
+"""Connections in few bytes, for storage and for other processes. Without numpy, because the process that
+counts does not need it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kdissect.session.conversation import Connection
 
 
 class PackedRows(NamedTuple):
-    """Rows of connections that are packed together. To unpack thousands takes longer than a key may; so who
-    sends them to another process leaves it to that one."""
+    """Rows of connections that are packed together. Unpacking thousands takes longer than a key may. So they
+    are sent packed, and the receiving process unpacks them."""
 
     packed: bytes
     which: tuple[int, ...]
-    """Those of them that are meant, in this order."""
+    """The chosen rows, in this order."""
 
     def rows(self) -> Iterator[Connection]:
         """Unpack them."""
@@ -26,11 +26,11 @@ class PackedRows(NamedTuple):
 
 
 def pack(rows: list[tuple[Any, ...]]) -> bytes:
-    """Rows of plain values, in few bytes."""
+    """Pack rows of plain values in few bytes."""
     return zlib.compress(marshal.dumps(rows), 1)
 
 
 def unpack(packed: bytes) -> list[tuple[Any, ...]]:
-    """What :func:`pack` was given."""
+    """The rows that :func:`pack` packed."""
     rows: list[tuple[Any, ...]] = marshal.loads(zlib.decompress(packed))
     return rows

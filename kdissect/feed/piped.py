@@ -1,8 +1,8 @@
-"""A capture on standard input → a named pipe for the decoder, and a file from which packets can be saved.
+"""A capture on standard input → a named pipe for the decoder, and a file for saving packets.
 
-Standard input can be read only once and only here: the decoder is another process, whose standard input is
-not ours. A thread copies what comes to both. If the disk is full, further packets are still decoded and
-shown, but they are not in the file. They cannot be saved then, and saving says so.
+Standard input can be read only once and only here: the decoder is another process with another standard
+input. A thread copies the bytes to both. If the disk is full, further packets are still decoded and shown,
+but they are not in the file. They cannot be saved then, and saving reports that.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from threading import Thread
 assert sys.platform != "win32"
 
 NAME = "standard input"
-"""The files' name, which is shown as the capture's."""
+"""The files' name, which is shown as the capture's name."""
 _PIECE = 1 << 16
 
 
 class Piped:
-    """The two files; they are gone after :meth:`close`."""
+    """The two files; :meth:`close` removes them."""
 
     def __init__(self, descriptor: int) -> None:
-        """:param descriptor: what standard input was."""
+        """:param descriptor: the original standard input."""
         self._descriptor = descriptor
         self._folder = TemporaryDirectory(prefix="kdissect-")
         pipes = os.path.join(self._folder.name, "pipe")
         os.mkdir(pipes)
         self.pipe = os.path.join(pipes, NAME)
-        """To be read once, as it comes."""
+        """The pipe, which can be read once, as the bytes come."""
         self.kept = os.path.join(self._folder.name, NAME)
-        """What came so far."""
+        """The file with the bytes so far."""
         os.mkfifo(self.pipe, 0o600)
         Thread(target=self._copy, daemon=True, name="standard input").start()
 
     def _copy(self) -> None:
         with (
-            suppress(OSError),  # the decoder has gone: nothing more is taken in
+            suppress(OSError),  # the decoder has ended: nothing more is read
             open(self.kept, "wb", buffering=0) as kept,
             open(self.pipe, "wb", buffering=0) as pipe,  # waits for the decoder
         ):
@@ -53,7 +53,7 @@ class Piped:
 
 
 def _kept(descriptor: int, data: bytes) -> bool:
-    """Write; gives whether that could be done."""
+    """Write bytes. Return whether that succeeded."""
     try:
         _write(descriptor, data)
     except OSError:

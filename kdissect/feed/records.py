@@ -1,20 +1,20 @@
-"""The records of chosen exchanges, listed by a process of its own.
+"""The records of chosen exchanges, listed by a separate process.
 
     screens ── Ask: some exchanges, the filter ──► process ── Found: how many records now ──► screens
                                     lines of fixed size ──► a file that both have open
 
-The screens hand over a few exchanges at a time. So neither side waits for the other's pipe, and the question
-of a new filter does not wait behind the old one. Every new question has a higher generation; the process
-begins its file again with it.
+The screens send a few exchanges at a time. So neither side waits for the other's pipe, and the request of a
+new filter does not wait behind the old one. Every new request has a higher generation; with it the process
+begins its file again.
 
-Records → lines of fixed size in a temporary file, for a list of which only what is on the screen is read.
+Records → lines of fixed size in a temporary file, for a list that only reads the lines on the screen.
 
-A capture of a million exchanges may hold a hundred million records. A list needs 256 bytes of each, the
-beginnings of key and value among them. They stand in a file without a name, at the place of the row. The
-screens keep nothing of a record: they read the lines that they draw. The whole record is read anew from the
-spool, by its place in the index and its address in the exchange.
+A capture of a million exchanges may hold a hundred million records. A list needs 256 bytes of each, including
+the beginnings of key and value. They are in a file without a name, in the order of the rows. The screens keep
+nothing of a record: they read the lines that they draw. The whole record is read again from the spool, by its
+place in the index and its address in the exchange.
 
-No more than :data:`MOST_RECORDS` are listed, a file of 244 MiB; a filter chooses others.
+At most :data:`MOST_RECORDS` are listed, a file of 244 MiB; a filter chooses others.
 """
 
 from __future__ import annotations
@@ -50,51 +50,51 @@ if TYPE_CHECKING:
     pass
 
 MOST_RECORDS = 1_000_000
-"""Lines of a list."""
+"""The largest number of lines in a list."""
 
 KEY_BYTES, VALUE_BYTES = 40, 158
-"""How much of key and value a line has."""
+"""The number of bytes of key and value in a line."""
 
 IS_RELATIVE, HAS_TIME, IS_CONTROL, KEY_IS_SAID, VALUE_IS_SAID, KEY_FRAMED, VALUE_FRAMED = (
     1 << bit for bit in range(7)
 )
-"""Bits of ``flags``: the offset is the sender's own; there is a timestamp; it is a control record; key or
-value are not the bytes but words for them; a header tells the schema of key or value."""
+"""The bits of ``flags``: the offset is the sender's own; there is a timestamp; it is a control record; words
+replace the bytes of the key or of the value; the key or the value has a header with its schema."""
 
 _LINE = Struct(f"<IIIIIIqqiiiHHBB{KEY_BYTES}s{VALUE_BYTES}s")
 LINE_BYTES = _LINE.size
 assert LINE_BYTES == 256
 _PLACE_BYTES = 4
-"""The first of a line."""
+"""The size of the place at the beginning of a line."""
 
 _INT32 = (1 << 31) - 1
 
 
 class RecordLine(NamedTuple):
-    """What a list knows of a record."""
+    """The fields of a record in a list."""
 
     place: int
-    """Of its exchange, in the index."""
+    """The place of its exchange in the index."""
     record_set: int
     batch: int
     record: int
     topic: int
-    """Number of a text."""
+    """The number of a text."""
     codec: int
-    """Number of a text."""
+    """The number of a text."""
     timestamp: int
     """ms since the epoch."""
     offset: int
     partition: int
-    """-1 where nothing tells it."""
+    """-1 if unknown."""
     key_size: int
     """-1 for null."""
     value_size: int
     headers: int
-    """How many."""
+    """The number of headers."""
     flags: int
     key_length: int
-    """Bytes of ``key`` that are used."""
+    """The number of bytes used in ``key``."""
     value_length: int
     key: bytes
     value: bytes
@@ -105,7 +105,7 @@ class RecordLine(NamedTuple):
 
 
 def read_lines(descriptor: int, start: int, count: int) -> list[RecordLine]:
-    """Lines from a place on; fewer where the file ends.
+    """The lines from a place on; fewer at the end of the file.
 
     :raises OSError: it cannot be read.
     """
@@ -119,7 +119,7 @@ def read_lines(descriptor: int, start: int, count: int) -> list[RecordLine]:
 
 
 def read_places(descriptor: int, start: int, count: int) -> Places:
-    """The places of exchanges in the index that lines from a place on have.
+    """The index places of the exchanges of the lines from a place on.
 
     :raises OSError: it cannot be read.
     """
@@ -133,7 +133,7 @@ class RecordLines:
 
     def __init__(self, file: BinaryIO, chosen: Filter | None, options: Options) -> None:
         self._file = file
-        # Where a filter says nothing of records, it chose the exchanges, and all their records are shown.
+        # A filter without record fields chose the exchanges, and all their records are shown.
         asks = chosen is not None and any(name.startswith("record.") for name in chosen.fields)
         self._filter = chosen if asks else None
         self._options = options
@@ -148,7 +148,7 @@ class RecordLines:
         return self.count >= MOST_RECORDS
 
     def add(self, place: int, exchange: Exchange) -> Iterable[None]:
-        """Write the records of an exchange. Gives back now and then, so that whoever runs it can stop."""
+        """Write the records of an exchange. It yields from time to time, so that the caller can stop."""
         for address, row in addressed_rows(exchange, self._options):
             if self._filter is None or self._filter.matches_record(exchange, row):
                 if self.is_full:
@@ -195,8 +195,8 @@ _ROOM = {"key": KEY_BYTES, "value": VALUE_BYTES}
 
 
 def _shown(row: dict[str, Any], side: str) -> tuple[bytes, bool]:
-    """The beginning of a key or value, and whether it is words instead of the bytes: of a control record, of
-    an internal topic, of a secret."""
+    """The beginning of a key or value, and whether it is words instead of the bytes. Words are used for
+    control records, internal topics and secrets."""
     room, data = _ROOM[side], row[side]
     text = said(row, side)
     if text is not None:
@@ -205,7 +205,8 @@ def _shown(row: dict[str, Any], side: str) -> tuple[bytes, bool]:
 
 
 def said(row: dict[str, Any], side: str) -> str | None:
-    """Words for a key or value where its bytes are not what to show: ``OffsetCommit v3 {…}``; None else."""
+    """Words that replace the bytes of a key or value: ``OffsetCommit v3 {…}``; None if the bytes are
+    shown."""
     if row["control"] is not None:
         return dumps(row["control"]) if side == "value" else None
     decoded = part_of(row, side)
@@ -218,11 +219,11 @@ SPAN = Struct("<IqI")
 """An exchange: its place in the index, its place in the spool and its length there."""
 
 ASK_EXCHANGES = 2_048
-"""How many are handed over at a time, at most: less than a pipe holds."""
+"""The largest number of exchanges sent at a time; they fit in a pipe."""
 _STEP_SECONDS = 0.02
-"""How long one step goes on, so that what is asked anew is heard soon."""
+"""The longest duration of one step, so that new requests are read soon."""
 _FOUND_SECONDS = 0.1
-"""How long what was found waits, at most, before it is told."""
+"""The longest time that results wait before they are sent."""
 
 
 class AskRecords(NamedTuple):
@@ -230,30 +231,30 @@ class AskRecords(NamedTuple):
 
     generation: int
     chosen: Filter | None
-    """Which records are listed; None for all."""
+    """The filter of the listed records; None for all."""
     spans: bytes
-    """Packed :data:`SPAN`."""
+    """Packed :data:`SPAN` values."""
 
 
 class FoundRecords(NamedTuple):
-    """How far it is."""
+    """The progress of the list."""
 
     generation: int
     records: int
-    """Lines of the file, all told."""
+    """The number of lines in the file."""
     exchanges: int
-    """Done since the last was told."""
+    """The number of exchanges finished since the last report."""
     texts: list[str]
-    """What the list of texts grew by."""
+    """The new entries of the list of texts."""
     is_full: bool = False
-    """More records are not listed."""
+    """Whether further records are not listed."""
 
 
 class Lister:
-    """The machine that lists records.
+    """Lists records in the process.
 
-    :param spool: descriptor of the spool.
-    :param lines: descriptor of the file for the lines, which is its own from now on.
+    :param spool: the descriptor of the spool.
+    :param lines: the descriptor of the file for the lines, which belongs to the lister from now on.
     """
 
     def __init__(self, spool: int, lines: int, limits: Limits, options: Options) -> None:
@@ -265,10 +266,10 @@ class Lister:
         self._lines = RecordLines(self._file, None, options)
         self._waiting: deque[AskRecords] = deque()
         self._run: Iterator[FoundRecords | None] | None = None
-        """What is under way."""
+        """The current work."""
 
     def take(self, order: AskRecords) -> None:
-        """List the records of these exchanges too; with another generation, of these only."""
+        """List the records of these exchanges too; with a new generation, only of these."""
         if order.generation != self._generation:
             self._generation = order.generation
             self._lines = RecordLines(self._file, order.chosen, self._options)
@@ -278,11 +279,11 @@ class Lister:
 
     @property
     def wait(self) -> float | None:
-        """Nothing, or until there is an order."""
+        """0 with work; None without: until an order comes."""
         return 0.0 if self._waiting or self._run is not None else None
 
     def step(self) -> Iterator[FoundRecords]:
-        """List on for a moment; gives how far it is."""
+        """List for a moment, and give the progress."""
         until = time.monotonic() + _STEP_SECONDS
         while time.monotonic() < until:
             if self._run is None:
@@ -297,7 +298,7 @@ class Lister:
             self._run = None
 
     def _listed(self, asked: AskRecords) -> Iterator[FoundRecords | None]:
-        """Gives what was found now and then, and None wherever it may be stopped."""
+        """Give the progress from time to time, and None wherever the work may be interrupted."""
         done, due = 0, time.monotonic() + _FOUND_SECONDS
         for place, at, length in SPAN.iter_unpack(asked.spans):
             exchange = read_exchange(self._spool, at, length, self._limits)
@@ -315,14 +316,14 @@ class Lister:
         return FoundRecords(self._generation, lines.count, done, lines.texts.take(), lines.is_full)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class ListedRecords:
-    """The lister and its lines, as the screens see them.
+    """The screens' side of the lister and its lines.
 
-    :param is_at_once: whether they are listed here, when they are asked for.
+    :param is_at_once: whether they are listed here, on demand.
     """
 
     def __init__(self, spool: int, limits: Limits, options: Options, *, is_at_once: bool = False) -> None:
@@ -336,29 +337,29 @@ class ListedRecords:
             self.worker = Process("the process that lists records", Lister, *shared, limits, options)
 
     def ask(self, asked: AskRecords) -> None:
-        """Hand over some exchanges."""
+        """Send some exchanges."""
         self.worker.send(asked)
 
     def poll(self) -> Sequence[FoundRecords | Ended]:
-        """What came since the last call."""
+        """The progress since the last call."""
         return self.worker.poll()
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
-        """Lines that were told to be there.
+        """Lines that were reported to be there.
 
         :raises OSError: they cannot be read.
         """
         return read_lines(self._file.fileno(), start, count)
 
     def places(self, start: int, count: int) -> Places:
-        """The places of exchanges in the index that lines have, of those that were told to be there.
+        """The index places of the exchanges of lines that were reported to be there.
 
         :raises OSError: they cannot be read.
         """
         return read_places(self._file.fileno(), start, count)
 
     def close(self) -> None:
-        """Stop, and let go of everything."""
+        """Stop, and close everything."""
         self.worker.close()
         if self._here is not None:
             self._here.close()
@@ -366,5 +367,5 @@ class ListedRecords:
 
 
 def records_of(feed: Feed, options: Options) -> ListedRecords:
-    """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
+    """The lister for a feed's exchanges: a separate process like the feed, or at once."""
     return ListedRecords(feed.descriptor, feed.source.limits, options, is_at_once=isinstance(feed, Decoded))

@@ -1,11 +1,11 @@
-"""Exchanges → rows of fixed size: what a list needs of an exchange, packed, with its texts by number.
+"""Exchanges → rows of fixed size: the packed fields that a list needs, with texts by number.
 
-A row is 106 bytes. Texts (addresses, names of clients, topics, errors) repeat. Each stands once in a list
-that grows. A row names a text by its place in the list; 0 is no text. Texts are sanitised before they come
-into the list: what is in it can be shown as it is. If this changed or shortened a text of a row, the row is
-*rough* there. A filter cannot tell from a rough row what the exchange itself says.
+A row is 106 bytes. Texts (addresses, names of clients, topics, errors) repeat. Each is stored once in a list
+that grows. A row names a text by its place in the list; 0 means no text. Texts are sanitised before they are
+added, so all texts in the list can be shown unchanged. If this changed or shortened a text of a row, the row
+is *rough* there. A filter cannot decide by a rough row; it needs the exchange itself.
 
-Plain Python, without numpy: the process that decodes needs no more.
+This is plain Python, without numpy, because the process that decodes needs no more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kdissect.protocol.errors import CLASSES
 FIELDS = (
     ("number", "u4"),
     ("connection", "u4"),
-    ("client", "u4"),  # texts
+    ("client", "u4"),  # text numbers from here
     ("broker", "u4"),
     ("client_id", "u4"),
     ("api", "u4"),
@@ -30,15 +30,15 @@ FIELDS = (
     ("topics", "u4"),
     ("missing", "u4"),
     ("correlation_id", "i4"),
-    ("request_size", "i4"),  # -1 where there is no message
+    ("request_size", "i4"),  # -1 without a message
     ("response_size", "i4"),
     ("time_ns", "i8"),
     ("latency_ns", "i8"),
-    ("behind_ns", "i8"),  # -1 where it is not known
-    ("taken_ns", "i8"),  # of the latency, what was no wait (:mod:`kdissect.analysis.slow`)
+    ("behind_ns", "i8"),  # -1 if unknown
+    ("taken_ns", "i8"),  # the part of the latency that was no wait (:mod:`kdissect.analysis.slow`)
     ("place", "i8"),  # in the spool
     ("length", "u4"),
-    ("request_packet", "u4"),  # that completed the message; 0 where there is none
+    ("request_packet", "u4"),  # the packet that completed the message; 0 without one
     ("response_packet", "u4"),
     ("api_version", "i2"),
     ("faults", "u2"),
@@ -47,7 +47,7 @@ FIELDS = (
 """Name and type (numpy's words, little endian) of every field of a row."""
 
 TEXT_FIELDS = ("client", "broker", "client_id", "api", "error", "topics", "missing")
-"""Those that name a text."""
+"""The fields that name a text."""
 
 _CODES = {"u2": "H", "i2": "h", "u4": "I", "i4": "i", "i8": "q"}
 ROW = Struct("<" + "".join(_CODES[kind] for _, kind in FIELDS))
@@ -55,36 +55,36 @@ ROW = Struct("<" + "".join(_CODES[kind] for _, kind in FIELDS))
 HAS_VERSION, HAS_CORRELATION, HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_CUT, IS_INFERRED = (
     1 << bit for bit in range(7)
 )
-"""Bits of ``flags``."""
+"""The bits of ``flags``."""
 HAS_TAKEN, IS_WORK = 1 << 9, 1 << 10
-"""``IS_WORK``: ``taken_ns`` is the broker's work, as :mod:`kdissect.analysis.waits` knows it; without it,
-some of ``taken_ns`` may have been a long poll."""
+"""``IS_WORK``: ``taken_ns`` is the broker's work, as defined by :mod:`kdissect.analysis.waits`. Without it, a
+part of ``taken_ns`` may have been a long poll."""
 GRAVEST, FIRST = 12, 14
-"""In ``flags``, from which bit on two bits say how grave the gravest error is, and the first: places in
-:data:`GRADES`."""
+"""The positions in ``flags`` of two bits each: the grade of the gravest error, and of the first. Grades are
+places in :data:`GRADES`."""
 GRADES = ("", *reversed(CLASSES))
 ROUGH = {"client_id": 1 << 7, "topics": 1 << 8}
-"""Bits of ``flags`` that tell that this text is not what the exchange says."""
+"""The bits of ``flags`` that mark a text as different from the exchange's."""
 
 MOST_FAULTS = 0xFFFF
-"""A row counts no more faults than this."""
+"""The largest number of faults in a row; more are not counted."""
 
 
 class TextNumbers:
-    """Texts by number, each once. New ones are handed over with :meth:`take`."""
+    """Texts by number, each once. :meth:`take` returns the new ones."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"": 0}
         self._new: list[str] = []
 
     def number(self, text: str | None) -> int:
-        """The number of a text as it came from the wire; 0 for none."""
+        """The number of a text from the wire; 0 for None."""
         if not text:
             return 0
         return self.shown(sanitise(text))
 
     def shown(self, text: str) -> int:
-        """The number of a text that is sanitised already."""
+        """The number of a text that is already sanitised."""
         found = self._numbers.get(text)
         if found is None:
             found = self._numbers[text] = len(self._numbers)
@@ -92,15 +92,15 @@ class TextNumbers:
         return found
 
     def take(self) -> list[str]:
-        """The texts that are new since the last call, in the order of their numbers."""
+        """The new texts since the last call, in the order of their numbers."""
         new, self._new = self._new, []
         return new
 
 
 def pack_row(exchange: Exchange, texts: TextNumbers, place: int, length: int) -> bytes:
-    """One row. Decodes of the exchange only what errors, topics and faults need.
+    """Pack one row. It decodes only the parts of the exchange that errors, topics and faults need.
 
-    :param place: where it stands in the spool, ``length`` bytes long.
+    :param place: its place in the spool, where it has ``length`` bytes.
     """
     request, response = exchange.request, exchange.response
     version, correlation = exchange.api_version, exchange.correlation_id
@@ -112,7 +112,7 @@ def pack_row(exchange: Exchange, texts: TextNumbers, place: int, length: int) ->
     flags |= HAS_CORRELATION if correlation is not None else 0
     flags |= HAS_LATENCY if latency is not None else 0
     if taken is not None:
-        # What is known to be work is all that was no wait for certain.
+        # Known work excludes all certain waits.
         flags |= HAS_TAKEN if split(exchange).broker_ns is None else HAS_TAKEN | IS_WORK
     flags |= HAS_REQUEST if request is not None else 0
     flags |= HAS_RESPONSE if response is not None else 0
@@ -151,18 +151,18 @@ def pack_row(exchange: Exchange, texts: TextNumbers, place: int, length: int) ->
 
 
 def grade_of(flags: int, bit: int = GRAVEST) -> str:
-    """How grave the gravest error of a row is, or the first; empty without one."""
+    """The grade of a row's gravest error, or of the first; empty without an error."""
     return GRADES[flags >> bit & 3]
 
 
 def _is_exact(text: str | None) -> bool:
-    """Whether a text of a row says what the exchange says. An empty one would not be told from none."""
+    """Whether a row's text equals the exchange's. An empty text would not differ from None."""
     return text is None or (bool(text) and sanitise(text) == valid_text(text))
 
 
 def _are_exact(topics: list[str]) -> bool:
-    """The same of all topics. A name with a comma or a blank would not be told from two names, or from the
-    count that stands for those left out."""
+    """Whether the text of all topics equals the exchange's. A name with a comma or a blank would look like
+    two names, or like the count of omitted ones."""
     return len(topics) <= MOST_TOPICS and all(
         _is_exact(name) and "," not in name and " " not in name for name in topics
     )

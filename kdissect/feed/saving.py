@@ -1,9 +1,9 @@
 """Exchanges → a file: their packets as pcapng, or their rows as NDJSON, CSV or Parquet.
 
-A file is written whole or not at all. Packets that are saved read as they did: the handshakes and ends of
-their connections are saved with them, and of TLS connections all packets. TLS secrets are written with them
-only where somebody said so, and then those of the capture's connections. What was written about an exchange
-becomes a comment of the packet that completed its first message.
+A file is written completely or not at all. Saved packets give the same exchanges when read again. The
+handshakes and ends of their connections are saved with them, and all packets of TLS connections. TLS secrets
+are written only if the user agreed, and then only those of the capture's connections. The user's comment on
+an exchange becomes a comment of the packet that completed its first message.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from kdissect.system.whole_file import write_whole
 from kdissect.wording import NotInstalledError
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
-"""By the end of the file's name."""
+"""The forms, by the end of the file's name."""
 
 
 def is_packets(path: str) -> bool:
-    """Whether what is saved under a name are packets, which have comments."""
+    """Whether a file of this name gets packets, which have comments."""
     return _form_of(path) == "pcapng"
 
 
@@ -44,8 +44,8 @@ def _form_of(path: str) -> str | None:
 
 
 def why_no_name(path: str, forms: Collection[str]) -> str:
-    """What is wrong with the name of a file to save; nothing if it says one of the forms and its folder is
-    there."""
+    """The reason why a file cannot be saved under a name; empty if the name has one of the forms and its
+    folder exists."""
     path = os.path.expanduser(path)
     if os.path.splitext(path)[1].lower() not in forms:
         return f"the name must end in one of {', '.join(forms)}"
@@ -54,15 +54,15 @@ def why_no_name(path: str, forms: Collection[str]) -> str:
 
 
 class CannotSaveError(Exception):
-    """Why the file was not written, in one line."""
+    """The reason why the file was not written, in one line."""
 
 
 class IsThereError(CannotSaveError):
-    """There is a file of that name."""
+    """A file of that name exists."""
 
 
 class MayHaveSecretsError(CannotSaveError):
-    """Packets of TLS are to be saved, and nobody said whether with the secrets that decrypt them."""
+    """Packets of TLS are to be saved, and the user has not decided about the secrets that decrypt them."""
 
 
 def save(
@@ -76,14 +76,15 @@ def save(
     replace: bool = False,
     with_secrets: bool | None = None,
 ) -> str:
-    """Write the exchanges of a view, rows in its order; gives what was written.
+    """Write the exchanges of a view, as rows in its order. Return a description of the written file.
 
-    :param comments: what was written about exchanges, by number.
-    :param replace: whether a file of that name is to be replaced.
-    :param with_secrets: whether TLS secrets are written with packets of TLS; None if nobody said so.
-    :raises IsThereError: there is one, and it is not.
-    :raises MayHaveSecretsError: somebody must say so.
-    :raises CannotSaveError: the name says no format, or writing failed.
+    :param comments: the user's comments on exchanges, by number.
+    :param replace: whether an existing file of that name is replaced.
+    :param with_secrets: whether TLS secrets are written with packets of TLS; None if the user has not
+        decided.
+    :raises IsThereError: the file exists, and ``replace`` is false.
+    :raises MayHaveSecretsError: the user must decide.
+    :raises CannotSaveError: the name has no known format, or writing failed.
     """
     form = _form_of(path)
     if form is None:
@@ -94,7 +95,7 @@ def save(
         raise IsThereError(f"{path} is there already")
     try:
         return write_whole(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
-    except (CaptureError, NotInstalledError) as error:  # the capture has gone, for the first
+    except (CaptureError, NotInstalledError) as error:  # the capture is gone, for the first
         raise CannotSaveError(str(error)) from None
     except OSError as error:
         raise CannotSaveError(f"{path} cannot be written: {error.strerror or error}") from None
@@ -117,7 +118,7 @@ def _write(
     with_secrets: bool | None,
     file: BinaryIO,
 ) -> str:
-    """Write in one of the :data:`FORMS`; gives what was written."""
+    """Write in one of the :data:`FORMS`. Return a description of the written file."""
     if form == "pcapng":
         return _write_packets(file, feed, index, view, comments, with_secrets)
     writer = table_writer(form, EXCHANGES, file, options)
@@ -181,8 +182,8 @@ def _write_packets(
 
 
 def _key_log(source: ScreenSource) -> bytes:
-    """The secrets with which the capture's connections are decrypted. Which those are is only known to the
-    decoder, in another process, so all is decrypted again."""
+    """The secrets that decrypt the capture's connections. Only the decoder, in another process, knows which
+    these are. So everything is decrypted again."""
     key_logs = None if source.key_logs is None else source.key_logs.anew()
     reading = Pass(input_of(source, waits=False), deepcopy(source.secrets), key_logs)
     for _ in reading.events():
@@ -191,12 +192,12 @@ def _key_log(source: ScreenSource) -> bytes:
 
 
 TABLE_FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv", ".arrow": "arrow"}
-"""By the end of the file's name."""
+"""The forms of tables, by the end of the file's name."""
 
 
 def save_table(path: str, table: Table, rows: Iterable[Any], options: Options) -> str:
-    """Write the rows, which are what the table is made from; gives what was done, or why it was not. A file
-    that is there already stays."""
+    """Write the rows, which are the table's input. Return a description of the result, or why it failed. An
+    existing file is kept."""
     form = TABLE_FORMS.get(os.path.splitext(path)[1].lower())
     if form is None:
         return f"the name must end in one of {', '.join(TABLE_FORMS)}"

@@ -1,14 +1,14 @@
-"""What is searched for, and where it occurs. The search looks at the texts of the list, at the bytes of
-messages (also packed ones), and at the names and values of trees.
+"""Searching for a text, and the positions where it occurs. The search reads the texts of the list, the bytes
+of messages (also compressed ones), and the names and values of trees.
 
-Capital and small letters of a text are the same. ``/…/`` is a regular expression, on RE2. Pairs of hex digits
-with blanks between, or after ``0x``, are bytes. Bytes that must not be shown are not searched: nothing can be
-learnt of a secret by looking for it.
+Case is ignored in texts. ``/…/`` is a regular expression, on RE2. Pairs of hex digits with blanks between, or
+after ``0x``, are bytes. Bytes that must not be shown are not searched, so that a search cannot reveal a
+secret.
 
-Whether a word can stand in the tree of a message at all, told without drawing it.
+Whether a word can be in the tree of a message at all, decided without drawing it.
 
-Drawing the trees of a million exchanges for a search takes an hour; what this says no to need not be drawn.
-It says yes where it cannot tell.
+Drawing the trees of a million exchanges for a search takes an hour. If the answer here is no, a tree need not
+be drawn. If it cannot be decided, the answer is yes.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _RECORD_SETS = (
     "length timestampDelta offsetDelta key value headers CreateTime LogAppendTime transactional control "
     "delete horizon unused bits none gzip snappy lz4 zstd unpacked bytes"
 )
-"""What the lines of record sets have beside numbers and the bytes of records."""
+"""The words in lines of record sets, beside numbers and the bytes of records."""
 
 
 class TreeWords:
-    """What is known beforehand of one text that is searched for.
+    """The precomputed facts about one text of a search.
 
-    :param is_in: tells whether it occurs in a text.
+    :param is_in: whether it occurs in a text.
     """
 
     def __init__(self, text: str, is_in: Callable[[str], bool]) -> None:
@@ -95,7 +95,7 @@ _API_KEYS = ("requestApiKey", "apiKey")
 
 @cache
 def _meaning(name: str, value: int) -> str:
-    """What the tree says that a number stands for."""
+    """The tree's text for the meaning of a number."""
     if name.endswith(("errorCode", "ErrorCode")):
         return error_name(value)
     return apis.api_name(value) if name in _API_KEYS else ""
@@ -103,7 +103,7 @@ def _meaning(name: str, value: int) -> str:
 
 @cache
 def _names_of_data() -> str:
-    """The names of all fields that bytes in a message can hold."""
+    """The names of all fields that bytes in a message can contain."""
     found: set[str] = set()
     for name in apis.data_names():
         for block in library().data_class(name).blocks:
@@ -118,30 +118,30 @@ def _gather(fields: Iterable[FieldDefinition], found: set[str]) -> None:
 
 
 LONGEST = 1_000
-"""Characters of what is searched for."""
+"""The largest number of characters of a search text."""
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})+|[0-9a-fA-F]{2}(?: [0-9a-fA-F]{2})+")
 _UNPACKED = (None, "none")
 
 
 class _Compiled(Protocol):
-    """What both libraries of regular expressions have."""
+    """The common interface of both libraries of regular expressions."""
 
     def search(self, data: bytes, /) -> Any: ...
 
 
 class MatchSpot(NamedTuple):
-    """Where it was found."""
+    """A position where the text was found."""
 
     data: bytes
-    """A message's payload."""
+    """The payload of a message."""
     start: int
     end: int
 
 
 class Pattern:
-    """What is searched for.
+    """A text, bytes or a regular expression to search for.
 
-    :raises ValueError: it is nothing, too long, or no regular expression.
+    :raises ValueError: it is empty, too long, or no regular expression.
     """
 
     def __init__(self, text: str, options: Options) -> None:
@@ -167,13 +167,13 @@ class Pattern:
         return bool(self.line(Detail(exchange, self._options)))
 
     def line(self, detail: Detail) -> list[Node]:
-        """The nodes around the first line of a tree with it, the outermost first. Empty for bytes."""
+        """The nodes around the first line of a tree with it, the outermost first; empty for bytes."""
         return [] if self._is_bytes else detail.path_to_line(self.is_in)
 
     def spot(self, exchange: Exchange, detail: Detail | None = None) -> MatchSpot | None:
-        """The first place in a message's own bytes.
+        """The first position in a message's own bytes.
 
-        :param detail: of this exchange, if it was made already.
+        :param detail: the detail of this exchange, if it was already made.
         """
         for message in exchange.messages:
             payload = message.frame.payload
@@ -190,7 +190,7 @@ class Pattern:
         return None
 
     def _is_packed(self, exchange: Exchange) -> bool:
-        """Whether it occurs in a record of a batch that is compressed."""
+        """Whether it occurs in a record of a compressed batch."""
         if not any(True for message in exchange.messages for _ in message.record_fields()):
             return False
         for row in record_rows(exchange, self._options):
@@ -204,7 +204,8 @@ class Pattern:
 
 
 class RecordPattern(Pattern):
-    """The same in records: in the bytes of key, value and headers, and in what is shown instead of bytes."""
+    """A pattern to search for in records: in the bytes of key, value and headers, and in the words shown
+    instead of bytes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordPattern, (self.text, self._options)
@@ -214,7 +215,7 @@ class RecordPattern(Pattern):
         return next(self.addresses(exchange), None) is not None
 
     def addresses(self, exchange: Exchange) -> Iterator[Address]:
-        """Those records of an exchange in which it occurs."""
+        """The records of an exchange in which it occurs."""
         for address, row in addressed_rows(exchange, self._options):
             if any(map(self._is_in_value, (*_values(row), said(row, "key"), said(row, "value")))):
                 yield address
@@ -229,7 +230,7 @@ def _values(row: dict[str, Any]) -> Iterator[object]:
 
 
 def _outside(hidden: list[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """The ranges between those that are hidden."""
+    """The ranges between hidden ranges."""
     at = 0
     for start, end in hidden:
         if at < start:
@@ -252,8 +253,8 @@ def _compiled(text: str) -> _Compiled:
 
 
 def in_texts(text: str) -> Callable[[str], bool]:
-    """What tells whether a text has what is searched for: a part of it, or a match of a ``/regex/``.
-    Capitals do not matter.
+    """A function that checks whether a text contains the search text, or a match of a ``/regex/``. Case is
+    ignored.
 
     :raises ValueError: it is no regular expression.
     """
@@ -265,7 +266,7 @@ def in_texts(text: str) -> Callable[[str], bool]:
 
 
 def why_not_in_texts(text: str) -> str:
-    """What is wrong with a text for :func:`in_texts`; nothing if it can be searched for."""
+    """The reason why a text cannot be used for :func:`in_texts`; empty if it can."""
     try:
         in_texts(text)
     except ValueError as error:
@@ -293,26 +294,26 @@ def _regex(pattern: str) -> _Compiled:
 
 
 class MatchCount(NamedTuple):
-    """Which match it is, of how many."""
+    """The number of a match, and the number of all matches."""
 
     number: int
-    """From 1 on, in the order of the list."""
+    """The number, from 1 on, in the order of the list."""
     known: int
-    """All that are known."""
+    """The number of known matches."""
     is_all: bool
     """Whether there are no others."""
 
     @property
     def text(self) -> str:
-        """As a status says it."""
+        """The text for a status line."""
         return f"match {self.number:,} of {self.known:,}{'' if self.is_all else '+'}"
 
 
 class ListSearch:
-    """Which rows of a list have it. Only exchanges on the way to the next match are asked.
+    """The rows of a list that match. Only exchanges on the way to the next match are read.
 
-    :param view: gives the place of each row; rows in succession may share one.
-    :param has_texts: whether it may occur in the texts of the list too.
+    :param view: the place of each row; consecutive rows may share one.
+    :param has_texts: whether the texts of the list are searched too.
     """
 
     def __init__(
@@ -329,12 +330,12 @@ class ListSearch:
         self._hit: Mask = np.zeros(0, np.bool_)
         self._asked: Mask = np.zeros(0, np.bool_)
         self._texts: Mask = np.zeros(0, np.bool_)
-        """Which texts of the index have it."""
+        """The matching texts of the index."""
         asker.ask(pattern)
 
     def next(self, row: int, step: int) -> int | None:
-        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
-        is not known: then :attr:`is_going_on`."""
+        """The next matching row after a row (or before it, with -1). None if no row matches. Also None while
+        unknown: then :attr:`is_going_on`."""
         self._look_at_texts()
         view = self._view()
         places = view[row + 1 :] if step > 0 else view[:row][::-1]
@@ -348,14 +349,15 @@ class ListSearch:
         return None
 
     def answers(self) -> tuple[Mask, Mask]:
-        """Which rows have it, and which have it not. A row is in neither while its exchange was not asked."""
+        """The rows that match, and the rows that do not. A row is in neither while its exchange was not
+        read."""
         self._look_at_texts()
         view = self._view()
         hits = self._hit[view]
         return hits, self._asked[view] & ~hits
 
     def count(self, row: int) -> MatchCount | None:
-        """Which of the matches of a list is in a row; None while rows before it were not asked."""
+        """The number of the match in a row; None while rows before it were not read."""
         self._look_at_texts()
         view = self._view()
         if not self._asked[view[:row]].all():
@@ -365,9 +367,9 @@ class ListSearch:
         return MatchCount(int(hits[: row + 1].sum()), int(hits.sum()), all_asked)
 
     def ask_others(self, most: int) -> None:
-        """Ask the rows of a list that were not asked yet, from the first on, unless any are being asked.
+        """Read the rows of a list that were not read yet, from the first on, unless a reading goes on.
 
-        :param most: so many exchanges.
+        :param most: the largest number of exchanges.
         """
         self._look_at_texts()
         if not self.is_going_on and self.reason is None:
@@ -375,32 +377,32 @@ class ListSearch:
             self._ask(view[~self._asked[view]], most)
 
     def _ask(self, places: Places, most: int | None = None) -> None:
-        """Ask exchanges, each once. Rows that share one follow one another."""
+        """Ask about exchanges, each once. Rows that share one are consecutive."""
         self._asker.ask(self.pattern)
         self._asker.add(places[np.flatnonzero(np.diff(places, prepend=-1))][:most])
 
     @property
     def is_going_on(self) -> bool:
-        """Whether exchanges are being asked."""
+        """Whether exchanges are being read."""
         return self._asker.progress is not None
 
     @property
     def reason(self) -> str | None:
-        """Why it stopped before its time."""
+        """The reason why it stopped early."""
         return self._asker.reason
 
     def poll(self) -> None:
-        """Take in the answers that came."""
+        """Take in the new answers."""
         for places, hits in self._asker.poll():
             self._asked[places] = True
             self._hit[places] |= hits
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop reading exchanges."""
         self._asker.forget()
 
     def _look_at_texts(self) -> None:
-        """Find the rows whose texts have it, and those of rows that are new."""
+        """Find the rows with matching texts, also among new rows."""
         texts, known = self._index.texts, len(self._texts)
         if self._has_texts and known < len(texts):
             found = np.fromiter(map(self.pattern.is_in, texts[known:]), np.bool_, len(texts) - known)

@@ -1,6 +1,6 @@
-"""What the screens show: which files or which capture, decoded how, and the packets of it.
+"""The source of the screens: the files or the live capture, the settings for decoding, and the packets.
 
-The decoder reads them once as they come; who saves packets reads them again.
+The decoder reads the packets once as they come; saving reads them again.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from kdissect.tls.keylog import TlsSecrets
 
 
 class ScreenSource(NamedTuple):
-    """What to decode, and how."""
+    """The input to decode, with the settings."""
 
     input: Input
-    """The files, and how they are read. With ``spool`` the paths are only names."""
+    """The files, and the settings for reading. With ``spool`` the paths are only names."""
     is_live: bool = False
-    """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
+    """Whether packets come as they are captured; then results do not wait for more packets."""
     secrets: TlsSecrets | None = None
-    """With which TLS is decrypted, beside those that the capture has."""
+    """The secrets that decrypt TLS, beside those of the capture."""
     key_logs: KeyLogs | None = None
-    """Files from which more secrets may come."""
+    """Files that may get more secrets."""
     spool: str | None = None
     """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded."""
     follows: bool = False
     """Whether the files grow, or are folders in which files appear."""
     scratch: str = ""
-    """A temporary folder of ours in which the paths stand. Messages leave it out."""
+    """Our temporary folder that contains the paths. Messages leave it out."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class ScreenSource(NamedTuple):
         return self.input.limits
 
     def said(self, error: CaptureError) -> str:
-        """Why it cannot be read, with the names that the user gave."""
+        """The reason of a read error, with the names that the user gave."""
         return str(error).replace(os.path.join(self.scratch, ""), "") if self.scratch else str(error)
 
     @property
@@ -59,7 +59,7 @@ class ScreenSource(NamedTuple):
 
 
 def input_of(source: ScreenSource, *, waits: bool = True) -> Input:
-    """What the decoder reads.
+    """The input of the decoder.
 
     :param waits: whether to wait for packets that are still to come.
     """

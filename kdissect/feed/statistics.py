@@ -1,9 +1,9 @@
-"""Statistics of what is shown, for the screens: what there is to count goes out, rows come in.
+"""Statistics of the shown exchanges, for the screens: exchanges are sent to a process, and rows come back.
 
-The process that counts is started when a screen asks for the first statistic. It is told of every exchange
-once, in the order in which they were complete, which is what ``kdissect stats`` counts in. When the filter
-changes, counting begins anew. It waits while the second stage of a filter is still under way: exchanges that
-this finds late would come in the wrong order.
+The process that counts is started when a screen asks for the first statistic. Every exchange is sent to it
+once, in the order in which exchanges were complete; ``kdissect stats`` counts in the same order. When the
+filter changes, counting begins again. It waits for the second stage of a filter, because exchanges that this
+stage finds late would come in the wrong order.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from kdissect.feed.stories import is_story
 from kdissect.settings.screens import Rules
 
 MOST_AT_ONCE = 100_000
-"""Places that are sent at once; more would make a key wait."""
+"""The largest number of places sent at once; more would make a key wait."""
 
 
 class CountedTables(NamedTuple):
-    """What was counted for one screen."""
+    """The rows counted for one screen."""
 
     tables: Mapping[str, list[Row]]
-    """By the statistic's name."""
+    """The tables, by the statistic's name."""
     left_out: int
-    """How often something was not counted because of the limit of rows."""
+    """How often the limit of rows prevented counting something."""
     exchanges: int
-    """How many exchanges that was made of."""
+    """The number of counted exchanges."""
     of: int
-    """How many there were then."""
+    """The number of exchanges that existed then."""
     connections: int
     faults: int = 0
-    """How many kinds of faults."""
+    """The number of kinds of faults."""
 
 
 class Statistics:
-    """The screens' end.
+    """The screens' side of counting.
 
-    :param shown: what is counted; None for everything, whatever is shown.
-    :param rules: what findings come from.
+    :param shown: the exchanges to count; None for all, whatever is shown.
+    :param rules: the settings for findings.
     """
 
     def __init__(
@@ -65,31 +65,30 @@ class Statistics:
         self._serial = 0
         self._results: dict[Asked, CountedTables] = {}
         self._coming: dict[str, list[Row]] = {}
-        """Tables of which pieces have come."""
+        """Tables whose pieces have begun to come."""
         self._coming_left_out: dict[str, int] = {}
         self._next_piece = 0
         self.reason: str | None = None
-        """Why nothing more is counted; None while all is well."""
+        """The reason why nothing more is counted; None without a problem."""
         self._forget()
 
     def _forget(self) -> None:
         self._state: tuple[str, int, int] | None = None
-        """Filter, its version, and length of the index that was looked at last."""
+        """Filter, its version, and the length of the index at the last look."""
         self._places: Places = np.zeros(0, np.uint32)
-        """With a filter, what it shows, in the order in which it is counted."""
+        """The places that a filter shows, in the order of counting."""
         self._shown_connections: list[int] = []
         self._count = 0
-        """How many places were sent."""
+        """The number of places sent."""
         self._connections: set[int] = set()
         self._names = 0
         self._faults: dict[int | tuple[str, str], int] = {}
-        """How many faults were sent: of the snap length, by connection; of files, by layer and kind."""
+        """The number of faults sent: of the snap length, by connection; of files, by layer and kind."""
         self._fault_count = 0
-        """How often some were sent."""
+        """How often faults were sent."""
 
     def ask(self, asked: Asked) -> None:
-        """Have these counted from now on; nothing with an empty tuple. A process that died is started
-        anew."""
+        """Count these from now on; nothing with an empty tuple. A process that died is started again."""
         self._asked = asked
         if self._counter is None or (asked and self.reason is not None):
             if not asked:
@@ -105,15 +104,15 @@ class Statistics:
         self.sync()
 
     def _start(self) -> Worker[Order, CountedRows]:
-        """Beside the screens as the feed is, or at once."""
+        """Start a separate process like the feed, or work at once."""
         spool, limits = self._feed.descriptor, self._feed.source.limits
         if isinstance(self._feed, Decoded):
             return Here(Counting(spool, limits, self._rules))
         return Process("the process of the statistics", Counting, Shared(spool), limits, self._rules)
 
     def let_go(self, asked: Asked) -> None:
-        """These are no longer needed. What another screen asked for meanwhile goes on: the screen that is
-        left may hear of it after the one that is shown."""
+        """Note that these are no longer needed. A later request of another screen stays: the screen that is
+        left may call this after the shown screen's request."""
         if self._asked == asked:
             self.ask(())
 
@@ -126,7 +125,7 @@ class Statistics:
         self._counter.send(Begin(self._serial))
 
     def sync(self) -> None:
-        """Send what is new, or other; cheap where nothing is."""
+        """Send new or changed exchanges; cheap without any."""
         counter, shown = self._counter, self._shown
         if counter is None or self.reason is not None:
             return
@@ -153,13 +152,13 @@ class Statistics:
         counter.send(Grown(places, lengths, found, names, faults, self._index.packets))
 
     def _look(self, text: str) -> None:
-        """See what there is to be counted; begins anew where something came before what was sent."""
+        """Find the exchanges to count. Counting begins again if one precedes those already sent."""
         shown = self._shown if text else None
         state = text, 0 if shown is None else shown.version, len(self._index)
         if state == self._state:
             return
         if shown is not None:
-            places = np.sort(shown.places, kind="stable")  # as good as sorted already
+            places = np.sort(shown.places, kind="stable")  # already nearly sorted
             if not np.array_equal(places[: self._count], self._places[: self._count]):
                 self._begin()
             self._places = places
@@ -169,14 +168,14 @@ class Statistics:
 
     @property
     def _wanted(self) -> int:
-        """How many exchanges there are to be counted."""
+        """The number of exchanges to count."""
         if self._shown is not None and self._shown.is_filtered:
             return len(self._places)
         return len(self._index)
 
     def _new_connections(self, text: str) -> list[int]:
-        """Rows of connections that are over and were not sent, by their places, in order; with a filter, of
-        those with an exchange that it shows."""
+        """The rows of finished connections that were not sent, by their places, in order. With a filter, only
+        of connections with an exchange that it shows."""
         over = self._index.connections
         if not text:
             return list(range(len(self._connections), over.rows))
@@ -184,7 +183,7 @@ class Statistics:
         return sorted(place for place in places if place not in self._connections)
 
     def _new_faults(self) -> Iterator[CountedFault]:
-        """Faults that were not sent, of those that say what was not captured or could not be read."""
+        """The faults that were not sent, of those about missing or unreadable data."""
         unread = {key: each for key, each in self._index.faults.items() if is_unread(each.first)}
         told: list[tuple[int | tuple[str, str], CountedFault]]
         told = [*self._index.cut.items(), *unread.items()]
@@ -196,13 +195,13 @@ class Statistics:
 
     @property
     def waits_for_filter(self) -> float | None:
-        """How far a filter is that must be done first; None where none is waited for."""
+        """The progress of a filter that must finish first; None without one."""
         shown = self._shown
         return shown.progress if shown is not None and shown.is_filtered else None
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything more is to come of what was asked for."""
+        """Whether more results of the request are to come."""
         if not self._asked or self.reason is not None:
             return False
         if self.waits_for_filter is not None:
@@ -214,11 +213,11 @@ class Statistics:
         return counted != (self._count, len(self._connections), self._fault_count)
 
     def result(self, asked: Asked) -> CountedTables | None:
-        """What was counted so far; None if there is nothing yet."""
+        """The results so far; None before the first."""
         return self._results.get(asked)
 
     def poll(self) -> bool:
-        """Send what is new, and take in what came; gives whether there is anything new."""
+        """Send new exchanges, and take in results. Return whether anything is new."""
         self.sync()
         found = False
         for message in self._counter.poll() if self._counter is not None else ():
@@ -235,7 +234,7 @@ class Statistics:
         if piece.number == 0:
             self._coming, self._coming_left_out = {}, {}
         if piece.number not in (self._next_piece, 0):
-            return False  # of rows that were asked for before
+            return False  # rows of an older request
         self._next_piece = piece.number + 1
         self._coming.setdefault(piece.table, []).extend(piece.rows)
         self._coming_left_out[piece.table] = piece.left_out

@@ -1,13 +1,12 @@
-"""What grows while a capture is read: columns of rows of fixed size, and connections.
+"""Storage that grows while a capture is read: columns of rows of fixed size, and connections.
 
 Rows are appended a hundred times a minute, and this must never take long. So a full column moves to a larger
-place, and no two columns are full at the same time. Each place is mapped from the system, and goes back to it
-when the column has moved out. On the heap it would leave a hole that nothing fits into.
+area, and no two columns are full at the same time. Each area is mapped from the system, and is returned to it
+when the column has moved. On the heap it would leave a hole too large to be reused.
 
-There may be a hundred thousand connections that are over. They are packed together, :data:`TOGETHER` at a
-time, because they are much alike. The last ones that were unpacked are kept, because a screen that asks for
-one soon asks for the next. Where the input has several capture points, each may have a row of a connection.
-The mapping has the one that counts.
+There may be a hundred thousand finished connections. They are packed together, :data:`TOGETHER` at a time,
+because they are much alike. The last unpacked ones are kept, because a screen that reads one soon reads the
+next. With several capture points, each may have a row of a connection. The mapping has the row that counts.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ from kdissect.session.conversation import Connection
 from kdissect.system import anonymous_memory
 
 _FIRST = 1_024
-"""Rows that there is room for at first."""
+"""The number of rows with room at first."""
 _GROWTH = 1.125
-"""How much larger a full column is made. What it has in reserve takes no memory before it is written to."""
+"""The growth factor of a full column. Its reserve takes no memory before it is written to."""
 
 
 class GrowingColumns:
-    """The columns.
+    """Columns that grow together.
 
-    :param fields: name and type of each, as the rows have them.
+    :param fields: name and type of each, as in the rows.
     """
 
     def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
         self.row = np.dtype(
             {"names": [name for name, _ in fields], "formats": ["<" + kind for _, kind in fields]}
         )
-        """What a row is."""
+        """The type of a row."""
         self._order = {name: at / len(fields) for at, (name, _) in enumerate(fields)}
         self._columns = {name: self._room(name, 1) for name, _ in fields}
         self._length = 0
@@ -51,7 +50,7 @@ class GrowingColumns:
         return self._length
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """A column with what it has in reserve. Its place is another one when it has grown."""
+        """A column with its reserve. When it has grown, it is another array."""
         return self._columns[name]
 
     def append(self, packed: bytes) -> None:
@@ -67,7 +66,7 @@ class GrowingColumns:
         self._length = end
 
     def _room(self, name: str, rows: int) -> NDArray[Any]:
-        """A place for at least so many. Each column goes through sizes of its own."""
+        """An area for at least this number of rows. Each column has its own sequence of sizes."""
         steps = max(0, math.ceil(math.log(rows / _FIRST, _GROWTH) - self._order[name]))
         room = max(rows, math.ceil(_FIRST * _GROWTH ** (steps + self._order[name])))
         kind = self.row[name]
@@ -80,22 +79,22 @@ _KAFKA = "kafka"
 
 
 class StreamTotals:
-    """What connections carried, added up as they come: there may be too many to look at all of them again."""
+    """Totals of the connections, updated as they come: there may be too many to read all of them again."""
 
     def __init__(self) -> None:
         self.kafka = 0
-        """How many spoke Kafka."""
+        """The number of connections with Kafka."""
         self.bytes: Counter[str] = Counter()
-        """Of streams, as far as they were captured, by protocol."""
+        """The captured bytes of streams, by protocol."""
         self.skipped_bytes = 0
-        """Bytes of Kafka in no frame."""
+        """Bytes of Kafka outside of frames."""
         self.gap_bytes = 0
         """Bytes of streams that were not captured."""
         self.retransmitted = 0
-        """Bytes that were sent again."""
+        """Retransmitted bytes."""
 
     def add(self, connection: Connection, sign: int = 1) -> None:
-        """Add one; with a ``sign`` of -1 take one back."""
+        """Add a connection; with a ``sign`` of -1, subtract it."""
         protocol = connection.protocol
         self.bytes[protocol] += sign * (connection.bytes_to_broker + connection.bytes_from_broker)
         self.gap_bytes += sign * connection.gap_bytes
@@ -106,23 +105,23 @@ class StreamTotals:
 
 
 class PackedConnections(Mapping[int, Connection]):
-    """The connections, in the order in which they were over."""
+    """The connections, in the order in which they ended."""
 
     def __init__(self) -> None:
         self._numbers = array("q")
         self._places = array("q")
-        """By number: which it was in that order."""
+        """The place of each connection in that order, by number."""
         self._copies: dict[int, list[int]] = {}
-        """By number, the same of the rows that do not count."""
+        """The places of the rows that do not count, by number."""
         self._packed: list[bytes] = []
         self._last: list[tuple[Any, ...]] = []
-        """Those that are not packed yet."""
+        """The rows that are not packed yet."""
         self._unpacked: tuple[int, list[tuple[Any, ...]]] = _NONE, []
         self.carried = StreamTotals()
-        """What those that count carried."""
+        """The totals of the rows that count."""
 
     def add(self, connection: Connection) -> None:
-        """Take in one."""
+        """Add a connection."""
         number = connection.connection
         missing = number + 1 - len(self._places)
         if missing > 0:
@@ -149,15 +148,15 @@ class PackedConnections(Mapping[int, Connection]):
 
     @property
     def rows(self) -> int:
-        """How many rows there are, those that do not count among them."""
+        """The number of rows, including those that do not count."""
         return len(self._numbers)
 
     def places(self, number: int) -> list[int]:
-        """Which rows are of a connection, in the order in which rows came."""
+        """The places of a connection's rows, in the order in which they came."""
         return [self._places[number], *self._copies.get(number, ())] if number in self else []
 
     def row(self, place: int) -> Connection:
-        """The row that was so many in that order."""
+        """The row at a place in that order."""
         which, at = divmod(place, TOGETHER)
         return Connection(*self._together(which)[at])
 

@@ -1,6 +1,6 @@
-"""Stories of what an exchange belongs to, as the screens ask the process that counts for them.
+"""The stories of an exchange, as the screens request them from the process that counts.
 
-A story goes to the process as a text, beside the names of statistics.
+A story is sent to the process as a text, beside the names of statistics.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COURSE, TRANSACTION, PRODUCER, GROUP, CLIENT, TOPIC, OFFSET = (
     "topic",
     "offset",
 )
-"""What a story can be about. A course is everything that shares a transaction, a producer or a member."""
+"""The subjects of stories. A course is everything that shares a transaction, a producer or a member."""
 _OF: dict[str, Callable[[str, Limits], Story]] = {
     TRANSACTION: of_transactional_id,
     GROUP: of_group,
@@ -44,21 +44,21 @@ _OF: dict[str, Callable[[str, Limits], Story]] = {
     CLIENT: of_client,
 }
 MOST_TOPICS = 3
-"""Topics of one exchange of which a story is offered."""
+"""The number of topics of one exchange for which a story is offered."""
 
 
 class Subject(NamedTuple):
-    """What a story is about."""
+    """The subject of a story."""
 
     title: str
-    """In words, as it came from the wire."""
+    """The title in words, as on the wire."""
     asked: str
-    """The story, as the process takes it."""
+    """The text that the process takes."""
     kind: str = COURSE
 
 
 def is_story(asked: str) -> bool:
-    """Whether a story is asked for, and no statistic."""
+    """Whether a requested text is a story, not a statistic."""
     return asked.startswith(_PREFIX)
 
 
@@ -82,8 +82,8 @@ def subjects_of(exchange: Exchange) -> Iterator[Subject]:
 
 
 def producers_of(exchange: Exchange) -> Iterator[int]:
-    """The ids of the producers that an exchange names: in its request, or in the batches that it writes.
-    Where a producer begins, the answer names it."""
+    """The ids of the producers that an exchange names: in its request, or in the batches that it writes. If a
+    producer begins, the answer names it."""
     answer = exchange.response if exchange.api == "InitProducerId" else None
     for message in (exchange.request, answer):
         found = -1 if message is None else message.body().get("producerId", -1)
@@ -95,18 +95,18 @@ def producers_of(exchange: Exchange) -> Iterator[int]:
 
 
 def subject(kind: str, name: object) -> Subject:
-    """The story of what has a name: a transactional id, producer id, group, client or topic."""
+    """The story of a named thing: a transactional id, producer id, group, client or topic."""
     return Subject(f"{kind} {_name(name)}", _asked(kind, name), kind)
 
 
 def offset_subject(topic: str, partition: int, offset: int) -> Subject:
-    """The story of one offset: who wrote it, who fetched it, which groups are past it."""
+    """The story of one offset: its writer, its readers, and the groups that are past it."""
     asked = _asked(OFFSET, [topic, partition, offset])
     return Subject(f"offset {offset:,} of {topic}-{partition}", asked, OFFSET)
 
 
 def _name(name: object) -> str:
-    """A member with its group is one name."""
+    """The text of a name; a member with its group is one name."""
     return f"{name[0]}: {name[1]}" if isinstance(name, tuple) else str(name)
 
 
@@ -131,7 +131,7 @@ def _story(kind: str, what: Any, limits: Limits) -> Story:
 
 
 class Telling:
-    """A story that is told while exchanges come, as rows."""
+    """Collects a story from the exchanges, as rows."""
 
     def __init__(self, asked: str, limits: Limits) -> None:
         kind, what = json.loads(asked.removeprefix(_PREFIX))
@@ -144,7 +144,7 @@ class Telling:
 
     @property
     def left_out(self) -> int:
-        """Lines that are too many."""
+        """The number of lines beyond the limit."""
         return self._story.left_out
 
     def rows(self) -> list[Row]:

@@ -1,6 +1,6 @@
 """Exchanges of an index → figures: the brokers' work, errors, their rate; for all, and over time.
 
-Over time there are equal spans. An exchange counts for the span in which it began.
+Over time there are equal spans. An exchange counts in the span in which it began.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kdissect.present.form import SECOND
 from kdissect.protocol.errors import ROUTINE
 
 BARS = 20
-"""Equal spans of time in which exchanges are counted."""
+"""The number of equal spans of time in which exchanges are counted."""
 PIECE = 1 << 16
-"""Exchanges that are looked at together."""
+"""The number of exchanges processed together."""
 
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -29,14 +29,14 @@ class Summary(NamedTuple):
 
     p50_ns: int | None = None
     p99_ns: int | None = None
-    """Of the times that brokers worked, where known (:mod:`kdissect.analysis.waits`), by nearest rank; None
-    without any."""
+    """The 99th percentile of the brokers' work, where known (:mod:`kdissect.analysis.waits`), by nearest
+    rank; None without any."""
     graded: tuple[int, ...] = (0,) * len(GRADES)
-    """How many have errors, by the gravest of them."""
+    """The number of exchanges with errors, by the grade of the gravest."""
     counts: tuple[int, ...] = ()
-    """Exchanges in each of the :data:`BARS` spans from the first to the last."""
+    """The exchanges in each of the :data:`BARS` spans from the first to the last."""
     per_second: float | None = None
-    """None where all are of one moment."""
+    """The exchanges per second; None if all are at one time."""
 
 
 NOTHING = Summary()
@@ -69,13 +69,13 @@ def summarise(index: Index, places: Places) -> Summary:
 
 
 def _pieces(places: Places) -> Iterator[Places]:
-    """The places in pieces, so that what is taken of the columns for them needs little memory."""
+    """The places in pieces, so that the column values for them need little memory."""
     return (places[at : at + PIECE] for at in range(0, len(places), PIECE))
 
 
 def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
-    """For each percentage: the smallest value that so many percent of all do not exceed. None without values.
-    Changes the order of the values."""
+    """For each percentage: the smallest value that this percentage of all values does not exceed. None
+    without values. It changes the order of the values."""
     if not len(values):
         return [None] * len(percents)
     ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]
@@ -84,8 +84,8 @@ def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
 
 
 def where_bad(index: Index, places: Places, parts: int) -> tuple[int, ...]:
-    """In which of so many equal parts of these exchanges, in their order, one has a fault, or an error that
-    is not routine; ascending."""
+    """The equal parts of these exchanges, in their order, that have a fault or an error that is not routine;
+    ascending."""
     flags, faults = index.column("flags"), index.column("faults")
     found = np.zeros(parts, np.bool_)
     for at in range(0, len(places), PIECE):
@@ -96,46 +96,47 @@ def where_bad(index: Index, places: Places, parts: int) -> tuple[int, ...]:
 
 
 NONE = -1
-"""In a span of which no time is known."""
+"""Means that no time in a span is known."""
 
 
 class OverTime(NamedTuple):
     """Figures by span."""
 
     zero_ns: int
-    """What times count from: the first packet of the capture."""
+    """The start of times: the first packet of the capture."""
     start_ns: int
-    """Where the first span begins."""
+    """The beginning of the first span."""
     length_ns: int
-    """Of each span."""
+    """The length of each span."""
     requests: NDArray[np.int64]
     errors: NDArray[np.int64]
     """Exchanges with an error that is not routine."""
     bytes: NDArray[np.int64]
-    """Of requests and responses."""
+    """The bytes of requests and responses."""
     p50_ns: NDArray[np.int64]
     p99_ns: NDArray[np.int64]
-    """What brokers worked, where known (:mod:`kdissect.analysis.waits`), by nearest rank; or :data:`NONE`."""
+    """The 99th percentile of the brokers' work, where known (:mod:`kdissect.analysis.waits`), by nearest
+    rank; or :data:`NONE`."""
 
     def __len__(self) -> int:
         return len(self.requests)
 
     def rate(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Counts of spans by second."""
+        """Counts of spans, per second."""
         return counts.astype(np.float64) * (SECOND / self.length_ns)
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """From the beginning of one span to the end of another, in ns; the end is not in it."""
+        """From the beginning of one span to the end of another, in ns; the end is exclusive."""
         return self.start_ns + first * self.length_ns, self.start_ns + (last + 1) * self.length_ns
 
     def at(self, ns: int) -> int:
-        """The span of a time; of one outside, the nearest."""
+        """The span of a time; for a time outside, the nearest."""
         return max(0, min(len(self) - 1, (ns - self.start_ns) // self.length_ns))
 
 
 def over_time(index: Index, spans: int) -> OverTime | None:
-    """The exchanges so far in so many spans; None without any."""
-    end = len(index)  # which may grow meanwhile
+    """The exchanges so far, in ``spans`` spans; None without any."""
+    end = len(index)  # it may grow meanwhile
     if not end or spans < 1:
         return None
     times = index.column("time_ns", 0, end)
@@ -146,7 +147,7 @@ def over_time(index: Index, spans: int) -> OverTime | None:
 
 
 def over_same_time(index: Index, places: Places, whole: OverTime) -> OverTime:
-    """Some of the exchanges in the spans of all. What came later than all of these is left out."""
+    """Some of the exchanges in the spans of all. Exchanges later than the last span are left out."""
     times = index.column("time_ns")[places]
     end = whole.span(0, len(whole) - 1)[1]
     some = places[(times >= whole.start_ns) & (times < end)]
@@ -168,8 +169,8 @@ def _in_spans(index: Index, some: slice | Places, zero: int, start: int, length:
 
 
 def equal_spans(first: int, last: int, spans: int) -> tuple[int, int]:
-    """Where so many equal spans begin that have both times in them, and their length. That has two digits, so
-    that a filter of some of them can be read."""
+    """The beginning and the length of ``spans`` equal spans that contain both times. The length has two
+    digits, so that a filter of some spans is readable."""
     wanted = (last - first) // spans + 1
     unit = 10 ** max(0, len(str(wanted)) - 2)
     start, length = first - first % unit, -(-wanted // unit) * unit
@@ -181,7 +182,7 @@ def equal_spans(first: int, last: int, spans: int) -> tuple[int, int]:
 def _percentiles(
     at: NDArray[np.int64], values: NDArray[np.int64], spans: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of the values of each span: those that half of them, and 99 %, do not exceed."""
+    """The median and the 99th percentile of the values of each span."""
     ordered = values[np.lexsort((values, at))]
     counts = np.bincount(at, minlength=spans)
     starts = np.cumsum(counts) - counts

@@ -1,7 +1,7 @@
-"""What people type to go somewhere in a capture → the exchange there.
+"""A typed destination in a capture → the exchange there.
 
-``43`` is the number of an exchange or of a packet, as Wireshark counts packets; ``#43`` and ``packet 43`` say
-which. ``12.5s`` is a time since the start of the capture, ``08:44:35`` a time of day.
+``43`` is the number of an exchange or of a packet, as Wireshark counts packets; ``#43`` and ``packet 43`` are
+unambiguous. ``12.5s`` is a time since the start of the capture, ``08:44:35`` a time of day.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ _DAY_NS = 86_400 * 10**9
 
 
 class Destination(NamedTuple):
-    """A place in a capture that need not exist."""
+    """A destination in a capture; it need not exist."""
 
     kind: str
-    """One of the words above."""
+    """One of the kinds above."""
     value: int
     """The number, or nanoseconds since the start of the capture or since midnight, in local time."""
     words: str
-    """What is called so on the screens."""
+    """Its name on the screens."""
 
 
 def targets(typed: str) -> Iterator[Destination]:
-    """What a typed text may mean, the likeliest first; nothing if it is neither a number nor a time."""
+    """The possible meanings of a typed text, the likeliest first; none if it is neither a number nor a
+    time."""
     text = typed.strip().removeprefix(":").strip().lower()
     found = _NUMBER.fullmatch(text)
     if found is not None:
@@ -62,7 +63,7 @@ def numbered(number: int) -> Destination:
 
 
 def nothing_at(target: Destination) -> str:
-    """What is to be said if nothing is there."""
+    """The message if there is nothing at a destination."""
     if target.kind == NUMBER:
         return f"there is no exchange {target.words}"
     if target.kind == PACKET:
@@ -71,13 +72,13 @@ def nothing_at(target: Destination) -> str:
 
 
 def place_of(target: Destination, index: Index) -> int | None:
-    """The place of an exchange in the index. A number is its own, a packet completed one of its messages. For
-    a time it is the first exchange from then on; for a time of day, on the day that the capture is of. None:
-    nothing is there."""
+    """The index place of the exchange at a destination: the exchange with the number, or the one with a
+    message that the packet completed. For a time it is the first exchange from then on; for a time of day, on
+    the day of the capture. None if nothing is there."""
     if target.kind == NUMBER:
         found = index.column("number") == target.value
     elif target.kind == PACKET:
-        if not target.value:  # stands in the index for no packet
+        if not target.value:  # the index has this value without a packet
             return None
         found = (index.column("request_packet") == target.value) | (
             index.column("response_packet") == target.value
