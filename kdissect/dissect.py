@@ -45,66 +45,68 @@ __all__ = [
 ]
 
 LINGER_NS = 60_000_000_000
-"""How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
-retransmissions come in that time (RFC 9293's TIME-WAIT), and what comes later is another connection."""
+"""The time for which endpoints still belong to a connection that both ends closed. Late acknowledgements and
+retransmissions come in that time (RFC 9293's TIME-WAIT). Later packets are another connection."""
 
 _LINGER_NS = LINGER_NS
-"""The same, compiled a number of C, which nobody else can import."""
+"""The same as a C number when compiled, which other modules cannot import."""
 _NEVER = (1 << 63) - 1
-"""Behind any time."""
+"""A time after any other."""
 BEFORE_ALL = -(1 << 63)
-"""Before any time."""
+"""A time before any other."""
 
 LINGERING = 1_000
-"""So many entries of connections that were forgotten otherwise may be left over before they are taken out."""
+"""The number of stale entries, of connections forgotten for other reasons, that may remain before they are
+removed."""
 
 RELIEF = 8
-"""A limit that is reached is gone below by one part in so many, so that there is room for some time."""
+"""When a limit is reached, usage is reduced below it by one part in this number, so that there is room for
+some time."""
 
 PART_BYTES = 1 << 15
-"""What the messages of exchanges have together that are handed out at a time, and the last of them more."""
+"""The bytes of messages whose exchanges are given together; the last exchange may exceed it."""
 
 LATE_BYTES = 1_024
-"""What an exchange costs that is numbered at the end, beside its bytes, half each time it is spoken of."""
+"""The cost of an exchange numbered at the end, beside its bytes; each of its two events counts half."""
 
 GOING_ON = "going on"
-"""How a connection ended of which more may come."""
+"""The end of a connection that may still go on."""
 
 _NO_BYTES = b""
 _PART_BYTES = PART_BYTES
 
 
 class Journal:
-    """Goes along with a dissector that has a part of a capture (:mod:`kdissect.parts`). This one notes
+    """Accompanies a dissector that has a part of a capture (:mod:`kdissect.parts`). This base class notes
     nothing."""
 
     def __init__(self) -> None:
         self.now = 0
-        """The packet that is dissected."""
+        """The current packet."""
 
     def tick(self, packet: int, timestamp_ns: int) -> None:
-        """A packet with a segment is dissected."""
+        """Note a packet with a segment."""
 
     def takes(self, segment: Segment) -> bool:
-        """Whether a segment is of a connection that somebody else dissects. It is asked of those that are of
-        no connection that is known."""
+        """Whether another dissector has the segment's connection. Only segments without a known connection
+        are checked."""
         return False
 
     def speaks_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
-        """A connection does, the second of whose ends was opened."""
+        """Note that a connection has TLS; the second of the ends is the one that was connected to."""
 
     def forgot(self, since_ns: int, number: int, events: int) -> None:
-        """So many of the events that come next tell of a connection that has lingered since then."""
+        """Note that the next ``events`` events are of a connection that has lingered since that time."""
 
     def gave(self, events: int) -> None:
-        """The packet brought so many events to light."""
+        """Note the number of events of the current packet."""
 
 
 class Dissector:
-    """The machine of a whole capture.
+    """Dissects a whole capture.
 
-    Connections do not depend on each other, except by the limits that count over all of them. When a finished
-    connection is forgotten depends only on its own packets and the time of all others.
+    Connections do not depend on each other, except by the limits over all of them. The time at which a
+    finished connection is forgotten depends only on its own packets and on the time of all others.
     """
 
     def __init__(
@@ -121,78 +123,78 @@ class Dissector:
         briefs: Interest | None = None,
         forms: PairLayouts | None = None,
     ) -> None:
-        """
-        :param listener: hears what comes before exchanges, of all connections.
-        :param briefs: what is asked of exchanges in brief, where events may have a
-            :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection has no row
-            if its last exchanges were told so. Nor has one that said nothing, if it was over after the first
-            such exchange.
-        :param forms: those of another dissector of the same reading. To find them for each part of a capture
-            again took as long as to dissect half a megabyte.
+        """:param listener: gets the steps before exchanges, of all connections.
+        :param briefs: the facts needed of exchanges in brief, if events may have a
+            :class:`~kdissect.session.briefs.Brief` in place of an exchange. Then a connection has no row if
+            its last exchanges were brief. A connection without bytes has no row either, if it ended after the
+            first brief.
+        :param forms: the layouts of another dissector of the same capture. Finding them again for each part
+            of a capture took as long as dissecting half a megabyte.
         """
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
         self._listener = listener
         self._tells_tcp = tells_tcp
-        """Whether rows of connections tell what TCP shows."""
+        """Whether rows of connections have the facts of TCP."""
         self._ports = broker_ports
         self.secrets = TlsSecrets(limits) if secrets is None else secrets
-        """With which TLS is decrypted; the capture may add some."""
+        """The secrets that decrypt TLS; the capture may add some."""
         self._awaiting = Awaiting(self.secrets)
-        """The connections that wait for more of them."""
+        """The connections that wait for more secrets."""
         self._told_of_secrets = False
-        """Whether it was told that they are too many."""
+        """Whether it was reported that there are too many secrets."""
         self._segments = SegmentReader(limits)
         self._table: dict[Key, Conversation] = {}
-        """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
+        """Each connection under both orders of its endpoints, or under its keys in ``_tunnelled``."""
         self._remembered = 0
-        """How many they are."""
+        """The number of connections in the table."""
         self._lanes = LaneTable()
-        """The short ways of connections in the table."""
+        """The fast paths of connections in the table."""
         self._step: list[SessionEvent] = []
-        """What a packet of the short way brings to light: one list for all of them, one after the other."""
+        """The events of one packet on the fast path: one list for all of them, one after the other."""
         self._uses_lanes = listener is None
-        """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
-        tell a connection, nor where somebody listens, who hears nothing of it."""
+        """Whether packets may take the fast path. They may not with tunnels, whose ends do not identify a
+        connection, nor with a listener, which would not get their steps."""
         self._tunnelled = Tunnelled(limits)
-        """Those of which packets came through tunnels; they may have several keys."""
+        """The connections with packets from tunnels, which may have several keys."""
         self._reopened = Reopened()
-        """Those whose endpoints a newer SYN has; they are not in the table."""
+        """The connections whose endpoints a newer SYN has; they are not in the table."""
         self._older = self._reopened.older
         self._closed: dict[int, Conversation] = {}
-        """Those that are over, by number: forgotten when they have lingered."""
+        """The connections that are over, by number; forgotten when they have lingered."""
         self._lingering: deque[tuple[int, int]] = deque()
-        """The same, by the time since when each is waited for; some may be forgotten by now."""
+        """The numbers of these connections, in the order of the times since which they linger. Some may
+        already be forgotten."""
         self._lingers_since = _NEVER
         """The earliest of these times."""
         self._latest_lingers_since = BEFORE_ALL
-        """No earlier than the latest of them."""
+        """A time not before the latest of them."""
         self._waits = 0
-        """How often something began to wait in a connection: where two hold as much, it tells which one has
+        """How often a connection began to wait. If two hold the same number of bytes, it shows which has
         waited longer."""
         self._held_bytes = 0
-        """The same of all, and of what is ``late``."""
+        """The cost of all that waits, and of ``_late``."""
         self._most_held = 0
         self._late: list[SessionEvent] = []
-        """What only came to light when a connection was forgotten. When that is depends on the packets of
-        others, and numbers must not: these exchanges are numbered at the end."""
+        """The events found only when a connection was forgotten. That time depends on the packets of other
+        connections, and numbers must not. So these exchanges are numbered at the end."""
         self._late_bytes = 0
         self._telling = Teller(
             Numbering() if numbering is None else numbering,
             TopicNames() if names is None else names,
-            # Then all are known, or nobody asks for them.
+            # Then all names are known, or not needed.
             names is not None or (briefs is not None and not briefs.names),
             limits.topic_names,
             embedded,
         )
         self.forms = forms
-        """Where exchanges may be told in brief, what is known of their forms."""
+        """The layouts of exchanges, if they may be brief."""
         if forms is None and briefs is not None and listener is None and not embedded:
             self.forms = PairLayouts(briefs)
         self.packets = 0
-        """How many packets of the capture were read; who feeds segments counts them."""
+        """The number of packets read; callers that feed segments count them."""
         self.journal: Journal | None = None
-        """Where it has a part of a capture."""
+        """The journal of a part of a capture."""
 
     def packets_of(self, number: int) -> tuple[int, ...]:
         """The packets that carried the segment of the packet ``number``, which was fed last."""
@@ -200,29 +202,29 @@ class Dissector:
 
     @property
     def connections(self) -> int:
-        """How many connections were seen so far."""
+        """The number of connections so far."""
         return self._telling.numbering.connections
 
     @property
     def remembered(self) -> int:
-        """How many connections are remembered now, to which a limit applies."""
+        """The number of connections remembered now, which a limit bounds."""
         return self._remembered
 
     @property
     def held_bytes(self) -> int:
-        """What everything costs that waits now, to which a limit applies."""
+        """The cost of all that waits now, which a limit bounds."""
         return self._held_bytes
 
     @property
     def most_held_bytes(self) -> int:
-        """The most of that so far."""
+        """The largest cost so far."""
         return self._most_held
 
     # -- parts of a capture -------------------------------------------------------------------------
 
     @property
     def numbering(self) -> Numbering:
-        """What gives the numbers."""
+        """The source of the numbers."""
         return self._telling.numbering
 
     @property
@@ -232,7 +234,7 @@ class Dissector:
 
     @property
     def names(self) -> TopicNames:
-        """Those of topic ids."""
+        """The names of topic ids."""
         return self._telling.names
 
     @names.setter
@@ -241,7 +243,7 @@ class Dissector:
 
     @property
     def crosses_connections(self) -> bool:
-        """Whether it has something that is not of one connection: tunnels, or fragments that wait."""
+        """Whether it has state beyond single connections: tunnels, or fragments that wait."""
         return bool(self._tunnelled) or not self._uses_lanes or self._segments.waits
 
     @property
@@ -251,18 +253,18 @@ class Dissector:
 
     @property
     def fragments(self) -> Fragments | None:
-        """The fragments of packets that wait for others; None where nothing waits."""
+        """The fragments that wait for others; None without any."""
         return self._segments.fragments if self._segments.waits else None
 
     def take_fragments(self, fragments: Fragments) -> None:
-        """Fragments wait that another one has read; none waited here."""
+        """Take over the waiting fragments of another dissector; none waited here."""
         self._segments.go_on_with(fragments)
 
     def is_crossed(self, had_fragments: bool) -> bool:
-        """Whether what it has that is not of one connection may concern packets that come. Where fragments
-        wait, only other ones do.
+        """Whether state beyond single connections may affect later packets. Waiting fragments only affect
+        other fragments.
 
-        :param had_fragments: whether some of these packets are fragments.
+        :param had_fragments: whether some of the later packets are fragments.
         """
         if self._tunnelled or not self._uses_lanes or self._segments.tells:
             return True
@@ -270,7 +272,7 @@ class Dissector:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether its connections can be another dissector's, as they are."""
+        """Whether another dissector can take its connections unchanged."""
         if (
             self._late
             or self._older
@@ -283,7 +285,7 @@ class Dissector:
 
     @property
     def lingers_since(self) -> int | None:
-        """Since when at the earliest a connection has lingered that is to be forgotten."""
+        """The earliest time since which a connection lingers that is to be forgotten."""
         return self._lingering[0][0] if self._lingering else None
 
     def remembers(self, one: Endpoint, other: Endpoint) -> bool:
@@ -291,15 +293,15 @@ class Dissector:
         return (one, other) in self._table
 
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
-        """The connections that it remembers, by number; and since when they linger, where they are over."""
+        """The remembered connections, by number; and the time since which each lingers, if it is over."""
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
         found = sorted(set(self._table.values()), key=lambda each: each.number)
         return [(each, since.get(each.number)) for each in found]
 
     def adopt(self, conversation: Conversation, since_ns: int | None) -> None:
-        """Take in a connection that another one dissected so far.
+        """Take over a connection from another dissector.
 
-        :param since_ns: since when it lingers, if it is over.
+        :param since_ns: the time since which it lingers, if it is over.
         """
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
@@ -314,10 +316,10 @@ class Dissector:
     # -- packets ------------------------------------------------------------------------------------
 
     def feed(self, item: Item | Segment | int) -> Sequence[Event]:
-        """What one packet brings to light, in order.
+        """The events of one packet, in order.
 
-        :param item: a packet, or the segment that it holds. Key logs and faults of the capture go in where
-            they stand in it. A number is the time, in nanoseconds, of a segment that somebody else dissects.
+        :param item: a packet, or its segment. Key logs and faults of the capture are fed at their positions
+            in it. A number is the time, in nanoseconds, of a segment that another dissector has.
         """
         if isinstance(item, Packet):
             self.packets += 1
@@ -336,8 +338,8 @@ class Dissector:
         return self._elapse(item)
 
     def feed_all(self, items: Iterable[Item | PacketRun]) -> Iterator[list[Event]]:
-        """:meth:`feed` of several, in lists of what came to light. A list ends before what is wrong with a
-        file, and where its messages have :data:`PART_BYTES`: what they decode to takes many times that."""
+        """:meth:`feed` several items, and give lists of the events. A list ends before a fault of a file, and
+        when its messages have :data:`PART_BYTES`, because decoding them takes many times that."""
         out: list[Event] = []
         size = 0
         for item in items:
@@ -363,10 +365,10 @@ class Dissector:
             yield out
 
     def _take_run(self, run: PacketRun, size: int, out: list[Event]) -> int:
-        """Append what packets of a run bring to light, as long as their messages have no more than
-        :data:`PART_BYTES`; gives the bytes of the messages.
+        """Append the events of a run's packets, until their messages have :data:`PART_BYTES`. Return the
+        bytes of the messages.
 
-        :param size: the bytes of those before.
+        :param size: the bytes of the messages before.
         """
         segments, data, link_type = self._segments, run.buffer, run.link_type
         raw = data
@@ -395,7 +397,7 @@ class Dissector:
         return size
 
     def _take(self, packet: Packet, size: int, out: list[Event]) -> int:
-        """Append what a packet brings to light; gives the bytes of the messages, with those before."""
+        """Append the events of a packet. Return the bytes of the messages, including those before."""
         segments, data = self._segments, packet.data
         raw, place = data, segments.look(data, 0, len(data), packet.link_type)
         if place < 0:
@@ -413,7 +415,7 @@ class Dissector:
         return known
 
     def _take_long(self, packet: Packet, ends: bytes, size: int, out: list[Event]) -> int:
-        """The same of an ordinary packet that has no short way.
+        """Append the events of an ordinary packet without a fast path. Return the bytes as :meth:`_take`.
 
         :param ends: the bytes of its addresses and ports.
         """
@@ -423,9 +425,9 @@ class Dissector:
         return self._feed_packet(packet, ends, size, out)
 
     def _feed_packet(self, packet: Packet, ends: bytes | None, size: int, out: list[Event]) -> int:
-        """The same of any packet.
+        """Append the events of any packet. Return the bytes as :meth:`_take`.
 
-        :param ends: those of an ordinary one.
+        :param ends: the bytes of an ordinary packet's addresses and ports.
         """
         found = self._segments.feed(packet)
         if not isinstance(found, Segment):
@@ -445,10 +447,10 @@ class Dissector:
     def _take_short(
         self, lane: Lane, packet: int, timestamp_ns: int, data: bytes, size: int, out: list[Event]
     ) -> int:
-        """Append what an ordinary packet of a connection, which was looked at, brings to light; gives
-        the bytes of the messages, with those before. Below 0 if it is another: nothing was taken.
+        """Append the events of an ordinary packet of a connection, whose headers were read. Return the bytes
+        of the messages, including those before. Below 0 for another packet: nothing was taken.
 
-        :param data: its payload stands in it, where the segment reader says.
+        :param data: contains its payload, at the segment reader's position.
         """
         if self._older or (timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns)):
             return -1
@@ -466,20 +468,20 @@ class Dissector:
         return _append(found, size, out) if found else size
 
     def _learn_secrets(self, key_log: bytes) -> list[Event]:
-        """Take in lines of a key log; what waited for them comes out."""
+        """Take in lines of a key log, and return the events that waited for them."""
         step: list[Step] = []
         self._retry(self.secrets.add(key_log), self.packets, step)
         step += self._too_many_secrets()
         return self._publish(step) if step else []
 
     def _retry(self, told: Iterable[bytes], packet: int, step: list[Step]) -> None:
-        """Go on with the connections that waited for secrets of these names."""
+        """Retry the connections that waited for secrets of these names."""
         for conversation, events in self._awaiting.retried(told, packet):
             step += events
             self._count_held(conversation)
 
     def _too_many_secrets(self) -> list[Fault]:
-        """What is to be said of secrets that were forgotten: once."""
+        """The fault of dropped secrets; reported once."""
         if self._told_of_secrets or not self.secrets.left_out:
             return []
         self._told_of_secrets = True
@@ -489,15 +491,14 @@ class Dissector:
         return [fault("too-many-secrets", message)]
 
     def in_tls(self) -> Iterator[Connection]:
-        """What is known by now of the connections that speak TLS and are remembered, by number. Another
-        thread may ask for it."""
+        """The rows, so far, of the remembered connections with TLS, by number. Another thread may call it."""
         found = {each.number: each for each in self._conversations() if each.speaks_tls}
         for _, conversation in sorted(found.items()):
             end = None if conversation.is_over else GOING_ON
             yield conversation.summary(end, self._tells_tcp)
 
     def close(self) -> Iterator[Event]:
-        """The capture is over: what still waits comes out, then every connection's row."""
+        """End the capture: give the events that still wait, then every connection's row."""
         yield from self._segments.close()
         conversations = sorted(set(self._conversations()), key=lambda c: c.number)
         events = self._take_late()
@@ -555,7 +556,7 @@ class Dissector:
             )
             self._remembered += 1
             if self._table.get(key) is not before:
-                before = None  # a limit made it forgotten
+                before = None  # a limit dropped it
             self._table[key] = conversation
             if before is not None:
                 self._reopened.add(conversation, before)
@@ -575,7 +576,7 @@ class Dissector:
         return self._close_step(conversation, segment.packet, step)
 
     def _close_step(self, conversation: Conversation, packet: int, step: list[Step]) -> list[Event]:
-        """What a packet of a connection brought to light, after what follows from it for others."""
+        """The events of a packet of a connection, after their effects on other connections."""
         if conversation._tls is not None:
             self._awaiting.note(conversation)
             if self.journal is not None:
@@ -589,24 +590,24 @@ class Dissector:
         return self._publish(step) if step else step  # type: ignore[return-value]  # it is empty
 
     def _publish(self, step: list[Step]) -> list[Event]:
-        """Number what one packet brought to light, learn from all of it, then give it out."""
+        """Number the events of one packet, learn from all of them, then return them."""
         told = self._telling.publish(step)
         if told and self.journal is not None:
             self.journal.gave(len(told))
         return told
 
     def _elapse(self, now_ns: int) -> list[Event]:
-        """What the time of a segment brings to light that somebody else dissects."""
+        """The events caused by the time of a segment that another dissector has."""
         step: list[Step] = []
         self._forget_lingering(now_ns, step)
         return self._publish(step) if step else []
 
     def _conversations(self) -> list[Conversation]:
-        """All that are remembered, some of them more than once."""
+        """All remembered connections; some occur more than once."""
         return [*self._table.values(), *self._older.values()]
 
     def _told_apart(self, newer: Conversation, segment: Segment, step: list[Step]) -> Conversation:
-        """The connection of a segment, where ``newer`` may have ended the one before it."""
+        """The connection of a segment, if ``newer`` may have ended the one before it."""
         older = self._older.get(newer)
         if older is None:
             return newer
@@ -620,8 +621,8 @@ class Dissector:
     def _before_reopening(
         self, conversation: Conversation, segment: Segment, step: list[Step]
     ) -> Conversation | None:
-        """The connection between the endpoints of a new SYN that may go on nevertheless. One that has ended
-        does not, and a SYN that nothing has confirmed yet is given up for a newer one."""
+        """The connection between the endpoints of a new SYN that may still go on. A connection that has ended
+        does not. A SYN that is not confirmed yet is dropped for a newer one."""
         older = self._older.get(conversation)
         going_on = conversation if older is None else older
         if going_on is not conversation:
@@ -632,13 +633,13 @@ class Dissector:
         return None
 
     def _reuse(self, conversation: Conversation, packet: int, step: list[Step]) -> None:
-        """Its endpoints are another connection's now."""
+        """End a connection whose endpoints another connection uses now."""
         step += conversation.close(packet, cut=False)
         self._sum_up(conversation, "reused", step)
         self._remove(conversation)
 
     def _hand_over(self, conversation: Conversation, other: Conversation) -> None:
-        """Let the endpoints of one connection lead to another one between the same."""
+        """Give the endpoints of a connection to another one between the same endpoints."""
         first, last = conversation.endpoints
         self._lanes.close(conversation)
         for key in self._tunnelled.replace(conversation, other) or ((first, last), (last, first)):
@@ -654,9 +655,9 @@ class Dissector:
             conversation.waits_since = self._waits
 
     def _relieve(self, packet: int, step: list[Step]) -> None:
-        """End the wait of the connections that hold most, of equal ones of those that wait longest, so that
-        there is room for some time; where nothing waits any more, and what is remembered still leaves no such
-        room, they are forgotten."""
+        """End the wait of the connections that hold most; among equal ones, of those that wait longest. This
+        makes room for some time. If nothing waits any more and there is still not enough room, connections
+        are forgotten."""
         limit = self._limits.waiting_bytes
         step += self._take_late()
         holding = {each for each in self._conversations() if each.counted_bytes}
@@ -676,7 +677,7 @@ class Dissector:
         return list(late)
 
     def _remove(self, conversation: Conversation) -> None:
-        """Take it out of all tables."""
+        """Remove a connection from all tables."""
         older = self._reopened.remove(conversation) if self._older else None
         if older is not None:
             self._hand_over(conversation, older)
@@ -695,28 +696,28 @@ class Dissector:
             self._awaiting.forget(conversation)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
-        """Let a connection linger that is over. Less is kept of one that was reset: tens of thousands may be
+        """Let a finished connection linger. Less is kept of a reset one, because tens of thousands may be
         reset in a few seconds."""
         if conversation.was_reset:
             self._lanes.close(conversation)
             conversation.let_go()
         self._closed[conversation.number] = conversation
         entry = (since_ns, conversation.number)
-        if since_ns > self._latest_lingers_since:  # as nearly always
+        if since_ns > self._latest_lingers_since:  # in nearly all cases
             self._latest_lingers_since = since_ns
             self._lingering.append(entry)
         else:
             insort(self._lingering, entry)
         self._lingers_since = min(self._lingers_since, since_ns)
         if len(self._lingering) > LINGERING + 2 * len(self._closed):
-            # Most were evicted, or their endpoints were used again.
+            # Most were evicted, or their endpoints were reused.
             self._lingering = deque([each for each in self._lingering if each[1] in self._closed])
             self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
             self._latest_lingers_since = self._lingering[-1][0] if self._lingering else BEFORE_ALL
 
     def _has_lingered(self, now_ns: int) -> bool:
-        """Whether the connection that lingers longest is to be forgotten."""
-        silent_ns = now_ns - self._lingers_since  # compiled, it overflows between absurd times: negative then
+        """Whether the connection that lingers longest must be forgotten."""
+        silent_ns = now_ns - self._lingers_since  # compiled, absurd times overflow to a negative time
         return silent_ns > _LINGER_NS or silent_ns < 0
 
     def _forget_lingering(self, now_ns: int, step: list[Step]) -> None:
@@ -738,23 +739,23 @@ class Dissector:
                 self.journal.forgot(since_ns, number, len(step) - before)
 
     def _forget(self, conversation: Conversation, step: list[Step]) -> None:
-        """Give out the row of a connection that has lingered."""
+        """Add the row of a connection that has lingered, and forget the connection."""
         if not conversation._flushed:
             self._close_late(conversation, step)
         self._sum_up(conversation, None, step)
         self._remove(conversation)
 
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[Step]) -> None:
-        """Add the row of a connection. One whose last exchanges were told in brief has none, and neither has
-        one that said nothing, once an exchange was told so."""
+        """Add the row of a connection. A connection whose last exchanges were brief has none. A connection
+        without bytes has none either, after the first brief."""
         if conversation._quick is None and not (self._telling.has_told_briefs and conversation.is_silent()):
             step.append(conversation.summary(end, self._tells_tcp))
 
     def _close_late(self, conversation: Conversation, step: list[Step]) -> None:
-        """Close a connection of which something may still wait."""
+        """Close a connection that may still have waiting bytes."""
         events = conversation.close(AT_THE_END, cut=False)
         if not events:
-            return  # as nearly always
+            return  # in nearly all cases
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
         for event in events:
             if not isinstance(event, Recognised | Completed) or id(event.exchange) not in begun:
@@ -773,7 +774,8 @@ class Dissector:
         step: list[Step],
         among: Sequence[Conversation] | None = None,
     ) -> None:
-        """Forget the tenth of the connections that has been silent longest, of all or ``among`` some."""
+        """Forget the tenth of the connections that has been silent longest, of all or of those in
+        ``among``."""
         some = self._conversations() if among is None else among
         by_age = sorted({c.last_packet: c for c in some}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
@@ -787,7 +789,7 @@ class Dissector:
 
 
 def _append(events: list[Event], size: int, out: list[Event]) -> int:
-    """Append events; gives the bytes of their messages, with those before."""
+    """Append events. Return the bytes of their messages, including those before."""
     for event in events:
         out.append(event)
         if isinstance(event, Brief):

@@ -35,7 +35,7 @@ from kdissect.record.sound import is_sound, may_have_value
 
 if TYPE_CHECKING:
     from kdissect.embedded import decoded, faults, internal
-else:  # what few messages need
+else:  # only few messages need it
     decoded, faults = Later("kdissect.embedded.decoded"), Later("kdissect.embedded.faults")
     internal = Later("kdissect.embedded.internal")
 
@@ -50,20 +50,20 @@ METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
 class Proxied(NamedTuple):
-    """How the connection of an exchange went through a proxy, from the preamble of the proxy."""
+    """The path of an exchange's connection through a proxy, from the preamble of the proxy."""
 
     client: Endpoint
-    """Who sent the client's packets: the proxy, where it is a proxy that told the broker of its client."""
+    """The sender of the client's packets: the proxy, if it named its client to the broker."""
     peer: Endpoint
-    """Who received them."""
+    """The receiver of these packets."""
     packets: tuple[int, ...]
-    """Those of what was said: without them the connection reads otherwise."""
+    """The packets of the preamble, which are needed to read the connection in the same way."""
     has_login: bool
-    """Whether somebody logged in at the proxy."""
+    """Whether the preamble had a login at the proxy."""
 
 
 class Copy(NamedTuple):
-    """What another capture point saw of an exchange."""
+    """The facts of an exchange at another capture point."""
 
     point: str
     request_time_ns: int | None
@@ -78,7 +78,7 @@ class Copy(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Where an exchange was seen, if the input has several capture points."""
+    """The capture points of an exchange, if the input has several."""
 
     point: str
     """The capture point of this copy."""
@@ -141,59 +141,59 @@ class Exchange:
         self.request = request
         self.response = response
         self.missing = missing
-        """Why one side is absent, or the response that is there not whole: ``acks=0``, ``not captured``,
-        ``gap``, ``skipped`` (captured, in bytes in which no frame was found), ``capture ended``, ``connection
-        closed``, ``waiting``, ``evicted``. None promises a response with all its bytes."""
+        """The reason why one side is absent or the response is incomplete: ``acks=0``, ``not captured``,
+        ``gap``, ``skipped`` (captured, but no frame was found in the bytes), ``capture ended``, ``connection
+        closed``, ``waiting``, ``evicted``. None means that the response has all its bytes."""
         self.inferred = inferred
-        """What was not on the wire but concluded, with the evidence."""
+        """A conclusion that was not on the wire, with the evidence."""
         self.number = number
-        """1, 2, … in the order of recognition; 0 until it is given."""
+        """1, 2, … in the order of recognition; 0 before it is numbered."""
         self.recognised: tuple[int, int, int] = (0, 0, 0)
-        """What that order goes by: packet, connection, stream offset."""
+        """The sort key of that order: packet, connection, stream offset."""
         self.session_faults: list[Fault] = [] if session_faults is None else session_faults
         self.topic_names = topic_names
-        """Names of the topic ids in it, as far as the capture told them."""
+        """The names of its topic ids, if the capture had them."""
         self.embedded = embedded
-        """Whether what is embedded in its messages is read too: :attr:`faults` then has what is wrong
-        there."""
+        """Whether embedded bytes of its messages are read too; then :attr:`faults` has their faults."""
         self.is_encrypted = is_encrypted
-        """Whether it came through TLS: its packets then read only with all that came before them."""
+        """Whether it came through TLS. Then its packets can only be read with all packets before them."""
         self.proxied = proxied
-        """How it came through a proxy; None where nothing told of one."""
+        """Its path through a proxy; None without a known proxy."""
         self.principal = principal
-        """Who is logged in, or logs in with it, as the login on its connection says it."""
+        """The principal that is logged in, or logs in with it, by the login on its connection."""
         self.routine = routine
-        """Codes of its errors that are routine where they stand (:mod:`kdissect.session.expected`)."""
+        """The codes of its errors that are routine here (:mod:`kdissect.session.expected`)."""
         self.behind_ns = behind_ns
-        """How long the request waited at the broker behind the one before it on its connection, which brokers
-        serve one at a time, ns; of :attr:`latency_ns` that is no work of the broker's on this request. None
-        where a message is missing, or another response may have been lost before its own."""
+        """The time in ns that the request waited at the broker behind the request before it on its
+        connection, because brokers serve one at a time. It is a part of :attr:`latency_ns`, but not the
+        broker's work on this request. None if a message is missing, or if another response may have been lost
+        before its own."""
         self.behind_correlation_id = behind_correlation_id
-        """The correlation id of the one before it, where it waited behind that."""
+        """The correlation id of the request before it, if it waited behind that one."""
         self.network_ns = network_ns
         """The smallest round trip so far between the capture point and the broker on its connection, ns; None
-        where none is known."""
+        if unknown."""
         self.throttle_ns = throttle_ns
-        """Of :attr:`latency_ns`, how long a quota held the exchange back, ns
-        (:mod:`kdissect.session.throttling`); None where :attr:`behind_ns` is."""
+        """The part of :attr:`latency_ns` in which a quota throttled the exchange, ns
+        (:mod:`kdissect.session.throttling`); None if :attr:`behind_ns` is None."""
         self.think_ns = think_ns
         """The client's time between the last byte of the answer before and the first byte of the request, ns,
-        where nothing else was asked; None where that is not known."""
+        if no other request waited; None if unknown."""
         self.after_api_key = after_api_key
-        """The API of the answer before its own on its connection: what it waited behind, or after which the
-        client thought; None where that is not known."""
+        """The API of the answer before its own on its connection: the request waited behind it, or the
+        client's think time began with it; None if unknown."""
         self.breaks_quota = breaks_quota
-        """Whether it was asked though the answer before had told the client to wait, when less than half of
-        that time was over."""
+        """Whether the client sent it too early: the answer before had told the client to wait, and less than
+        half of that time was over."""
         self.seen = seen
-        """Where it was seen; None where the input has one capture point."""
+        """Its capture points; None if the input has only one."""
         self.shared: Any = None
-        """What statistics that look at many exchanges in turn found in this one, as long as they do."""
+        """The shared results of statistics that read many exchanges one by one, while they read this one."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
+        """The base offsets in the response to a Produce, once they were needed."""
         self._client: str | None = None
         self._broker: str | None = None
-        """What the response to a Produce tells, once it was asked for."""
 
     def __repr__(self) -> str:
         return f"<Exchange {self.number} of connection {self.connection}>"
@@ -245,7 +245,7 @@ class Exchange:
 
     @property
     def api(self) -> str | None:
-        """Kafka's newest name of the API; None for a response whose request is not known."""
+        """Kafka's newest name of the API; None for a response whose request is unknown."""
         first = self._first()
         known = first.layout()
         if known is not None:
@@ -302,7 +302,8 @@ class Exchange:
 
     @property
     def begun_ns(self) -> int:
-        """When it began in the capture: when its request was complete, or when its response came."""
+        """The time at which it began in the capture: when its request was complete, or when its response
+        came."""
         if self.request is not None:
             return self.request.frame.last_ns
         return self._first().frame.first_ns
@@ -323,7 +324,7 @@ class Exchange:
         asked, answered = self.request.frame.last_ns, self.response.frame.first_ns
         if asked >= 0 and answered >= 0:
             return answered - asked
-        latency = int(answered) - int(asked)  # compiled, these are numbers of C, which would overflow
+        latency = int(answered) - int(asked)  # compiled, these are C numbers, which would overflow
         return latency if -(1 << 63) <= latency < 1 << 63 else None
 
     @property
@@ -349,7 +350,8 @@ class Exchange:
 
     @property
     def response_transfer_ns(self) -> int | None:
-        """From the packet with the response's first byte to the one with its last, ns."""
+        """The time of the broker, including the wait that the client asked for: ``latency_ns - behind_ns -
+        throttle_ns - network_ns``. An unknown ``network_ns`` counts as 0; None if another part is unknown."""
         return None if self.response is None else _between(self.response)
 
     @property
@@ -445,7 +447,7 @@ class Exchange:
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _coordinators(self) -> str | None:
-        """What the keys of the coordinators in it name."""
+        """The kind of things that the coordinators' keys in it name."""
         if self.request is None:
             return None
         seen = self.request.survey()
@@ -453,10 +455,10 @@ class Exchange:
         return COORDINATORS.get(asked)
 
     def about(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
-        """What group, transactional id or topic (by name) a place in the response is about. None if that is
-        not told, or if the request is about several.
+        """The group, transactional id or topic (by name) that a place in the response is about. None if that
+        is unknown, or if the request is about several.
 
-        :param ancestors: the structs of the response that it stands in, outermost first.
+        :param ancestors: the structs of the response around the place, outermost first.
         """
         assert self.response is not None
         struct = self.response.decoded().struct
@@ -470,7 +472,7 @@ class Exchange:
         return found
 
     def error_codes(self) -> Iterator[tuple[int, tuple[dict[str, Any], ...]]]:
-        """Every error code in the response that is not 0, with the structs it stands in, outermost first."""
+        """Every error code in the response that is not 0, with the structs around it, outermost first."""
         if self.response is None:
             return
         seen = self.response.survey()
@@ -510,9 +512,9 @@ class Exchange:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong with the bytes of this exchange: the faults of the session, of both messages, and of
-        their records. The records are unpacked for it. If :attr:`embedded` asks for it, also the faults of
-        what is embedded in them. Found once, when the exchange is complete.
+        """The faults of the session, of both messages, and of their records, which are unpacked for it. With
+        :attr:`embedded`, also the faults of embedded bytes. They are computed once, when the exchange is
+        complete.
 
         A record set of a response may end inside a batch: brokers cut there (KIP-74).
         """
@@ -522,7 +524,7 @@ class Exchange:
 
     @property
     def faults_at_hand(self) -> list[Fault]:
-        """Those of :attr:`faults` that are found without unpacking: compressed records are judged by headers
+        """The :attr:`faults` that can be found without unpacking: compressed records are checked by headers
         and checksums."""
         return list(self._find_faults(unpacks=False) if self._faults is None else self._faults)
 
@@ -541,7 +543,7 @@ class Exchange:
         return tuple([new_tuple(Fault, each[:-2] + place) for each in found]) if found else ()
 
     def _is_sound(self, messages: tuple[Message, ...], unpacks: bool) -> bool:
-        """Whether it is plain that nothing is wrong; where it is not, looking closer tells."""
+        """Whether there are certainly no faults; otherwise a closer check decides."""
         if self.session_faults or self.embedded:
             return False
         for message in messages:
@@ -565,7 +567,7 @@ class Exchange:
                 yield each._replace(packet=message.frame.last_packet)
 
     def record_sets(self) -> Iterator[RecordSetPlace]:
-        """Every record set in it, with the topic and partition it belongs to."""
+        """Every record set in it, with its topic and partition."""
         for message in self._both():
             if not message.may_have_records():
                 continue
@@ -600,12 +602,12 @@ class Exchange:
         return base_offset_of(self._base_offsets, place.topic, place.topic_id, place.partition)
 
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
-        """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
+        """The topic ids with names in this exchange: (id, name, the packet with the name)."""
         out: list[tuple[str, str, int]] = []
         for message in self._both():
             known = message.layout()
             if known is None or not known.teaches:
-                continue  # not decoded for nothing
+                continue  # not decoded without need
             seen = message.survey()
             if seen is not None:
                 if seen.taught is not None:
@@ -617,13 +619,13 @@ class Exchange:
             for topic_id, name in taught_topics(body.struct, body.values):
                 out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
-                message.forget_body()  # it may wait for long
+                message.forget_body()  # it may wait for a long time
         if self.response is not None and self.may_carry_metadata():
             return chain(out, self._topics_in_metadata())
         return out
 
     def may_carry_metadata(self) -> bool:
-        """Whether the records of ``__cluster_metadata`` may be in it."""
+        """Whether it may contain records of ``__cluster_metadata``."""
         if self._first().api_key not in METADATA_CARRIERS:
             return False
         for message in self._both():
@@ -636,9 +638,9 @@ class Exchange:
         return False
 
     def _topics_in_metadata(self) -> Iterator[tuple[str, str, int]]:
-        """What the records of a fetched ``__cluster_metadata`` tell."""
+        """The topic ids and names in the records of a fetched ``__cluster_metadata``."""
         if not any(_may_name_topics(message) for message in self._both()):
-            return  # as nearly always, several times a second
+            return  # in nearly all cases, several times a second
         for place in self.record_sets():
             message, data = place.message, place.data
             if not is_metadata_topic(place.topic, place.topic_id):
@@ -649,8 +651,8 @@ class Exchange:
 
 
 def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: Endpoint) -> Exchange:
-    """``Exchange(connection, client_endpoint, broker_endpoint)``, made part by part: compiled, that is
-    several times faster than the call."""
+    """``Exchange(connection, client_endpoint, broker_endpoint)``, set attribute by attribute: compiled, that
+    is several times faster than the call."""
     exchange = Exchange.__new__(Exchange)
     exchange.connection = connection
     exchange.client_endpoint, exchange.broker_endpoint = client_endpoint, broker_endpoint
@@ -667,11 +669,11 @@ def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: 
 
 
 _text_of = lru_cache(maxsize=4_096)(endpoint_text)
-"""One text for all exchanges of a connection: tables keep it often."""
+"""One text object for all exchanges of a connection, because tables keep it often."""
 
 
 def _between(message: Message) -> int | None:
-    """From its first byte to its last, ns; None where two absurd times are too far apart."""
+    """The time from its first byte to its last, ns; None if two absurd times are too far apart."""
     between = int(message.frame.last_ns) - int(message.frame.first_ns)
     return between if -(1 << 63) <= between < 1 << 63 else None
 
@@ -682,15 +684,15 @@ def _may_name_topics(message: Message) -> bool:
 
 
 _topic_record_start: bytes | None = None
-"""What values begin with that name a topic, once it is needed: to ask a module that is loaded late takes as
-long as to look through a record set."""
+"""The first bytes of values that name a topic, once needed. Asking a module that is loaded late takes as long
+as searching a record set."""
 
 
 def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
-    """Whether there may be a record in a message that names a topic. There may, where the bytes with which
-    such a record begins stand in a record set, and where records are compressed.
+    """Whether a record in a message may name a topic. It may if a record set contains the first bytes of such
+    a record, or if records are compressed.
 
-    :param data: what was surveyed.
+    :param data: the bytes that were surveyed.
     """
     places, at = seen.records, 0
     while at < len(places):
@@ -701,7 +703,7 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
 
 
 def names_topics(data: bytes, start: int, end: int, limits: Limits) -> bool:
-    """The same of the record set from ``start`` to ``end``."""
+    """Whether a record of the record set from ``start`` to ``end`` may name a topic."""
     global _topic_record_start  # noqa: PLW0603 - found once
     if start >= end:
         return False
@@ -711,7 +713,7 @@ def names_topics(data: bytes, start: int, end: int, limits: Limits) -> bool:
 
 
 def _places(message: Message) -> list[Place] | None:
-    """What can be found in a message without decoding it; None where it has to be."""
+    """The places in a message that can be found without decoding it; None if it has to be decoded."""
     struct = message.body_struct()
     if struct is None:
         return None
@@ -722,7 +724,7 @@ def _places(message: Message) -> list[Place] | None:
 
 
 def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:
-    """The base offset of each partition in the response to a Produce; of one that comes twice, the first."""
+    """The base offset of each partition in the response to a Produce; for a repeated partition, the first."""
     places = _places(response)
     if places is not None:
         return base_offsets_in(places)
@@ -739,7 +741,7 @@ def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:
 
 
 def base_offsets_in(places: list[Place]) -> dict[PartitionKey, int | None]:
-    """The base offset of each partition, of places in the response to a Produce."""
+    """The base offset of each partition, from places in the response to a Produce."""
     found: dict[PartitionKey, int | None] = {}
     for topic, topic_id, partition, _, offset, _ in places:
         key = (topic, topic_id if topic is None else None, partition)
@@ -750,18 +752,18 @@ def base_offsets_in(places: list[Place]) -> dict[PartitionKey, int | None]:
 def base_offset_of(
     found: dict[PartitionKey, int | None], topic: str | None, topic_id: str | None, partition: int | None
 ) -> int | None:
-    """That of a produced record set, which may be named otherwise than in the response."""
+    """The base offset of a produced record set, which may have another name in the response."""
     key = (topic, None, partition)
     return found[key] if key in found else found.get((None, topic_id, partition))
 
 
 new_place = tuple.__new__
-"""``new_place(RecordSetPlace, values)``: of all its values, without the second call that NamedTuple's own
-``__new__`` costs."""
+"""``new_place(RecordSetPlace, values)`` with all values: avoids the second call that NamedTuple's own
+``__new__`` makes."""
 
 
 class RecordSetPlace(NamedTuple):
-    """A record set and where it stands."""
+    """A record set with its topic and partition."""
 
     message: Message
     field: str
