@@ -7,8 +7,8 @@ its destination. And a host may capture each packet twice, inside and outside th
 between known endpoints belongs to the connection whose sequence numbers it continues. If it continues none,
 it is another tenant's.
 
-Every connection between the endpoints is checked for that, so their number is limited, and so are the keys of
-each. Otherwise a sender that invents identifiers could make each packet more expensive than the one before.
+Every connection between the endpoints is checked for that. So their number and their keys are limited.
+Otherwise a sender that invents identifiers could make each packet more expensive than the one before.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ turn round.
 A broker that cannot be reached opens the connection itself and gets requests over it. Confluent's
 source-initiated cluster links do that. Any protocol that hands a connection over may do it too. From then on
 the former broker's frames are requests and the former client's are responses. Kafka's frames do not contain
-their kind. A response that is read as a request looks like an incomplete Produce request, because its
-correlation id is at the place of the key and the version. So the only test of a frame is which of the two
-fits it.
+their kind. A response that is read as a request looks like an incomplete Produce request: its correlation id
+is read as key and version. So the only test of a frame is which of the two fits it.
 """
 
 from __future__ import annotations
