@@ -1,7 +1,7 @@
-"""Kafka's error codes: what they are called, what they mean, and how grave they are.
+"""Kafka's error codes: their names, their meanings, and their classes.
 
-One table has it all: ``errors.txt`` beside this module, which says itself how to read it. It is read when
-the first error is asked for. Whether an error is routine depends on what came before it on its connection.
+All of this is in one table: ``errors.txt`` beside this module, which explains its form. It is read when the
+first error is needed. Whether an error is routine depends on earlier messages of its connection.
 :mod:`kdissect.session.expected` decides that, by the bounds of the table.
 """
 
@@ -16,37 +16,37 @@ from kdissect.protocol.packaged import packaged
 
 FATAL, RETRIABLE, ROUTINE = "fatal", "retriable", "routine"
 CLASSES = (FATAL, RETRIABLE, ROUTINE)
-"""How grave an error is, the gravest first."""
+"""The classes of errors, the gravest first."""
 NOT_MADE = ("INVALID_REPLICATION_FACTOR", "POLICY_VIOLATION")
-"""Why a controller refuses to make a topic, however often it is asked."""
+"""The errors with which a controller refuses to create a topic, however often it is asked."""
 SIGNS = {FATAL: "✗", RETRIABLE: "↻", ROUTINE: "·"}
-"""What stands for each where there is room for one character."""
+"""The sign of each class, if there is only room for one character."""
 
 _UNITS = {"ms": 1_000_000, "s": 1_000_000_000}
 
 
 class Bound(NamedTuple):
-    """Within what an error is routine; ``errors.txt`` explains each part."""
+    """The bound within which an error is routine; ``errors.txt`` explains each part."""
 
     apis: frozenset[str]
-    """Empty for all."""
+    """The APIs; empty for all."""
     within_ns: int | None = None
     times: int | None = None
     until: str | None = None
-    """An API."""
+    """The name of an API."""
     first: bool = False
     served: bool = False
     without: str | None = None
-    """A field of the request."""
+    """The name of a field of the request."""
     own_topics: bool = False
 
     @property
     def is_shown_alone(self) -> bool:
-        """Whether the exchange itself shows that it is routine, whatever came before."""
+        """Whether the exchange itself shows that it is routine, without earlier ones."""
         return self.without is not None or self.own_topics
 
     def words(self) -> str:
-        """The same for people."""
+        """The bound in words."""
         out = [f"in {', '.join(sorted(self.apis))}"] if self.apis else []
         if self.first:
             out.append("for the first such request of a connection")
@@ -70,11 +70,11 @@ class KafkaError(NamedTuple):
     code: int
     name: str
     is_retriable: bool
-    """Kafka's own word: its exception is a RetriableException."""
+    """Whether Kafka's exception for it is a RetriableException."""
     error_class: str
-    """:data:`FATAL` or :data:`RETRIABLE`: where it is not routine. Empty for code 0."""
+    """:data:`FATAL` or :data:`RETRIABLE`: the class if it is not routine. Empty for code 0."""
     bound: Bound | None
-    """None for what is never routine."""
+    """None for an error that is never routine."""
     meaning: str
 
 
@@ -88,25 +88,26 @@ def errors() -> Mapping[int, KafkaError]:
 
 @cache
 def error_names() -> Mapping[int, str]:
-    """Names by code; NONE is among them."""
+    """The names by code, including NONE."""
     return {code: each.name for code, each in errors().items()}
 
 
 @lru_cache(maxsize=1_024)
 def error_name(code: int) -> str:
-    """``NOT_LEADER_OR_FOLLOWER``; ``UNKNOWN(n)`` for a code that Kafka 4.4.0 does not have."""
+    """The name of a code, such as ``NOT_LEADER_OR_FOLLOWER``; ``UNKNOWN(n)`` for a code that Kafka 4.4.0 does
+    not have."""
     return error_names().get(code) or f"UNKNOWN({code})"
 
 
 def error_class(code: int) -> str:
-    """How grave an error is that is not routine. A code that is not known is fatal, as it is for Kafka's
-    clients (``Errors.forCode``)."""
+    """The class of an error that is not routine. An unknown code is fatal, as for Kafka's clients
+    (``Errors.forCode``)."""
     known = errors().get(code)
     return FATAL if known is None else known.error_class
 
 
 def class_in(code: int, routine: Container[int]) -> str:
-    """How grave an error is in a response.
+    """The class of an error in a response.
 
     :param routine: the codes that are routine there.
     """
@@ -114,7 +115,7 @@ def class_in(code: int, routine: Container[int]) -> str:
 
 
 def gravest(classes: Iterable[str]) -> str | None:
-    """The gravest of these, by the order of :data:`CLASSES`; None where they have no member of it."""
+    """The gravest of these classes, by the order of :data:`CLASSES`; None without any of them."""
     found = set(classes)
     return next((each for each in CLASSES if each in found), None)
 

@@ -1,4 +1,4 @@
-"""What the segments of a connection tell of the network and of both ends, when it is over."""
+"""The facts about the network and both ends in a finished connection's segments."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.troubles import EXAMPLES, Troubles
 
 ANSWERED, REFUSED, UNANSWERED = "answered", "refused", "unanswered"
-"""What came of a SYN."""
+"""The result of a SYN."""
 NEAR = 0.2
-"""Where this part or less of the round trip lies between capture point and one end, it was taken near it."""
+"""If at most this part of the round trip is between capture point and one end, the capture point is near that
+end."""
 LEAST_PATH_NS = 200_000
-"""Within a shorter round trip, as on one host, the capture point is near both."""
+"""If the round trip is shorter, as on one host, the capture point is near both ends."""
 
 
 _NONE = Troubles()
-"""Of a direction that has none; nobody adds to it."""
+"""For a direction without troubles; it must not be changed."""
 
 
 def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
-    """Plain values by the names of the columns of the statistic ``tcp``; None is what is not known.
+    """Plain values by the names of the columns of the statistic ``tcp``; None if unknown.
 
-    :param client: which of the two ends the client is.
+    :param client: the side of the client.
     """
     asking, answering = duplex.streams[client], duplex.streams[1 - client]
     for stream in duplex.streams:
@@ -94,13 +95,13 @@ def _known(ns: int) -> int | None:
 
 
 def _heard(stream: Reassembler) -> Troubles:
-    """What was lost of a stream. Only its receiver shows what it had: where nothing of that end was captured,
-    what was sent again tells nothing."""
+    """The losses of a stream. Only its receiver shows what it had. If nothing of the receiver was captured,
+    retransmissions prove nothing."""
     return stream.troubles or _NONE if stream.acknowledged != NOWHERE else _NONE
 
 
 def _offered(stream: Reassembler) -> Offered | None:
-    """What the sender of a stream offered; None where its SYN was not captured."""
+    """The options that the sender of a stream offered; None if its SYN was not captured."""
     if not stream.opened or stream.syn_options is None:
         return None
     return offered(stream.syn_options)
@@ -114,7 +115,7 @@ def _opening(duplex: Duplex) -> str | None:
         return ANSWERED
     if duplex.reset_side == 1:
         return REFUSED
-    # Where the other end was not captured: who goes on behind its SYN was answered.
+    # If the other end was not captured, an end that goes on after its SYN was answered.
     goes_on = first.next > 0 or first.ended_at != NOWHERE or other.acknowledged != NOWHERE
     return UNANSWERED if first.acknowledged == NOWHERE and not goes_on else ANSWERED
 
@@ -144,7 +145,7 @@ def _median(asking: Reassembler, answering: Reassembler) -> int | None:
 
 
 def _handshake(duplex: Duplex, opener: Reassembler) -> int | None:
-    """From the first SYN until the SYN-ACK was acknowledged."""
+    """The time from the first SYN until the SYN-ACK was acknowledged."""
     end = duplex.streams[1].syn_acknowledged_ns
     if not opener.opened or not duplex.streams[1].opened or end < 0 or duplex.first_ns < 0:
         return None
