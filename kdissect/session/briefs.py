@@ -1,9 +1,9 @@
-"""An exchange in brief: numbers, and where its bytes stand. Lines are written of it as it is; where anybody
-wants more, an Exchange is made of it that tells the same.
+"""An exchange in brief: numbers, and the positions of its bytes. Output lines are written directly from it.
+For other uses, an Exchange with the same content is made of it.
 
-A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
-where they had to be, in plain headers. Its record sets are sound, where somebody asks for that
-(:class:`Interest`).
+Only ordinary exchanges are brief: a request and its complete answer, or a Produce without an answer. Both
+were at their expected positions, with plain headers. If record sets are needed (:class:`Interest`), they are
+sound.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from kdissect.session.throttling import answers_first_in, throttle_in
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
 
 NOT_KNOWN = -1
-"""What a number of a brief is that an exchange has as None."""
+"""A number of a brief that is None in an exchange."""
 _NOT_KNOWN = NOT_KNOWN
 
 
 class Interest(NamedTuple):
-    """What is asked of exchanges in brief, beside their bytes and times."""
+    """The facts needed of exchanges in brief, beside their bytes and times."""
 
     errors: bool = True
-    """Whether it must say which of its errors are routine."""
+    """Whether it must have the routine codes of its errors."""
     records: bool = True
     """Whether its record sets must be sound, by their headers and checksums."""
     names: bool = True
-    """Whether the names of topic ids are asked for."""
+    """Whether the names of topic ids are needed."""
     bodies: bool = True
-    """Whether the bodies of its messages must have the form that their API has. Who asks for errors or
-    records asks for this too."""
+    """Whether the bodies of its messages must fit the schemas of their API. ``errors`` and ``records`` need
+    this too."""
 
 
 class PairLayout:
-    """What the definitions say of an API in a version, for both of its messages."""
+    """The definitions of an API in a version, for both of its messages."""
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "is_login", "key"),
@@ -75,32 +75,32 @@ class PairLayout:
         """Whether its exchanges begin as briefs."""
         self.name = self.asked.name
         self.teaches = self.asked.teaches or self.answered.teaches
-        """Whether names of topic ids may stand in it."""
+        """Whether it may have names of topic ids."""
         self.carries_metadata = key in METADATA_CARRIERS
-        """Whether the records of ``__cluster_metadata`` may be in it."""
+        """Whether it may have records of ``__cluster_metadata``."""
         self.waits = api_traits(key).waits
-        """What a request may wait for because the client asks for it; None where it may not."""
+        """The event for which the client may let a request wait; None if it cannot."""
         place = place_of_wait(self.asked.struct) if self.waits and self.asked.struct is not None else None
         self.wait_at = _NOT_KNOWN if place is None else place
-        """Where in the body of a request it says how long, as :mod:`kdissect.protocol.polling` has it."""
+        """The position of the wait's length in the request's body, as in :mod:`kdissect.protocol.polling`."""
         self.answers_first = answers_first_in(key, version)
-        """As :func:`~kdissect.session.throttling.answers_first`."""
+        """As in :func:`~kdissect.session.throttling.answers_first`."""
         self.throttles, self.throttle_is_at_hand = throttle_in(self.answered.candidates)
-        """Whether its answers tell how long a quota holds the client back. Then whether that is known without
-        a look at their other fields (:func:`~kdissect.session.throttling.throttle_in`)."""
+        """Whether its answers have a throttle time. Then whether it can be read without their other fields
+        (:func:`~kdissect.session.throttling.throttle_in`)."""
 
     def __reduce__(self) -> tuple[type[PairLayout], tuple[int, int]]:
         return PairLayout, self.api
 
 
 BriefSet = tuple[bool, int, int, str | None, str | None, int | None]
-"""A record set: whether it is the request's, where it begins there and its bytes, topic by name, topic id,
-partition."""
+"""A record set: whether it is the request's, its position there and its number of bytes, the topic's name,
+topic id, partition."""
 
 
 class Brief:
-    """An exchange in brief. Times are in nanoseconds since the epoch. An exchange has None where this has
-    :data:`NOT_KNOWN`."""
+    """An exchange in brief. Times are in nanoseconds since the epoch. If a value is :data:`NOT_KNOWN` here,
+    the exchange has None."""
 
     __slots__ = (
         *("_answer_places", "after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns"),
@@ -131,7 +131,7 @@ class Brief:
         client_id: str,
         limits: Limits,
     ) -> None:
-        """Begin one, of which the places of its bytes and its times are to be set."""
+        """Begin a brief. The positions of its bytes and its times must be set afterwards."""
         self.connection = connection
         self.ends = ends
         """The client's endpoint and the broker's."""
@@ -141,39 +141,39 @@ class Brief:
         self.limits = limits
         self.number = 0
         self.recognised_packet = 0
-        """The packet that was read when it was recognised."""
+        """The current packet when it was recognised."""
         self.is_over = False
-        """Whether nothing more comes of it."""
+        """Whether it is complete."""
         self.missing: str | None = None
         self.became: Exchange | None = None
-        """The exchange that goes on in its place, or is given out in its place."""
+        """The exchange that replaces it, or that is given in its place."""
         self.asked = b""
-        """The request stands in it, without its size: from ``asked_start`` to ``asked_end``."""
+        """Contains the request, without its size, from ``asked_start`` to ``asked_end``."""
         self.asked_start = self.asked_body = self.asked_end = self.asked_offset = 0
         self.asked_packet = self.asked_first_ns = self.asked_ns = 0
         self.asked_frame: Frame | None = None
-        """The frame, where several packets carried it."""
+        """The frame, if several packets carried it."""
         self.asked_seen: Survey | None = None
         self.answer: bytes | None = None
-        """The same of the response."""
+        """Contains the response in the same way."""
         self.answer_start = self.answer_body = self.answer_end = self.answer_offset = 0
         self.answer_packet = self.answer_first_ns = self.answer_ns = 0
         self.answer_frame: Frame | None = None
         self.answer_seen: Survey | None = None
         self._answer_places: list[Place] | None = None
         self.throttle_ms = 0
-        """For how long a quota holds the client back, as the answer tells it."""
+        """The throttle time in the answer."""
         self.behind_ns = self.network_ns = self.throttle_ns = _NOT_KNOWN
         self.think_ns = self.after_api_key = _NOT_KNOWN
         self.principal: str | None = None
-        """Who is logged in."""
+        """The principal that is logged in."""
         self.is_behind = self.breaks_quota = False
         """Whether it waited behind the answer with the id ``behind_id``."""
         self.behind_id = 0
         self.routine: tuple[int, ...] = ()
-        """The codes of its errors that are routine there."""
+        """The codes of its errors that are routine."""
         self.names: TopicNames | None = None
-        """Of topic ids: the first ``names_count`` that packets up to ``up_to_packet`` told."""
+        """The names of topic ids: the first ``names_count`` names, from packets up to ``up_to_packet``."""
         self.up_to_packet = self.names_count = 0
 
     @property
@@ -183,7 +183,7 @@ class Brief:
 
     @property
     def last_packet(self) -> int:
-        """The last packet that carried bytes of it."""
+        """The last packet with bytes of it."""
         return self._last()
 
     def _last(self) -> int:
@@ -191,25 +191,25 @@ class Brief:
 
     @property
     def recognised(self) -> tuple[int, int, int]:
-        """As of an exchange."""
+        """As in an exchange."""
         return self.recognised_packet, self.connection, self.asked_offset
 
     def survey_request(self) -> Survey | None:
-        """What listings ask of the request; None where it has to be decoded."""
+        """The facts of the request for listings; None if it has to be decoded."""
         way = self.form.asked.way
         if self.asked_seen is None and way is not None:
             self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
         return self.asked_seen
 
     def survey_answer(self) -> Survey | None:
-        """The same of the response; also None before it came."""
+        """The facts of the response for listings; None if it has to be decoded, or has not come."""
         way = self.form.answered.way
         if self.answer_seen is None and self.answer is not None and way is not None:
             self.answer_seen = survey_at(way, self.answer, self.answer_body, self.answer_end, self.limits)
         return self.answer_seen
 
     def has_records(self) -> bool:
-        """Whether there are record sets in it."""
+        """Whether it has record sets."""
         asked = self.survey_request()
         if asked is None or asked.records:
             return True
@@ -217,7 +217,7 @@ class Brief:
         return self.answer is not None if answered is None else bool(answered.records)
 
     def record_sets(self) -> list[BriefSet] | None:
-        """Its record sets that have bytes, in the order of the wire. None where its exchange has to tell
+        """Its record sets that have bytes, in the order of the wire; None if only its exchange can give
         them."""
         form = self.form
         found: list[BriefSet] = []
@@ -234,15 +234,15 @@ class Brief:
         return found
 
     def base_offsets(self) -> dict[PartitionKey, int | None] | None:
-        """What the answer to a Produce gave the first record of each set. None where its exchange has to tell
-        that."""
+        """The base offset of each record set in the answer to a Produce; None if only its exchange can give
+        them."""
         if self.answer is None:
             return {}
         places = self._places_in_answer()
         return None if places is None else base_offsets_in(places)
 
     def _places_in_answer(self) -> list[Place] | None:
-        """What the response, which is there, tells of its partitions."""
+        """The places in the response, which must be there."""
         if self._answer_places is None:
             answer = self.answer
             assert answer is not None
@@ -257,14 +257,14 @@ class Brief:
     def _add_sets(self, is_request: bool, places: list[Place], found: list[BriefSet]) -> None:
         for topic, topic_id, partition, _, start, size in places:
             if not size:
-                continue  # most fetches bring nothing
+                continue  # most fetches bring no records
             name = topic
             if name is None and topic_id is not None and self.names is not None:
                 name = self.names.find(topic_id, self.up_to_packet, self.names_count)
             found.append((is_request, start, size, name, topic_id, partition))
 
     def size(self) -> int:
-        """The bytes of its messages."""
+        """The number of bytes of its messages."""
         return self.asked_end - self.asked_start + self.answer_end - self.answer_start
 
     def request(self) -> Request:
@@ -277,7 +277,7 @@ class Brief:
                 _TO_BROKER, self.asked_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
             )
         request = parse_request(frame, self.limits)
-        request.client_id = self.client_id  # one text for all of them
+        request.client_id = self.client_id  # one text object for all of them
         return request
 
     def response(self) -> Response:
@@ -294,7 +294,7 @@ class Brief:
         return parse_response(frame, key, version, self.limits)
 
     def exchange(self) -> Exchange:
-        """The exchange that it tells of, so far."""
+        """The exchange with the same content, so far."""
         client, broker = self.ends
         exchange = begin_exchange(self.connection, client, broker)
         exchange.number = self.number
@@ -317,7 +317,7 @@ class Brief:
         return exchange
 
     def topics(self) -> list[str]:
-        """As :attr:`kdissect.exchange.Exchange.topics`, of one that is over."""
+        """As :attr:`kdissect.exchange.Exchange.topics`, for a complete one."""
         found: list[str] = []
         asked, answered = self.survey_request(), self.survey_answer()
         if asked is None or (answered is None and self.answer is not None):
@@ -338,7 +338,7 @@ class Brief:
                 found.append(name)
 
     def named(self, entity: str) -> list[str]:
-        """As :attr:`kdissect.exchange.Exchange.groups` or ``transactional_ids``, of one that is over.
+        """As :attr:`kdissect.exchange.Exchange.groups` or ``transactional_ids``, for a complete one.
 
         :param entity: ``GROUP`` or ``TRANSACTIONAL_ID`` of :mod:`kdissect.protocol.entities`.
         """
@@ -353,7 +353,7 @@ class Brief:
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _add_named(self, seen: Survey, coordinators: int, entity: str, found: list[str]) -> None:
-        """Add what a message names.
+        """Add the names in a message.
 
         :param coordinators: the kind of coordinators that the request asked for.
         """
@@ -402,7 +402,8 @@ class Brief:
         return may_name_topics(self.answer, answered, self.limits)
 
     def _has_metadata_at(self, places: list[Place] | None) -> bool:
-        """The same of an answer that nobody has surveyed: one walk tells of its record sets, too."""
+        """Whether an answer without a survey may have such records. The places show it, because one walk
+        finds the record sets too."""
         if places is None:
             return True
         for topic, topic_id, _, _, start, size in places:
@@ -414,7 +415,7 @@ class Brief:
 
 
 def without_briefs(events: Sequence[Any]) -> list[Any]:
-    """The events but the exchanges in brief."""
+    """The events without the exchanges in brief."""
     out: list[Any] = []
     for each in events:
         if not isinstance(each, Brief):
@@ -423,7 +424,7 @@ def without_briefs(events: Sequence[Any]) -> list[Any]:
 
 
 def runs_of_briefs(events: Sequence[Any]) -> list[Any]:
-    """The events, and in their midst, each in a list, the exchanges in brief that follow one another."""
+    """The events, with consecutive exchanges in brief joined in lists."""
     out: list[Any] = []
     run: list[Brief] = []
     for each in events:

@@ -1,11 +1,11 @@
-"""Do two sides exchange requests and responses, whatever stands in them? Told by their heads alone.
+"""Whether two sides exchange requests and responses, judged by the heads of their frames alone.
 
-If a client is newer than the definitions, or a vendor's, no body of its requests fits. But Kafka's framing is
-a shape of its own. The frames of both directions lie end to end. A request has its correlation id behind four
-bytes and its client id behind that. A response begins with the id of a request that waits. Enough exchanges
-of that form, one behind the other, are evidence of Kafka; one frame that breaks the form undoes it.
+If a client is newer than the definitions, or a vendor's, no body of its requests fits. But Kafka's framing
+has a recognisable form. The frames of both directions are adjacent. A request has its correlation id after
+four bytes, and then its client id. A response begins with the id of a waiting request. Enough consecutive
+exchanges of that form are evidence of Kafka; one frame of another form disproves it.
 
-Only heads are kept: what is between them may be of any length.
+Only heads are kept, so bodies may have any length.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from kdissect.model import Chunk, Gap
 from kdissect.session.evidence import HEADER_BYTES, NO_HEAD, STRANGE_API, look_at_head, number_at
 
 PAIRS = 3
-"""Exchanges in a row, all of APIs that the definitions have (in versions that they need not have)."""
+"""The number of consecutive exchanges, if the definitions have all their APIs (though perhaps not the
+versions)."""
 
 STRANGE_PAIRS = 8
-"""The same where an API is among them that they do not have."""
+"""The number of consecutive exchanges, if the definitions lack an API among them."""
 
 USUAL_PORTS = frozenset((9092,))
-"""Where brokers listen if nobody says otherwise."""
+"""The usual ports of brokers."""
 
 USUAL_STRANGE_PAIRS = 4
-"""As many as :data:`STRANGE_PAIRS` elsewhere are enough there."""
+"""The number that is enough at these ports, instead of :data:`STRANGE_PAIRS`."""
 
 LIKELY_PAIRS, LIKELY_REQUESTS = 2, 8
-"""Exchanges, or requests without responses, that look like Kafka's in the midst of a stream."""
+"""The number of exchanges, or of requests without responses, that look like Kafka in the middle of a
+stream."""
 
 LONGEST_CLIENT_ID = 255
-"""Bytes. Longer ones are allowed, and no evidence."""
+"""The longest client id in bytes that counts as evidence; longer ones are allowed."""
 
 MOST_PENDING = 1_024
-"""Requests that are remembered; of more, the oldest are forgotten."""
+"""The largest number of requests remembered; beyond it the oldest are forgotten."""
 
 RESPONSE_HEAD = 8
 """Its size and the correlation id."""
@@ -51,25 +53,25 @@ _NO_HEAD, _STRANGE_API = NO_HEAD, STRANGE_API
 
 
 class _FrameTrack:
-    """Where the frames of one direction begin."""
+    """The positions of the frames of one direction."""
 
     __slots__ = ("head", "is_fresh", "is_lost", "is_sure", "left")
 
     def __init__(self) -> None:
         self.is_fresh = True
-        """Nothing of it came so far."""
+        """Whether nothing of it came so far."""
         self.is_lost = True
-        """Where the next frame begins is not known; the start of a segment may tell."""
+        """Whether the beginning of the next frame is unknown; the start of a segment may show it."""
         self.is_sure = False
-        """It was followed from the direction's first byte on, without a gap."""
+        """Whether it was followed from the direction's first byte on, without a gap."""
         self.left = 0
-        """Bytes up to the next frame."""
+        """The number of bytes up to the next frame."""
         self.head = b""
-        """What is there of the head of the frame at hand."""
+        """The bytes so far of the current frame's head."""
 
 
 class Chain:
-    """What is known of the frames of one direction if they are requests, and of the other's answers."""
+    """The frames of one direction as requests, and of the other direction as their responses."""
 
     __slots__ = (
         *("_answered", "_asked", "_has_last", "_is_broken", "_last", "_limits", "_pending", "_requests"),
@@ -81,24 +83,24 @@ class Chain:
         self._asked = _FrameTrack()
         self._answered = _FrameTrack()
         self._pending: dict[int, bool] = {}
-        """Correlation ids of requests that wait, oldest first, and whether their APIs are known."""
+        """The correlation ids of waiting requests, oldest first, and whether their APIs are known."""
         self._is_broken = False
         self._has_last = False
         self._last = 0
         """The correlation id of the latest request, where there is one."""
         self._requests = 0
-        """In a row."""
+        """The number of consecutive requests."""
         self._strange = 0
-        """Of the pairs, those of an unknown API."""
+        """The number of pairs with an unknown API."""
         self.pairs = 0
-        """Requests with their responses, one behind the other."""
+        """The number of consecutive requests with their responses."""
         self.client_id: bytes | None = None
-        """Of all these requests."""
+        """The common client id of these requests."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether a direction that was seen from its first byte is not what it would have to be: no frame
-        can change that."""
+        """Whether a direction that was seen from its first byte has the wrong form: no later frame can change
+        that."""
         return self._is_broken
 
     @property
@@ -107,10 +109,10 @@ class Chain:
         return self._last if self._has_last else None
 
     def is_enough(self, port: int, is_doubtful: bool) -> bool:
-        """Whether the pairs show Kafka.
+        """Whether the pairs prove Kafka.
 
-        :param port: of the side that answers.
-        :param is_doubtful: whether a request was among them whose body is not that of its API.
+        :param port: the port of the side that answers.
+        :param is_doubtful: whether the body of a request among them does not fit its API.
         """
         if not self._strange and not is_doubtful:
             return self.pairs >= PAIRS
@@ -118,15 +120,15 @@ class Chain:
 
     @property
     def is_likely(self) -> bool:
-        """Whether what was seen so far looks like Kafka, enough or not."""
+        """Whether the frames so far look like Kafka, proven or not."""
         if self._is_broken or not self._requests:
             return False
         return self._asked.is_sure or self.pairs >= LIKELY_PAIRS or self._requests >= LIKELY_REQUESTS
 
     def feed(self, asks: bool, piece: Chunk | Gap, opened: bool) -> None:
-        """Look at the next bytes of a direction.
+        """Take in the next bytes of a direction.
 
-        :param asks: whether it is the one of the requests.
+        :param asks: whether it is the direction of the requests.
         :param opened: whether its first byte was captured.
         """
         if self._is_broken:
@@ -146,7 +148,7 @@ class Chain:
             track.is_lost = False
         self._walk(track, piece.data)
         if was_lost and track.head and not track.is_sure:
-            self._lose(track)  # the start of a segment that may be anything has to tell at once
+            self._lose(track)  # a segment that may be anything must show a frame at its start
 
     def _walk(self, track: _FrameTrack, data: bytes) -> None:
         asks = track is self._asked

@@ -1,15 +1,15 @@
 # cython: always_allow_keywords=True
-"""Segments of one TCP connection → exchanges: the fold that everything else is built on.
+"""Segments of one TCP connection → exchanges: the fold on which everything else is based.
 
     Segment ─► Duplex ─► Chunk | Gap ─► Preambles ─► Recogniser, once ─► Framers ─► Session ─► events
                               ▲                           │
                               └─────────── Tls ◄──────────┘   what was encrypted is looked at anew
 
-Preambles is there where a proxy seems to speak first; there is a Framer of each direction.
+There are Preambles only if a proxy seems to send the first bytes. Each direction has a Framer.
 
-A Conversation is plain picklable state. It knows neither packets of other connections nor topic names, which
-cross connections. Its output depends only on what is fed to it, in order. Until an end says something it is
-little more than its Duplex: a scan of ports opens many connections where no end ever does.
+A Conversation is plain picklable state. It has no packets of other connections, and no topic names, which are
+shared by connections. Its output depends only on its input, in order. Before an end sends data, it is little
+more than its Duplex, because a port scan opens many connections without data.
 """
 
 from __future__ import annotations
@@ -51,12 +51,11 @@ if TYPE_CHECKING:
     from kdissect.tls.decrypting import Tls
 
 Event = SessionEvent | Brief
-"""A Brief stands for an exchange that has begun, where it has no number yet, and for one that is over, where
-it says so."""
+"""A Brief is either an exchange that has begun, without a number yet, or one that is complete."""
 
 
 class Connection(NamedTuple):
-    """What is known of a connection when it is over: a row of the table ``connections``."""
+    """The facts of a finished connection: a row of the table ``connections``."""
 
     connection: int
     client: str
@@ -78,36 +77,36 @@ class Connection(NamedTuple):
     software: str | None
     sasl: dict[str, Any] | None
     tls: dict[str, Any] | None = None
-    """What the TLS handshake shows, and why the rest is not decrypted; None without TLS."""
+    """The facts of the TLS handshake, and the reason why the rest is not decrypted; None without TLS."""
     proxies: list[dict[str, Any]] | None = None
-    """What the preambles of proxies say; None without proxies."""
+    """The facts of the proxies' preambles; None without proxies."""
     opened: bool = False
     """Whether the capture has its beginning (the client's SYN)."""
     tcp: dict[str, Any] | None = None
-    """What its segments show of the network and of both ends (:mod:`kdissect.tcp.facts`). None if the
-    connection is not Kafka, or if nobody asks for these facts."""
+    """The facts of its segments about the network and both ends (:mod:`kdissect.tcp.facts`). None if the
+    connection is not Kafka, or if these facts are not needed."""
     capture_point: str | None = None
     """The capture point; None if the input has only one."""
     clock_ahead_ns: int | None = None
     """How far the clock there is ahead of the clock at the capture point nearest to the broker. The estimate
     uses its exchanges and assumes equal network times both ways. None at the nearest point, or if unknown."""
     is_copy: bool = False
-    """Whether a capture point nearer to the broker has a row of this connection too. Where each connection
-    counts once, that row counts."""
+    """Whether a capture point nearer to the broker also has a row of this connection. If each connection must
+    count once, that row counts."""
 
 
 class Listener:
-    """Hears, of all connections, what comes before exchanges. A subclass overrides what it wants to hear. The
-    short way of packets has none of it, so none takes that way where somebody listens."""
+    """Gets the steps before exchanges, of all connections. A subclass overrides the methods that it needs.
+    The fast path of packets has no such steps, so it is not used with a listener."""
 
     def segment(self, conversation: Conversation, segment: Segment) -> None:
         """A connection has taken a segment."""
 
     def piece(self, conversation: Conversation, side: Side, piece: Chunk | Gap | Fault) -> None:
-        """Reassembly gave out the next piece of a stream."""
+        """Reassembly has given the next piece of a stream."""
 
     def decrypted(self, conversation: Conversation, side: Side, chunk: Chunk) -> None:
-        """TLS gave out bytes."""
+        """TLS has decrypted bytes."""
 
 
 class Conversation:
@@ -156,9 +155,8 @@ class Conversation:
         listener: Listener | None = None,
         forms: PairLayouts | None = None,
     ) -> None:
-        """
-        :param listener: hears what comes before exchanges. Who wants one must not :meth:`take`.
-        :param forms: where ordinary exchanges may be told in brief, what is known of their forms.
+        """:param listener: gets the steps before exchanges. With a listener, :meth:`take` must not be called.
+        :param forms: the known layouts, if ordinary exchanges may be brief.
         """
         self.begin(number, first, limits, broker_ports, secrets, listener, forms)
 
@@ -172,7 +170,7 @@ class Conversation:
         listener: Listener | None,
         forms: PairLayouts | None,
     ) -> None:
-        """What ``__init__`` does, in the short way of compiled callers."""
+        """Do the work of ``__init__``; a fast path for compiled callers."""
         self.number = number
         self._listener = listener
         self._limits = limits
@@ -181,40 +179,40 @@ class Conversation:
         self._duplex = Duplex.__new__(Duplex)
         self._duplex.begin(first, limits)
         self._verdict: Verdict | None = None
-        """None until it is settled."""
+        """None until it is decided."""
         self._preambles: Preambles | None = None
-        """Where the first bytes may be a proxy's."""
+        """The stage of preambles, if the first bytes may be a proxy's."""
         self._proxies: list[dict[str, Any]] = []
         self._proxied: tuple[int, ...] = ()
-        """The packets with that."""
+        """The packets of the preambles."""
         self._origin: tuple[Side, Endpoint] | None = None
-        """The end that a proxy made, and whose connection it is by the proxy's word."""
+        """The end that a proxy opened, and the client that the proxy named."""
         self._recogniser: Recogniser | None = None
-        """From the first byte until it is settled."""
+        """The recogniser, from the first byte until the protocol is decided."""
         self._held: list[Piece] | None = None
-        """What the recogniser has seen."""
+        """The pieces that the recogniser has seen."""
         self._tls: Tls | None = None
-        """From the greeting of TLS on; the rest then counts for what it decrypts."""
+        """The TLS stage, from the TLS greeting on; later stages then get its decrypted bytes."""
         self._framers: tuple[Framer, Framer] | None = None
         self._witnesses: tuple[Witness, ...] = ()
-        """Of each direction, what says where frames may begin."""
+        """For each direction, the function that decides where frames may begin."""
         self._session: Dialogue | None = None
         self._forms = forms
         self._quick: QuickSession | None = None
-        """In the place of the session, and of the framers where they are None, while all is ordinary."""
+        """Replaces the session while everything is ordinary, and the framers if they are None."""
         self._first_bytes = self._other_bytes = 0
-        """Of the first side and of the other, without what is missing."""
+        """The captured bytes of the first side and of the other."""
         self._skipped = 0
         self._flushed = False
         self.ends: list[bytes] | None = None
-        """Of its short ways, for whoever has them."""
+        """The bytes of its ends in its lanes, for the table of lanes."""
         self.counted_bytes = 0
-        """What whoever adds up over all connections has counted of that."""
+        """The part of ``held_bytes`` that the dissector has added to its total."""
         self.waits_since = 0
-        """Since when something waits here, as they count it."""
+        """The dissector's count when bytes began to wait here."""
         self.held_bytes = 0
-        """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
-        known what they are, the beginnings of frames, and requests for their responses."""
+        """The cost of everything that waits: bytes behind holes or for a secret, bytes not yet recognised,
+        the beginnings of frames, and requests without responses."""
 
     def feed(self, segment: Segment) -> list[Event]:
         """The events that this segment completes."""
@@ -232,11 +230,11 @@ class Conversation:
     def take(
         self, packet: int, timestamp_ns: int, side: Side, seen: SegmentReader, data: bytes, out: list[Event]
     ) -> bool:
-        """Append what an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says
-        which are). False if it is another: nothing was taken, and it is to be fed.
+        """Append the events of an ordinary segment (defined by :meth:`~kdissect.tcp.duplex.Duplex.take`).
+        Return False for other segments: nothing was taken, and the caller must feed it.
 
         :param seen: has its numbers.
-        :param data: the packet that it came in.
+        :param data: its packet.
         """
         start, length = seen.start, seen.length
         if self._tls is not None or (self._flushed and length):
@@ -291,9 +289,9 @@ class Conversation:
         return True
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
-        """It was dissected with other numbers: it, and what waits in it, get those of the whole capture.
+        """Replace the numbers of the connection and of its waiting exchanges by those of the whole capture.
 
-        :param exchange_number: the number of an exchange, by the one that it has.
+        :param exchange_number: the new number of an exchange, by the old one.
         """
         self.number = number
         if self._session is not None:
@@ -302,7 +300,7 @@ class Conversation:
             self._quick.renumber(number, exchange_number)
 
     def go_on_with(self, secrets: TlsSecrets, forms: PairLayouts | None) -> None:
-        """It came from another process: from now on it has what all connections here have."""
+        """Use the shared objects of this process, because the connection came from another process."""
         self._secrets = secrets
         if self._forms is not None:
             self._forms = forms
@@ -310,11 +308,11 @@ class Conversation:
             self._quick.go_on_with(forms)
 
     def place_of(self, segment: Segment) -> tuple[Side, int, int]:
-        """Where the segment stands that was fed last.
+        """The position of the segment that was fed last.
 
-        The first number is its side. The second is the offset of its first byte in what that side sends; 0 as
-        long as nothing is known of that. The third is the offset in what the other side sends up to which it
-        acknowledges; -1 where it says nothing of that.
+        The first number is its side. The second is the offset of its first byte in its side's stream; 0 while
+        unknown. The third is the acknowledged offset in the other side's stream; -1 without an
+        acknowledgement.
         """
         side = self._duplex._side(segment)
         ours, theirs = self._duplex.streams[side], self._duplex.streams[1 - side]
@@ -324,22 +322,22 @@ class Conversation:
 
     @property
     def speaks_tls(self) -> bool:
-        """Whether it greeted with TLS."""
+        """Whether it began with a TLS greeting."""
         return self._tls is not None
 
     @property
     def waits_for_secrets(self) -> bool:
-        """Whether encrypted bytes wait; also when both ends said FIN."""
+        """Whether encrypted bytes wait, even after both FINs."""
         return self._tls is not None and self._tls.held_bytes > 0
 
     @property
     def awaited_secrets(self) -> tuple[bytes, ...]:
-        """The names of the secrets that may open what waits, as
-        :class:`~kdissect.tls.keylog.TlsSecrets` tells them."""
+        """The names of the secrets that may open the waiting bytes, as in
+        :class:`~kdissect.tls.keylog.TlsSecrets`."""
         return () if self._tls is None else self._tls.awaited
 
     def retry(self, packet: int) -> list[Event]:
-        """One of these secrets came: what waited for it, as of ``packet``."""
+        """The events of the bytes that waited for new secrets, as of ``packet``."""
         if self._tls is None:
             return []
         out = self._hear_all(self._tls.retry(), packet)
@@ -378,7 +376,7 @@ class Conversation:
         return self._duplex.reset
 
     def let_go(self) -> None:
-        """Keep no bytes of streams at hand: hardly any come any more."""
+        """Drop the kept bytes of streams, because hardly any more segments come."""
         for stream in self._duplex.streams:
             stream.let_go()
 
@@ -389,18 +387,18 @@ class Conversation:
         return now_ns > last_ns and (silent_ns > linger_ns or silent_ns < 0) and self._is_over()
 
     def is_silent(self) -> bool:
-        """Whether neither end said anything, nor is anything known to be missing."""
+        """Whether neither end sent data, and no data is known to be missing."""
         one, other = self._duplex.streams
         return one.next == 0 and other.next == 0
 
     @property
     def last_packet(self) -> int:
-        """The latest packet of it."""
+        """Its latest packet."""
         return self._duplex.last_packet
 
     def give_up(self, packet: int, limit: int) -> list[Event]:
-        """Wait no longer for anything: all connections together hold more than ``limit``. A frame of which
-        only the beginning is there is cut, and the connection goes on behind it."""
+        """Stop waiting, because all connections together hold more than ``limit``. An incomplete frame is
+        cut, and the connection goes on after it."""
         out: list[Event] = []
         self.leave_quick()
         self._forms = None
@@ -455,8 +453,8 @@ class Conversation:
         self.held_bytes = held
 
     def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
-        """Nothing more will come; ``packet`` is what this is known by. ``cut``: it is the capture that
-        ended, not the connection; ``evicted``: a limit made us forget it."""
+        """End the connection; ``packet`` showed it. ``cut``: the capture ended, not the connection.
+        ``evicted``: a limit dropped it."""
         if self._flushed:
             return []
         if evicted:
@@ -465,11 +463,11 @@ class Conversation:
         return self._flush(packet, "capture ended" if cut and not ended else "connection closed")
 
     def is_reopened_by(self, segment: Segment) -> bool:
-        """Whether this SYN begins another connection on the same addresses and ports."""
+        """Whether this SYN opens another connection on the same addresses and ports."""
         return self._duplex.is_reopened_by(segment)
 
     def continues(self, segment: Segment) -> bool:
-        """Whether a segment between the same endpoints is of this connection, by its numbers."""
+        """Whether a segment between the same endpoints belongs to this connection, by its numbers."""
         return self._duplex.continues(segment)
 
     def is_confirmed_by(self, segment: Segment) -> bool:
@@ -478,14 +476,14 @@ class Conversation:
 
     @property
     def has_ended(self) -> bool:
-        """Whether both ends said FIN, or a reset was seen."""
+        """Whether both ends sent FIN, or a reset was seen."""
         return self._duplex.has_ended
 
     def summary(self, end: str | None = None, tells_tcp: bool = True) -> Connection:
         """The connection's row.
 
-        :param end: why it ended, where TCP does not say it.
-        :param tells_tcp: whether it tells what TCP shows, which takes longer than all else in it.
+        :param end: the reason why it ended, if TCP does not show it.
+        :param tells_tcp: whether it has the facts of TCP, which take longer than everything else in it.
         """
         duplex = self._duplex
         session = self._session.first if self._session is not None else None
@@ -512,7 +510,7 @@ class Conversation:
             end = "rst" if duplex.reset else "fin" if duplex.has_fin() else "open"
         shows_tcp = protocol in ("kafka", "tls") or not (self._first_bytes + self._other_bytes)
         one, other = duplex.streams
-        # Without names: they would take as long as all that they name.
+        # Without keywords: they would take as long as all the values.
         return Connection(
             self.number,
             endpoint_text(self._end_of(client)),
@@ -541,7 +539,7 @@ class Conversation:
     # -- the stages ---------------------------------------------------------------------------------
 
     def _take(self, pieces: Iterable[Piece], packet: int, out: list[Event]) -> None:
-        """Append what pieces of the streams bring to light."""
+        """Append the events of pieces of the streams."""
         listener = self._listener
         for side, piece in pieces:
             if listener is not None:
@@ -564,7 +562,7 @@ class Conversation:
                 out += self._hear_all(self._tls.feed(side, piece), packet)
 
     def _hear_all(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
-        """What TLS gives out."""
+        """The events of the pieces that TLS decrypted."""
         out: list[Event] = []
         for side, piece in pieces:
             if isinstance(piece, Fault):
@@ -577,7 +575,7 @@ class Conversation:
         return out
 
     def _hear(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
-        """Bytes in the clear: find out what they are, then frame them."""
+        """The events of plain bytes: recognise the protocol, then frame them."""
         out: list[Event] = []
         if self._verdict is not None:
             self._frame(side, piece, packet, out)
@@ -592,11 +590,11 @@ class Conversation:
     def _hear_behind(
         self, preambles: Preambles, pieces: Sequence[Piece], packet: int, out: list[Event]
     ) -> None:
-        """Tell what was found in preambles, and go on with what lies behind them."""
+        """Append the events of finished preambles, and of the pieces after them."""
         for side, found in preambles.found:
             self._proxies.append(facts(found, self._name(side), self._name(1 - side)))
             if found.client is not None:
-                self._origin = (side, found.client)  # of several the innermost
+                self._origin = (side, found.client)  # of several proxies, the innermost
         preambles.found.clear()
         self._proxied = tuple(sorted({*self._proxied, *preambles.packets}))
         for each in preambles.defects:
@@ -612,7 +610,7 @@ class Conversation:
             self._hear_behind(self._preambles, self._preambles.close(), packet, out)
 
     def _recognise(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
-        """Find out what the connection speaks."""
+        """Take in a piece until the protocol of the connection is decided."""
         if self._recogniser is None and not self._broker_ports and isinstance(piece, Chunk):
             at_its_start = at_once(piece.data, side, self._limits)
             if at_its_start is not None:
@@ -631,7 +629,7 @@ class Conversation:
         return []
 
     def _is_opened(self, side: Side) -> bool:
-        """Whether a direction was seen from its first byte; what TLS decrypts always is."""
+        """Whether a direction was seen from its first byte; decrypted data always is."""
         return self._tls is not None or self._duplex.streams[side].opened
 
     def _begin_tls(self, packet: int) -> list[Event]:
@@ -647,8 +645,8 @@ class Conversation:
         return out
 
     def _settle(self, verdict: Verdict, packet: int) -> list[Event]:
-        """It is known now what the connection speaks: go through what was held back, in its order, which
-        is that of cause and effect."""
+        """Set the protocol of the connection, and process the held pieces in their order, which is that of
+        cause and effect."""
         if verdict.protocol == "tls":
             if self._tls is None:
                 return self._begin_tls(packet)
@@ -664,7 +662,7 @@ class Conversation:
                 self._is_opened(1) or verdict.starts[1],
             )
             if any(passed):
-                starts = (False, False)  # what came before is gone
+                starts = (False, False)  # earlier bytes were dropped
             if self._may_be_quick(verdict, starts):
                 self._begin_quickly(verdict)
             else:
@@ -682,10 +680,10 @@ class Conversation:
     def _begin_session(self, verdict: Verdict, starts: tuple[bool, bool]) -> None:
         """Begin to pair the frames of a Kafka connection.
 
-        :param starts: of each side, whether the first byte of what it said begins a frame.
+        :param starts: for each side, whether the first byte of its data begins a frame.
         """
         client, broker = verdict.client, 1 - verdict.client
-        # Where responses begin is told by the requests, also for those that come before them.
+        # The requests determine where responses begin, also of responses before them.
         self._session = Dialogue(
             self.number,
             self._end_of(client),
@@ -717,10 +715,10 @@ class Conversation:
         return verdict.inferred is None and starts == (True, True)
 
     def _begins_plainly(self, side: Side, data: bytes, start: int, length: int) -> bool:
-        """Whether the first bytes of a connection settle that it is Kafka's and may be told in brief. That is
-        what :meth:`_hear` finds of nearly all. If not, nothing has changed.
+        """Whether the first bytes of a connection prove Kafka, and it may be brief. Nearly all do;
+        :meth:`_hear` would find the same. If not, nothing has changed.
 
-        :param data: they stand in it.
+        :param data: contains the bytes.
         """
         if self._forms is None or self._recogniser is not None or self._preambles is not None:
             return False
@@ -750,7 +748,8 @@ class Conversation:
         self._quick = quick
 
     def _return_to_quick(self, session: Session) -> None:
-        """After a login, a connection of which all bytes were captured is as ordinary as others."""
+        """Return to the fast path after a login, if all bytes of the connection were captured and nothing
+        waits."""
         if session.is_waiting:
             return  # it is tried again
         session.has_logged_in = False
@@ -766,7 +765,7 @@ class Conversation:
             self._session = None
 
     def leave_quick(self) -> None:
-        """Something is not ordinary: from here on the connection has a Session."""
+        """Leave the fast path, because data is not ordinary. From here on the connection has a Session."""
         quick, verdict = self._quick, self._verdict
         if quick is not None and verdict is not None:
             self._quick = None
@@ -786,9 +785,9 @@ class Conversation:
         now: int,
         out: list[Event],
     ) -> None:
-        """Take bytes of a stream, which stand in ``data``; what is not ordinary goes the long way.
+        """Take bytes of a stream, which are in ``data``. Other than ordinary bytes take the slow path.
 
-        :param now: the packet that is being read.
+        :param now: the current packet.
         """
         quick = self._quick
         assert quick is not None
@@ -820,7 +819,7 @@ class Conversation:
                 break
             out.append(found)
             at = stop
-        if at < end and self._quick is not None:  # a frame begins that other segments go on with
+        if at < end and self._quick is not None:  # a frame begins that other segments continue
             if framer is None:
                 self._framers = self._new_framers(quick.client, (True, True))
                 framer = self._framers[side]
@@ -849,7 +848,7 @@ class Conversation:
         self._pair(quick.client if is_request else 1 - quick.client, (frame,), now, out)
 
     def _tell_passed(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
-        """What was let go before the connection was known to be Kafka's."""
+        """Report the bytes that were dropped before the connection was recognised as Kafka."""
         assert self._session is not None
         assert self._framers is not None
         for side, length in enumerate(passed):
@@ -894,7 +893,7 @@ class Conversation:
                 out.append(event._replace(connection=self.number, message=message))
             elif isinstance(event, Skipped):
                 if event.reason != REST:
-                    # Whose answer is in there nobody knows: that is no broken order of the broker's.
+                    # The skipped bytes may hold any answers, so the broker is not blamed for a wrong order.
                     self._session.skip(self._framers[side].direction)
                 self._skipped += event.length
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
@@ -903,7 +902,7 @@ class Conversation:
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
         out: list[Event] = []
-        self._forms = None  # what is recognised only now is told in full
+        self._forms = None  # a connection that is recognised late has no briefs
         pieces = self._duplex.close()
         if self._quick is not None:
             if pieces or self._quick._waiting or self._holds_frames():
@@ -927,14 +926,14 @@ class Conversation:
         return out
 
     def _holds_frames(self) -> bool:
-        """Whether the beginning of a frame waits for its rest."""
+        """Whether an incomplete frame waits."""
         if self._framers is None:
             return False
         first, second = self._framers
         return first.held_bytes() > 0 or second.held_bytes() > 0
 
     def _mark(self, events: list[SessionEvent]) -> list[SessionEvent]:
-        """Exchanges that came through TLS or a proxy say so."""
+        """Mark exchanges that came through TLS or a proxy."""
         if self._tls is None and not self._proxied:
             return events
         proxied = None
@@ -967,7 +966,7 @@ class Conversation:
         return int.from_bytes(self._duplex.endpoints[side][-2:], "big")
 
     def _end_of(self, side: Side) -> Endpoint:
-        """Who is at an end, by the word of a proxy where there is one."""
+        """The endpoint of a side, replaced by the client that a proxy named."""
         if self._origin is not None and self._origin[0] == side:
             return self._origin[1]
         return self._duplex.endpoints[side]
@@ -980,7 +979,7 @@ class Conversation:
 
 
 def recognised_in_order(events: Iterable[object]) -> list[Exchange | Brief]:
-    """The exchanges that began, in the order in which they are numbered."""
+    """The exchanges that began, in the order of their numbers."""
     begun: list[Exchange | Brief] = []
     for event in events:
         if isinstance(event, Recognised):

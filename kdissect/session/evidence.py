@@ -1,9 +1,9 @@
-"""Are these bytes a Kafka request? The judgement that everything that is not certain rests on.
+"""Whether bytes are a Kafka request. Every uncertain decision is based on this judgement.
 
-Kafka has no magic number. But a request says a lot of itself. It has a size, one of about a hundred API keys
-out of 65,536, and a version that this API has. It has a client id whose length fits and whose bytes are text.
-Its schema must use the body up to the last byte. A body that fits to the last byte is proof. A header that
-fits is evidence, and counts only where no more can be had.
+Kafka has no magic number. But a request has many recognisable parts. It has a size, one of about a hundred
+API keys out of 65,536, and a version that this API has. It has a client id whose length fits and whose bytes
+are text. Its schema must use the body up to the last byte. A body that fits to the last byte is proof. A
+header that fits is evidence, and counts only if nothing better can be had.
 """
 
 from __future__ import annotations
@@ -24,50 +24,50 @@ HEADER_BYTES = 14
 """Size, API key, version, correlation id and the length of the client id."""
 
 LONGEST_CLIENT_ID = 32_767
-"""Bytes; its length is an int16."""
+"""The longest client id in bytes; its length is an int16."""
 
 FUTURE_VERSIONS = 16
-"""So far above the newest version that the definitions have may that of a newer client or broker lie."""
+"""The largest distance of a newer client's or broker's version from the newest version of the definitions."""
 
 MOST_VERSIONS = 64
-"""An API that the definitions do not have has fewer versions; no API of Kafka has had half as many."""
+"""The largest number of versions of an API without definitions; no API of Kafka has had half as many."""
 
 TELLING_RESPONSES = (
     *(apis.API_VERSIONS, apis.METADATA, apis.FETCH, apis.PRODUCE),
     *(apis.LIST_OFFSETS, apis.OFFSET_COMMIT, apis.OFFSET_FETCH),
 )
-"""APIs whose responses are frequent and hold names. (FindCoordinator and JoinGroup v0 fit requests of
+"""APIs whose responses are frequent and contain names. (FindCoordinator and JoinGroup v0 fit requests of
 ZooKeeper.)"""
 
 FIRST_TRANSACTIONAL_PRODUCE = 3
-"""The version from which on a transactional id stands before the other fields (KIP-98)."""
+"""The first version with a transactional id before the other fields (KIP-98)."""
 
 LEAST_TOPIC_BYTES = 3
-"""A topic of a Produce request, with a name or id and an array, is not shorter."""
+"""The fewest bytes of a topic of a Produce request, with a name or id and an array."""
 
 SHORTEST_TEXT = 3
 FEWEST_APIS = 10
-"""What the oldest broker that knows ApiVersions has are twenty."""
+"""The fewest APIs of a broker with ApiVersions; the oldest one has twenty."""
 
 
 class Evidence(IntEnum):
-    """How sure it is that a request begins at a position."""
+    """The degree of certainty that a request begins at a position."""
 
     NONE = 0
-    """It does not."""
+    """No request begins there."""
     STRANGE = 1
-    """The header fits, with a client id that is text, but for an API or a version that the definitions do not
-    have; all of the frame is there. Alone it shows nothing; what stands behind it may."""
+    """The header fits, with a client id that is text, but the definitions lack its API or version. The frame
+    is complete. Alone it proves nothing; the frames after it may."""
     BROKEN = 2
-    """The header fits, with a client id that is text; all of the frame is there, and its body has not the
-    form of its API. That speaks for Kafka as much as against it."""
+    """The header fits, with a client id that is text. The frame is complete, but its body does not fit its
+    API. That is as much evidence for Kafka as against it."""
     MORE = 3
-    """Too few bytes to tell."""
+    """Too few bytes to decide."""
     HEADER = 4
-    """The header fits, with a client id that is text; the body is not all there."""
+    """The header fits, with a client id that is text; the body is incomplete."""
     LOOSE = 5
-    """The header fits as above; the body is read to its end, and bytes are left (librdkafka's
-    ApiVersions v0 ends with four), or up to a limit, or its version is not known."""
+    """The header fits as above. The body is read to its end, and bytes are left (librdkafka's ApiVersions v0
+    ends with four), or it is read up to a limit, or its version is unknown."""
     EXACT = 6
     """Header and body fit to the last byte."""
 
@@ -95,7 +95,7 @@ _judged_limits: Limits | None = None
 def examine_request(
     data: bytes | bytearray, position: int, limits: Limits = DEFAULTS
 ) -> tuple[Evidence, int]:
-    """Whether a request begins at ``position``, and where the frame that begins there would end."""
+    """Whether a request begins at ``position``, and the end of the frame that would begin there."""
     left = len(data) - position
     if left < 4:
         return _MORE, 0
@@ -119,10 +119,10 @@ def examine_request(
     if left >= size + 4 and (is_known or key == apis.API_VERSIONS):
         whole = _judge_whole(bytes(data[position + 4 : end]), limits)
         if whole is _EXACT:
-            return whole, end  # as nearly all are: the header need not be looked at alone
+            return whole, end  # as nearly all: the header need not be examined alone
     header = _examine_header(data, position, size)
     if not is_known and key != apis.API_VERSIONS:
-        # A client that is newer opens with a version of ApiVersions that is not known: that is examined on.
+        # A newer client opens with an unknown version of ApiVersions, which is examined further.
         if left < size + 4:
             return min(header, _MORE), end
         return (_STRANGE if header is _HEADER else _NONE), end
@@ -137,9 +137,9 @@ def examine_request(
 
 
 def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS) -> bool:
-    """Whether an ordinary request begins the bytes of ``data`` from ``start`` to ``stop``, and fits to its
-    last byte. It has a client id in ASCII, and no tagged fields in its header. :func:`examine_request` tells
-    of the others. No preamble of a proxy begins so."""
+    """Whether the bytes of ``data`` from ``start`` to ``stop`` begin with an ordinary request that fits to
+    its last byte. It has a client id in ASCII, and no tagged fields in its header. :func:`examine_request`
+    examines the others. No preamble of a proxy begins like this."""
     raw, left = data, stop - start - 4
     if left < HEADER_BYTES - 4 or raw[start] or raw[start + 4] or raw[start + 6]:
         return False
@@ -164,7 +164,7 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
 
 
 def number_at(data: bytes | bytearray, at: int, count: int) -> int:
-    """The signed number of so many bytes that stands at ``at``."""
+    """The signed number of ``count`` bytes at ``at``."""
     value = data[at]
     if value > 0x7F:
         value -= 0x100
@@ -216,10 +216,10 @@ def _may_be_newer(key: int, version: int) -> bool:
 
 
 class RequestHead(NamedTuple):
-    """What the header of a request says, whatever stands behind it."""
+    """The fields of a request's header, whatever follows it."""
 
     size: int
-    """Of the frame, without its size prefix."""
+    """The size of the frame, without its size prefix."""
     is_api: bool
     """Whether the definitions have the API."""
     correlation_id: int
@@ -261,8 +261,8 @@ def look_at_head(data: bytes | bytearray, position: int, limits: Limits) -> int:
 
 
 def defect_of(payload: bytes, limits: Limits = DEFAULTS) -> tuple[str, int]:
-    """What is wrong with a frame that is :attr:`Evidence.BROKEN` or :attr:`Evidence.STRANGE`, with its API
-    and client, and where."""
+    """The defect of a frame that is :attr:`Evidence.BROKEN` or :attr:`Evidence.STRANGE`, with its API and
+    client, and its offset."""
     key, version = (int.from_bytes(payload[at : at + 2], "big") for at in (0, 2))
     client_id = payload[10 : 10 + int.from_bytes(payload[8:10], "big")].decode("utf-8")
     try:
@@ -337,8 +337,8 @@ def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: 
 
 
 def _compact_length(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """The length of a compact string, and where it begins. A length of three bytes is longer than what may
-    stand there, and what is cut off has none."""
+    """The length of a compact string, and the string's position. A length of three bytes is longer than any
+    allowed string, and a cut one has no length."""
     first, second = (*data[at : at + 2], 0, 0)[:2]
     if first < 0x80:
         return first - 1, at + 1
@@ -374,7 +374,7 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
     if body is not None and body.opaque is not None:
         return _LOOSE if _is_name(client_id) else _NONE
     if body is None or body.is_exact:
-        # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
+        # A client id need not be printable (its author may be malicious), but it must be UTF-8.
         distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
         return _EXACT if distinct else _NONE
     fits_so_far = all(f.kind in ("remainder", "too-many-elements") for f in body.faults)
@@ -382,13 +382,13 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
 
 
 def _is_name(client_id: bytes) -> bool:
-    """Whether a client id is text, and there is one."""
+    """Whether a client id is text and not empty."""
     return bool(client_id) and _is_text(client_id)
 
 
 def _is_distinct(request: Request) -> bool:
-    """Whether a request without a client id is told from other protocols. Those that frame by an int32
-    and go on with small ones (ZooKeeper's) look like a Produce request, whose key is 0; but for records."""
+    """Whether a request without a client id differs from other protocols. Protocols with an int32 size and
+    small numbers after it (ZooKeeper's) look like a Produce request, whose key is 0, except for records."""
     if request.api_key != apis.PRODUCE:
         return True
     topics = request.body().get("topicData") or ()
@@ -397,10 +397,9 @@ def _is_distinct(request: Request) -> bool:
 
 
 def is_telling_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
-    """Whether a frame whose request is unknown is surely a response. Then one of the frequent responses fits
-    it to the last byte, and has text in it. Sizes and ascending numbers alone are no proof: other protocols
-    have them too.
-    """
+    """Whether a frame with an unknown request is surely a response. Then one of the frequent responses fits
+    it to the last byte, and contains text. Sizes and ascending numbers alone are no proof, because other
+    protocols have them too."""
     for api_key in TELLING_RESPONSES:
         for version in apis.versions(api_key):
             try:
@@ -418,7 +417,7 @@ def is_telling_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in decoded values but uuids, which any 16 bytes are."""
+    """All texts in decoded values except uuids, because any 16 bytes are a uuid."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):

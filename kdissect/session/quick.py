@@ -30,13 +30,13 @@ from kdissect.session.throttling import told_ms
 from kdissect.tcp.reassembly import Reassembler
 
 MOST_WAITING = 64
-"""Requests that may wait here; with more the connection leaves."""
+"""The largest number of requests that may wait here; beyond it the connection leaves the fast path."""
 _MOST_FORMS = 4_096
 _KEYS = 256
 _LONGEST_TEXT = 0x7FFF
-"""What is more is no length, but null."""
+"""Larger lengths mean null."""
 _HEADER_BYTES = 10
-"""What a request begins with: API, version, correlation id, length of the client id."""
+"""The first bytes of a request: API, version, correlation id, length of the client id."""
 _NEVER = -(1 << 63)
 _ALWAYS = (1 << 63) - 1
 _MILLISECOND = 1_000_000
@@ -49,9 +49,9 @@ _NOT_KNOWN = NOT_KNOWN
 
 
 class PairLayouts:
-    """The layouts of one reading: the definitions may be others in the next.
+    """The layouts of one reading; the next may use other definitions.
 
-    :param interest: what is asked of its exchanges in brief.
+    :param interest: the facts needed of exchanges in brief.
     """
 
     __slots__ = (
@@ -63,18 +63,18 @@ class PairLayouts:
         self.judges, self.checks_records = interest.errors, interest.records
         self.checks_bodies = interest.bodies or interest.errors or interest.records
         self._known: dict[int, PairLayout] = {}
-        """By API and version."""
+        """The layouts by API and version."""
         self._recent: list[PairLayout | None] = [None] * _KEYS
-        """The one that was asked for last of each API."""
+        """The layout used last of each API."""
         self._request = self._offer = b""
-        """The bodies of the latest request for a broker's versions and of the latest answer to one: the next
-        connection begins with the same nearly always."""
+        """The bodies of the latest ApiVersions request and of the latest response: the next connection nearly
+        always begins with the same."""
         self._request_form: PairLayout | None = None
         self._software: str | None = None
-        """What the request says."""
+        """The client's software in that request."""
         self._offer_form: PairLayout | None = None
         self._shows = False
-        """What the answer says."""
+        """Whether that response shows that the broker answers first."""
 
     def __reduce__(self) -> tuple[type[PairLayouts], tuple[Interest]]:
         return PairLayouts, (Interest(self.judges, self.checks_records, bodies=self.checks_bodies),)
@@ -88,7 +88,7 @@ class PairLayouts:
         return found
 
     def software_of(self, brief: Brief) -> str | None:
-        """Name and version of the client, as its request for the broker's versions has them."""
+        """Name and version of the client, from its ApiVersions request."""
         form, data, start = brief.form, brief.asked, brief.asked_body
         size, known = brief.asked_end - start, self._request
         if self._request_form is form and len(known) == size and data.startswith(known, start):
@@ -122,13 +122,13 @@ class PairLayouts:
 
 
 class QuickSession:
-    """The machine of one Kafka connection that was captured from its begin, as long as it is ordinary.
+    """Pairs one Kafka connection that was captured from its beginning, as long as it is ordinary.
 
     The parameters are those of :class:`~kdissect.session.pairing.Session`.
 
-    :param client: its side of the connection.
+    :param client: the client's side of the connection.
     :param ends: the client's endpoint and the broker's.
-    :param forms: of the reading.
+    :param forms: the layouts of the reading.
     """
 
     __slots__ = (
@@ -171,39 +171,39 @@ class QuickSession:
         responses: Reassembler,
         forms: PairLayouts,
     ) -> None:
-        """What ``__init__`` does, in the short way of compiled callers."""
+        """Do the work of ``__init__``; a fast path for compiled callers."""
         self._connection = connection
         self.client = client
         self._ends = ends
         self._limits = limits
         self.most_bytes = limits.frame_bytes
-        """Of a frame."""
+        """The largest size of a frame."""
         self._requests = requests
         self._responses = responses
         self._forms = forms
         self._expected = Expected(from_start)
         self._client: bytes | None = None
-        """The client's id as its requests have it; None before the first."""
+        """The client's id as in its requests; None before the first."""
         self.client_id: str | None = None
         self.software: str | None = None
         self._told_bytes = 0
         self._waiting: list[Brief] = []
-        """Requests without their answers, the oldest first."""
+        """Requests without answers, the oldest first."""
         self._most_waiting = min(MOST_WAITING, limits.pending_requests)
         self._waiting_bytes = 0
         self._serial = 0
-        """How many requests have waited or wait."""
+        """The number of requests that have waited or wait."""
         self._answers_first = False
         self._latest_ns = _NEVER
         self._latest_id = 0
         self._latest_api_key = _NOT_KNOWN
         self._latest_form: PairLayout | None = None
-        """That of the latest request: the next one nearly always has it too."""
+        """The layout of the latest request: the next one nearly always has it too."""
         self._mute_end_ns = _NEVER
         self.ending = "capture ended"
         self.exchanges = 0
         self.login: Login | None = None
-        """How the client logged in, where it did."""
+        """The login of the client; None without one."""
         self.principal: str | None = None
 
     @property
@@ -212,7 +212,7 @@ class QuickSession:
         return bool(self._waiting)
 
     def held_bytes(self) -> int:
-        """What requests cost that wait, and what is remembered of the client."""
+        """The cost of waiting requests, and of the facts remembered about the client."""
         return self._waiting_bytes + self._told_bytes
 
     def ask(
@@ -227,12 +227,12 @@ class QuickSession:
         last_ns: int,
         frame: Frame | None,
     ) -> Brief | None:
-        """Take a whole frame of the client's. None if it is not ordinary: nothing was taken.
+        """Take a complete frame of the client. Return None if it is not ordinary: nothing was taken.
 
-        :param packet: the one being read.
-        :param data: the frame stands in it, without its size, from ``start`` to ``end``.
-        :param offset: of its size, in the stream.
-        :param frame: it, where several packets carried it.
+        :param packet: the current packet.
+        :param data: contains the frame, without its size, from ``start`` to ``end``.
+        :param offset: the offset of its size in the stream.
+        :param frame: the frame, if several packets carried it.
         """
         raw = data
         if end - start < _HEADER_BYTES or first_ns < 0 or last_ns < 0:
@@ -258,7 +258,7 @@ class QuickSession:
                 return None
         elif len(client) != length or not data.startswith(client, start + _HEADER_BYTES):
             return None
-        high = raw[start + 4]  # a number of its own: compiled, a byte would have no room to the left
+        high = raw[start + 4]  # a separate number: compiled, shifting a byte would lose bits
         correlation_id = high << 24 | raw[start + 5] << 16 | raw[start + 6] << 8 | raw[start + 7]
         if high > 0x7F:
             correlation_id -= 0x1_0000_0000
@@ -284,7 +284,7 @@ class QuickSession:
             self._client, self.client_id = client, client.decode("ascii")
             self._count_told()
         assert self.client_id is not None
-        # Made part by part: compiled, that is several times faster than a call with all of them.
+        # Set attribute by attribute: compiled, that is several times faster than one call with all values.
         brief = Brief.__new__(Brief)
         _begin(brief)
         brief.connection, brief.ends, brief.form = self._connection, self._ends, form
@@ -324,9 +324,9 @@ class QuickSession:
         last_ns: int,
         frame: Frame | None,
     ) -> Brief | Completed | None:
-        """Take a whole frame of the broker's; the parameters are those of :meth:`ask`. Gives the exchange in
-        brief, or as it is where there is more to say. None if it is not the answer to the oldest request, or
-        not ordinary: nothing was taken."""
+        """Take a complete frame of the broker; the parameters are those of :meth:`ask`. Return the exchange
+        in brief, or as a whole if a brief cannot hold it. Return None if it is not the answer to the oldest
+        request, or not ordinary: nothing was taken."""
         raw = data
         if end - start < 4 or not self._waiting or first_ns < 0 or last_ns < 0:
             return None
@@ -380,7 +380,7 @@ class QuickSession:
         if throttle_ns and not self._answers_first:
             self._answers_first = form.answers_first
         if self._tell_wait(brief, throttle_ns):
-            throttle_ns = 0  # it is over
+            throttle_ns = 0  # the throttling is over
         self._latest_api_key, self._latest_ns, self._latest_id = key, last_ns, correlation_id
         self._mute_end_ns = _NEVER
         if throttle_ns:
@@ -404,7 +404,7 @@ class QuickSession:
         return Completed(brief.became)
 
     def _complete_whole(self, brief: Brief) -> Completed:
-        """The exchange as it is, of which the answer must be decoded."""
+        """The whole exchange of a brief, because its answer must be decoded."""
         exchange = brief.became = brief.exchange()
         assert isinstance(exchange.request, Request)
         assert isinstance(exchange.response, Response)
@@ -421,15 +421,15 @@ class QuickSession:
             brief.connection, brief.number = number, exchange_number(brief.number)
 
     def go_on_with(self, forms: PairLayouts) -> None:
-        """It came from another process: from now on it has the layouts of this reading."""
+        """Use the layouts of this process, because the connection came from another process."""
         self._forms, self._latest_form = forms, None
         for brief in self._waiting:
             brief.form = forms.find(brief.form.key, brief.form.version)
 
     def take_over(self, session: Session, client_id: str) -> None:
-        """Go on in the place of a Session that has become ordinary: the client has logged in.
+        """Replace a Session that has become ordinary, because the client has logged in.
 
-        :param client_id: of all its requests.
+        :param client_id: the client id of all its requests.
         """
         self.login, self.principal = session.login, session.login.principal
         self._client, self.client_id = client_id.encode("ascii"), client_id
@@ -443,7 +443,7 @@ class QuickSession:
         self._serial = session._answered
 
     def hand_over(self, session: Session) -> None:
-        """Let a Session that has just begun go on in the place of this one."""
+        """Let a new Session replace this one."""
         session.client_id, session.software = self.client_id, self.software
         session.exchanges = self.exchanges
         session.ending = self.ending
@@ -516,7 +516,7 @@ class QuickSession:
             network = self._requests.round_trip_ns
             if self._requests.path_ns >= 0:
                 brief.network_ns = path = self._requests.path_ns
-        before = min(before, answered)  # it was sent again: that is the network's time
+        before = min(before, answered)  # a retransmission: that is the network's time
         behind = 0
         if before > asked:
             behind = before - asked - network
@@ -526,7 +526,7 @@ class QuickSession:
         brief.behind_ns, brief.throttle_ns = behind, 0
         if answered <= asked:
             if path:
-                brief.network_ns = 0  # nothing was shorter than this
+                brief.network_ns = 0  # no round trip was shorter
             return False
         left = answered - asked - behind
         if left < path:
@@ -549,7 +549,7 @@ class QuickSession:
 
 
 def _begin(brief: Brief) -> None:
-    """Set what all briefs begin with, as ``__init__`` does."""
+    """Set the attributes that all briefs have at first, as ``__init__`` does."""
     brief.number = brief.up_to_packet = brief.names_count = 0
     brief.missing = brief.became = brief.names = None
     brief.asked_seen = brief.answer_seen = brief.answer = brief.answer_frame = None

@@ -1,25 +1,25 @@
-"""What does a connection speak, and which end is the broker? Told from its bytes, never from its port alone.
+"""The protocol of a connection, and its broker end, recognised by its bytes and never by its port alone.
 
-The pieces of both directions are looked at until the question is settled. A request that fits to the last
-byte settles it, or the greeting of another protocol. At the latest, after ``Limits.settle_bytes`` or at the
-connection's end, the evidence up to then decides. What settles it:
+The pieces of both directions are examined until the protocol is decided. A request that fits to the last byte
+decides it, or the greeting of another protocol. At the latest, after ``Limits.settle_bytes`` or at the
+connection's end, the evidence up to then decides. The rules:
 
 1. A request that fits to the last byte, at the beginning of what a side sent. If the capture began in
    mid-stream, it may be at the start of a later segment. That side is the client.
-2. The same behind raw tokens: a client of the 0.9 era opens with bare GSSAPI tokens (0x60 …), size
-   prefixed and without Kafka headers.
+2. The same behind raw tokens: a client of the 0.9 era opens with bare GSSAPI tokens (0x60 …), size prefixed
+   and without Kafka headers.
 3. At a gap, at the limit or at the end: a request header that fits, with a client id that is text.
 4. At the limit or at the end, with one side alone: a chain of at least ``CHAIN_FRAMES`` frames, end to end,
    whose correlation ids ascend. A telling response must be among its first ``CHAIN_SAMPLE``. That side is the
    broker.
-5. A frame whose header is a request's and whose body is not settles nothing. Other protocols have frames like
-   Kafka's, and Kafka's requests hardly ever break off. A frame of an API or a version that the definitions do
-   not have settles nothing either. It is passed over. Only a request behind it that fits to the last byte
-   counts (1), or what follows.
-6. Exchanges in a row whose heads fit, whatever their bodies are (:mod:`kdissect.session.chain`). There the
-   port adds to the evidence. Where too few come, a fault tells what was seen.
-7. At the limit what was held is let go. If the capture began in mid-stream, or heads fit so far, 1 and 6 may
-   still come. A response may be larger than the limit.
+5. A frame decides nothing if its header is a request's and its body is not. Other protocols have frames like
+   Kafka's, and Kafka's requests are hardly ever incomplete. A frame of an API or a version that the
+   definitions do not have decides nothing either. It is skipped. Only a later request that fits to the last
+   byte counts (1), or the next rule.
+6. Exchanges in a row whose heads fit, whatever their bodies are (:mod:`kdissect.session.chain`). Here the
+   port adds to the evidence. If there are too few, a fault reports them.
+7. At the limit the held bytes are dropped. If the capture began in mid-stream, or heads fit so far, 1 and 6
+   may still apply. A response may be larger than the limit.
 8. 0x16 0x03 is TLS (as a size it would be 369 MB). If the capture began in mid-stream, the header of a record
    of data, of a change of keys or of an alert is TLS too. (0x14 0x03 would be a size of 335 MB.) A method or
    ``HTTP/`` is HTTP.
@@ -55,12 +55,12 @@ LARGEST_TOKEN = 524_288
 """Kafka's sasl.server.max.receive.size."""
 
 PROBE_EFFORT = 8
-"""Bytes that are decoded at guessed positions, to bytes that are held."""
+"""The most bytes decoded at guessed positions, per held byte."""
 
 CHAIN_FRAMES = 3
 CHAIN_SAMPLE = 8
 CHAIN_STEP = 64
-"""How far apart the correlation ids of neighbouring responses may be."""
+"""The largest distance between the correlation ids of neighbouring responses."""
 
 HTTP_WORDS = (
     b"GET ",
@@ -81,35 +81,36 @@ _HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
 
 
 class Doubt(NamedTuple):
-    """A frame that would be a request but for its body."""
+    """A frame that would be a request except for its body."""
 
     side: Side
-    """Who sent it."""
+    """The sender's side."""
     packet: int
-    """The one that completed it."""
+    """The packet that completed it."""
     defect: str
-    """What the request is, and what is wrong with it."""
+    """The request, and its defect."""
     offset: int
-    """Where, in the message."""
+    """The offset of the defect in the message."""
 
 
 class Verdict(NamedTuple):
-    """What a connection speaks."""
+    """The protocol of a connection."""
 
     protocol: str
     """``kafka``, ``tls``, ``http`` or ``unknown``."""
     client: Side = 0
-    """The side of the client; counts for ``kafka`` only."""
+    """The side of the client; valid for ``kafka`` only."""
     starts: tuple[bool, bool] = (False, False)
-    """Per side: its first byte was found to begin a frame (beside that of a stream seen from its SYN)."""
+    """For each side: whether its first byte was found to begin a frame (beside a stream seen from its
+    SYN)."""
     inferred: str | None = None
-    """What was concluded although no request showed it."""
+    """A conclusion that no request proved."""
     correlation_id: int | None = None
-    """Of the request that showed it."""
+    """The correlation id of the deciding request."""
     client_id: str | None = None
-    """Of the requests that showed it, where none of them fits to the last byte."""
+    """The client id of the deciding requests, if none of them fits to the last byte."""
     doubt: Doubt | None = None
-    """Where it is ``unknown``, and yet looks like Kafka."""
+    """The doubtful frame, if the protocol is ``unknown`` but looks like Kafka."""
 
 
 UNKNOWN = Verdict("unknown")
@@ -117,9 +118,8 @@ _new_verdict = tuple.__new__
 
 
 def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | None:
-    """The verdict of the first piece of a connection, if that begins with a request that fits to the last
-    byte. Nearly all do. A Recogniser would give the same verdict. None if more has to be looked at.
-    """
+    """The verdict of the first piece of a connection, if it begins with a request that fits to the last byte.
+    Nearly all do. A Recogniser would give the same verdict. None if more bytes must be examined."""
     is_plain = begins_plainly(data, 0, len(data), limits)
     if not is_plain and examine_request(data, 0, limits)[0] is not _EXACT:
         return None
@@ -129,17 +129,17 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
 def plain_verdict(data: bytes, start: int, side: Side) -> Verdict:
     """The verdict of a side whose first request begins at ``start`` in ``data``."""
     raw = data
-    high = raw[start + 8]  # a number of its own: compiled, a byte would have no room to the left
+    high = raw[start + 8]  # a separate number: compiled, shifting a byte would lose bits
     correlation_id = high << 24 | raw[start + 9] << 16 | raw[start + 10] << 8 | raw[start + 11]
     if high > 0x7F:
         correlation_id -= 0x1_0000_0000
     opens = (False, True) if side else (True, False)
-    # All fields at once: that is several times faster than NamedTuple's own __new__.
+    # All fields at once, which is several times faster than NamedTuple's own __new__.
     return _new_verdict(Verdict, ("kafka", side, opens, None, correlation_id, None, None))
 
 
 class _Side:
-    """What one side has said since it was last known to be whole."""
+    """The data of one side since it was last without a gap."""
 
     __slots__ = (
         *("broken", "data", "examined", "is_loose", "is_settled"),
@@ -151,20 +151,20 @@ class _Side:
         self.starts: list[int] = []
         self.opened = False
         self.whole = True
-        """No gap came before ``data``."""
+        """Whether no gap came before ``data``."""
         self.total = 0
         self.passed = 0
-        """Bytes that were let go."""
+        """The number of dropped bytes."""
         self.examined = 0
-        """Where the first frame begins that is not yet known to be a token."""
+        """The beginning of the first frame that is not known to be a token."""
         self.is_settled = False
-        """That frame is all there, or impossible: more bytes tell nothing new of it."""
+        """Whether that frame is complete, or impossible: more bytes cannot change the result."""
         self.is_loose = False
-        """It is a request but for bytes that are left."""
+        """Whether it is a request with bytes left over."""
         self.broken: bytes | None = None
-        """The first frame that is a request but for its body."""
+        """The first frame that is a request except for its body."""
         self.strange: bytes | None = None
-        """The first frame that is one but for its API or version."""
+        """The first frame that is a request except for its API or version."""
 
     def add(self, chunk: Chunk) -> None:
         self.starts.append(len(self.data))
@@ -198,17 +198,17 @@ class Recogniser:
     def __init__(self, limits: Limits = DEFAULTS, ports: tuple[int, int] = (0, 0)) -> None:
         self._limits = limits
         self._ports = ports
-        """Of both sides."""
+        """The ports of both sides."""
         self._sides = (_Side(), _Side())
         self._chains = (Chain(limits), Chain(limits))
-        """By the side that would be the client."""
+        """The chains, by the side that would be the client."""
         self._effort = PROBE_EFFORT * limits.settle_bytes
         self._doubt: Doubt | None = None
-        """The first there was."""
+        """The first doubt."""
         self._stranger: Doubt | None = None
-        """The same of a frame that is a request but for its API or version."""
+        """The first doubt about a frame that is a request except for its API or version."""
         self.is_late = False
-        """The limit was reached, and what was held is let go: a verdict is only of what follows."""
+        """Whether the limit was reached and the held bytes were dropped: a verdict only uses later bytes."""
 
     @property
     def passed(self) -> tuple[int, int]:
@@ -222,7 +222,7 @@ class Recogniser:
         return one.held_bytes() + other.held_bytes()
 
     def feed(self, side: Side, piece: Chunk | Gap, opened: bool) -> Verdict | None:
-        """Look at one more piece; ``opened`` says that its direction was seen from the SYN."""
+        """Examine one more piece; ``opened``: its direction was seen from the SYN."""
         here = self._sides[side]
         here.opened = opened
         if self.is_late:
@@ -247,7 +247,7 @@ class Recogniser:
         return verdict
 
     def close(self) -> Verdict:
-        """It has to be settled now."""
+        """Decide now."""
         if self.is_late:
             return self._unknown()
         for side in (0, 1):
@@ -293,7 +293,7 @@ class Recogniser:
             side.let_go()
 
     def _settle_late(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
-        """Only what this piece begins with counts now: nothing before it is there."""
+        """Decide by the beginning of this piece alone, because earlier bytes were dropped."""
         here = self._sides[side]
         verdict = None
         if isinstance(piece, Gap):
@@ -320,7 +320,8 @@ class Recogniser:
         return Verdict("http") if head.startswith(HTTP_WORDS) else None
 
     def _settle(self, side: Side, enough: Evidence) -> Verdict | None:
-        """A request at the beginning of what ``side`` said, or at the start of its latest segment."""
+        """Decide by a request at the beginning of the data of ``side``, or at the start of its latest
+        segment."""
         here = self._sides[side]
         found = self._examine(here)
         if found is enough or (enough is not _EXACT and found >= enough):
@@ -332,7 +333,7 @@ class Recogniser:
         return None
 
     def _examine(self, here: _Side) -> Evidence:
-        """What the first frame is that is neither a token nor broken. Every frame is judged once."""
+        """Judge the first frame that is neither a token nor broken. Every frame is judged once."""
         while not here.is_settled:
             evidence, end = examine_request(here.data, here.examined, self._limits)
             if evidence is _EXACT or (evidence is _HEADER and here.broken is here.strange is None):
@@ -355,7 +356,7 @@ class Recogniser:
         return _LOOSE if here.is_loose else _NONE
 
     def _probe(self, here: _Side, position: int) -> Evidence:
-        """As :func:`examine_request`, for positions that are guessed: what that may cost is bounded."""
+        """As :func:`examine_request`, with a bounded cost for guessed positions."""
         if self._effort <= 0:
             return _NONE
         evidence, end = examine_request(here.data, position, self._limits)
@@ -364,8 +365,8 @@ class Recogniser:
         return evidence
 
     def _settle_by_chain(self, side: Side) -> Verdict | None:
-        """Responses alone: sizes that lead from frame to frame, correlation ids that ascend, and a
-        response that can be nothing else."""
+        """Decide by responses alone: sizes that lead from frame to frame, correlation ids that ascend, and a
+        certain response."""
         here, other = self._sides[side], self._sides[1 - side]
         if other.total:
             return None
@@ -391,7 +392,7 @@ class Recogniser:
         return None
 
     def _settle_by_scan(self, side: Side) -> Verdict | None:
-        """The capture began inside a message: a request that fits exactly, at any byte."""
+        """Decide by a request that fits exactly, at any byte, because the capture began inside a message."""
         here = self._sides[side]
         if here.opened and here.whole:
             return None
@@ -409,7 +410,7 @@ class Recogniser:
 
 
 def _is_record_header(head: bytes) -> bool:
-    """Whether a TLS record begins here that may be the first of what was captured (RFC 8446, 5.1): data, a
+    """Whether a TLS record begins here that may be the first captured one (RFC 8446, 5.1): data, a
     ChangeCipherSpec, or an alert."""
     if head[:3] == b"\x17\x03\x03":
         return int.from_bytes(head[3:5], "big") <= tls_records.LONGEST_FRAGMENT
@@ -417,12 +418,12 @@ def _is_record_header(head: bytes) -> bool:
 
 
 def _is_token(data: bytearray, position: int, end: int) -> bool:
-    """Whether a whole frame between the two can be a SASL token that is followed by more."""
+    """Whether a complete frame between the two positions can be a SASL token that other data follows."""
     return end <= len(data) and _begins_token(data, position, end)
 
 
 def _may_become_token(data: bytearray, position: int, end: int) -> bool:
-    """Whether a frame that is not all there can be one."""
+    """Whether an incomplete frame can be a token."""
     return end > len(data) and _begins_token(data, position, end)
 
 

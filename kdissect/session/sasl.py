@@ -1,4 +1,4 @@
-"""SASL tokens → who logs in, and how it went. Credentials in them are never kept.
+"""SASL tokens → the principal of a login, and its outcome. Credentials in them are never kept.
 
 PLAIN (RFC 4616): authzid NUL authcid NUL password. SCRAM (RFC 5802): the client's first message
 carries ``n=user`` with ``=2C`` and ``=3D`` for comma and equals sign. OAUTHBEARER (RFC 7628) carries a
@@ -27,7 +27,7 @@ _FIRST_COMPACT, _FIRST_LIFETIME = 2, 1
 
 
 class Login:
-    """What is known of the login of one connection; of several (KIP-368), the latest."""
+    """The login of one connection; of several logins (KIP-368), the latest."""
 
     __slots__ = ("expires_ms", "mechanism", "outcome", "principal")
 
@@ -37,27 +37,27 @@ class Login:
         self.outcome: str | None = None
         """``authenticated``, or the name of the error."""
         self.expires_ms: int | None = None
-        """When it ends, ms since the epoch: the broker's word (KIP-368), else what the token says."""
+        """The end of the login, ms since the epoch: from the broker (KIP-368), else from the token."""
 
     def begin(self, mechanism: str | None) -> None:
-        """A new login: what the last one told counts no more."""
+        """Begin a new login; the facts of the previous one are dropped."""
         self.mechanism = mechanism
         self.principal = self.outcome = self.expires_ms = None
 
     def read_token(self, token: bytes) -> None:
-        """A token of the client's; the first that names a principal counts."""
+        """Read a token of the client; the first that names a principal counts."""
         if self.principal is None and self.mechanism:
             self.principal = principal(self.mechanism, token)
             if self.mechanism == "OAUTHBEARER":
                 self.expires_ms = _bearer_expiry(token)
 
     def lasts(self, from_ns: int, lifetime_ms: int) -> None:
-        """The broker says how long the login holds; 0 where it holds for ever."""
+        """Set the lifetime that the broker gave; 0 for an unlimited login."""
         if lifetime_ms > 0:
             self.expires_ms = from_ns // 1_000_000 + lifetime_ms
 
     def summary(self) -> dict[str, str | int | None] | None:
-        """As it stands in the table ``connections``; None where nobody logs in."""
+        """The login's form in the table ``connections``; None without a login."""
         if self.mechanism is None:
             return None
         return {
@@ -134,12 +134,12 @@ def _bearer_subject(token: bytes) -> str | None:
     subject = claims(token).get("sub")
     if not isinstance(subject, str):
         return None
-    # JSON can say half of a pair of surrogates, which is no text.
+    # JSON can contain half of a surrogate pair, which is no text.
     return subject.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _bearer_expiry(token: bytes) -> int | None:
-    """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None where it is none, or beyond 64 bits."""
+    """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None without one, or beyond 64 bits."""
     seconds = claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
     if isinstance(seconds, int | float) and 0 < seconds < 1 << 53:
         return int(seconds * 1000)
@@ -147,7 +147,7 @@ def _bearer_expiry(token: bytes) -> int | None:
 
 
 def claims(token: bytes) -> dict[str, Any]:
-    """What the JWT of a client's first token claims; nothing where it cannot be read."""
+    """The claims of the JWT in a client's first token; empty if it cannot be read."""
     for part in token.split(b"\x01"):
         if part.startswith(b"auth=Bearer "):
             pieces = part[len(b"auth=Bearer ") :].split(b".")

@@ -37,8 +37,8 @@ class TableSettings(NamedTuple):
     """A statistic instead of the table, as ``stats -z`` names it: ``rebalances``, ``srt,client_id``; or
     ``findings``. One task counts each capture point. :func:`kdissect.spark.stats` shares the work."""
     columns: tuple[str, ...] = ()
-    """The only columns of the table, in this order, separated by commas. A schema has the same effect. Queries
-    make only those that they need, except with Spark Connect (:mod:`kdissect.spark.scans`)."""
+    """The only columns of the table, in this order, separated by commas. A schema has the same effect. A
+    query makes only those that it needs, except with Spark Connect (:mod:`kdissect.spark.scans`)."""
     ports: frozenset[int] = frozenset()
     """Ports whose connections count as Kafka: ``9092,29092``."""
     payload: str = "full"
