@@ -1,7 +1,7 @@
-"""Whether a reader of committed records was given what it must not count (KIP-98).
+"""Whether a reader of committed records got records that it must not count (KIP-98).
 
-A broker gives such a reader only what stands before the last stable offset. It names the aborted transactions
-of that, and the reader leaves out their batches.
+A broker gives such a reader only records before the last stable offset. The answer names the aborted
+transactions among them, and the reader leaves out their batches.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kdissect.analysis.sets import SharedSet
 from kdissect.record.sets import read_record_set
 
 ABORT = b"\0\0"
-"""The type in the key of a control record, behind two bytes of version."""
+"""The type in the key of a control record, after two bytes of version."""
 
 
 def first_beyond(found: SharedSet, partition: dict[str, Any]) -> int | None:
-    """The offset of the first batch at or behind the last stable offset that the same answer tells. A broker
-    notes that offset before it reads the log, so one such answer proves nothing: the offset may have moved on
-    in between."""
+    """The offset of the first batch at or after the last stable offset in the same answer. One such answer
+    proves nothing: a broker notes that offset before it reads the log, so the offset may have moved on in
+    between."""
     stable, end = partition.get("lastStableOffset", -1), found.batches.end
     if stable < 0 or end is None or end <= stable:
         return None
@@ -28,8 +28,8 @@ def first_beyond(found: SharedSet, partition: dict[str, Any]) -> int | None:
 
 
 def has_unnamed(found: SharedSet, partition: dict[str, Any]) -> bool:
-    """Whether a marker aborts a transaction with batches before it, and the answer does not name it. What
-    follows in another answer is not looked at: its marker stands there."""
+    """Whether the answer has an abort marker with batches before it, and does not name that transaction.
+    Batches whose marker is in another answer are not judged."""
     if "abortedTransactions" not in partition or not found.batches.control:
         return False
     named = [

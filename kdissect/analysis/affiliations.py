@@ -1,8 +1,8 @@
-"""Which consumer groups clients belong to, as their own requests tell.
+"""The consumer groups of clients, by their own requests.
 
-Group and data travel on different connections, so a client is known by its address and client id. Where
-several groups go under one such name, the topics that they commit tell them apart, else the group is not
-known.
+A client sends its group's requests and its data on different connections, so a client is known by its address
+and client id. If clients of several groups share these, the topics that each group commits decide. Otherwise
+the group is unknown.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ OF_MEMBERS = frozenset(
         *("ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge", "StreamsGroupHeartbeat"),
     )
 )
-"""Requests that members of a group, or consumers in its name, send."""
+"""Requests that are sent by members of a group, or by consumers in its name."""
 _NAMES_TOPICS = ("OffsetCommit", "OffsetFetch")
 
 
 _CLIENT_BYTES = 1_000
-"""About what a client with a group takes."""
+"""The approximate size of a client with a group."""
 
 
 class Affiliations:
-    """Groups by client."""
+    """The groups of each client."""
 
     def __init__(self, room: Room) -> None:
         self._groups: dict[Speaker, dict[str, set[str]]] = {}
-        """The groups of each, with the topics (by name or id) that it commits or asks for in their names."""
+        """For each client, its groups, with the topics (by name or id) that it commits or asks for in their
+        names."""
         self._room = room
         self._most = room.limits.rows
 
     def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange."""
+        """Take in an exchange. Call it with every exchange."""
         if exchange.request is None or exchange.api not in OF_MEMBERS:
             return
         who, names_topics = speaker(exchange), exchange.api in _NAMES_TOPICS
@@ -57,7 +58,7 @@ class Affiliations:
                 known.update(name for topic in asked.get("topics") or () if (name := _topic(topic)))
 
     def merge(self, later: Affiliations) -> None:
-        """Add what was told later."""
+        """Add the groups of later exchanges."""
         for who, groups in later._groups.items():
             mine = self._groups.setdefault(who, {})
             for group, topics in groups.items():
@@ -65,7 +66,7 @@ class Affiliations:
 
     def group(self, who: Speaker, *topic: str | None) -> str | None:
         """The group of a client that reads a topic. The topic may have a name and an id. None if the client
-        has no group, or may be of several."""
+        has no group, or may be in several."""
         groups = self._groups.get(who)
         if not groups or who.client_id is None:
             return None
@@ -76,7 +77,7 @@ class Affiliations:
 
 
 def _named(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The groups in a request, each with what is asked of it."""
+    """The groups in a request, each with the struct that names its topics."""
     asked = body.get("groups")
     for one in asked if isinstance(asked, list) and "groupId" not in body else (body,):
         if isinstance(one, dict) and isinstance(one.get("groupId"), str) and one["groupId"]:

@@ -1,7 +1,8 @@
-"""What follows from the bytes of an answer alone, remembered: brokers say the same to each client.
+"""Results that follow from the bytes of an answer alone, remembered because brokers send the same answer to
+many clients.
 
-ranges = KnownAnswers(ranges_of)
-found = ranges.of(exchange, response)          the body is decoded only if these bytes are new
+    ranges = KnownAnswers(ranges_of)
+    found = ranges.of(exchange, response)          the body is decoded only if these bytes are new
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ T = TypeVar("T")
 
 
 class KnownAnswers(Generic[T]):
-    """What bodies say, by their bytes. What came first is forgotten first.
+    """The results of answers, by the bytes of their bodies. The oldest are forgotten first.
 
-    :param read: the body of an answer → what it says. Nobody changes that.
-    :param most: so many bodies are remembered.
-    :param most_bytes: longer ones are not.
+    :param read: the function from the body of an answer to the result. No caller changes a result.
+    :param most: the most bodies that are remembered.
+    :param most_bytes: longer bodies are not remembered.
     """
 
     def __init__(self, read: Callable[[dict[str, Any]], T], most: int = 64, most_bytes: int = 4_096) -> None:
@@ -32,7 +33,7 @@ class KnownAnswers(Generic[T]):
         self._known: OrderedDict[tuple[int | None, int | None, bool, bytes], T] = OrderedDict()
 
     def of(self, exchange: Exchange, response: Response | Token) -> T:
-        """What an answer says.
+        """The result for an answer.
 
         :param exchange: the exchange of this answer.
         """

@@ -1,4 +1,5 @@
-"""What a member of a group tells its leader, and how many partitions, or tasks, it was given."""
+"""The content of a member's blob to the group leader, and the number of partitions, or tasks, that it was
+given."""
 
 from __future__ import annotations
 
@@ -10,27 +11,28 @@ from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.fields import NO_CONTEXT, Decoded, decode_field
 
 Held = tuple[tuple[str, tuple[int, ...]], ...]
-"""Partitions by topic (its id, where only that is told), tasks by connector or subtopology."""
+"""Partitions by topic (by its id, if the message has only that), or tasks by connector or subtopology."""
 
 
 def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "partitions") -> Held | None:
-    """Partitions as messages have them."""
+    """Partitions in the form of messages, as :data:`Held`."""
     if topics is None:
         return None
     return tuple((str(each.get(topic) or ""), tuple(each.get(partitions) or ())) for each in topics)
 
 
 _REMEMBERED, _REMEMBERED_BYTES = 64, 4_096
-"""So many blobs of members are remembered, and none that is longer."""
+"""The most blobs of members that are remembered, and the longest one."""
 _ABOUT = ("protocolType", "protocolName", "name")
-"""Fields around a blob that say what it is: the type of the group's protocol, and the assignor."""
+"""Fields around a blob that identify it: the type of the group's protocol, and the assignor."""
 
 
 def blob_in(
     message: str, ancestors: Sequence[dict[str, Any]], field: str, context: Context = NO_CONTEXT
 ) -> Decoded | None:
-    """What a member tells its leader, or is told, as :func:`~kdissect.embedded.fields.decode_field` gives it.
-    Nobody changes that: members say the same again and again, and several statistics ask for it."""
+    """A blob from a member to its leader, or to a member, as :func:`~kdissect.embedded.fields.decode_field`
+    decodes it. Callers must not change the result: it is remembered, because members repeat their blobs and
+    several statistics ask for them."""
     value = ancestors[-1].get(field)
     if not isinstance(value, bytes) or len(value) > _REMEMBERED_BYTES:
         return decode_field(message, ancestors, field, value, context)
@@ -45,7 +47,7 @@ def _known(message: str, field: str, value: bytes, *said: str | None) -> Decoded
 
 
 def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int | None:
-    """The partitions that a consumer was given; None where something else was assigned.
+    """The number of partitions that a consumer was given; None if something else was assigned.
 
     A leader may leave out members that get nothing. Kafka's coordinator then answers them with no bytes.
     """
@@ -60,21 +62,21 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
 
 
 class JoinContent(NamedTuple):
-    """What a JoinGroup tells the leader. None where it does not, or cannot be read."""
+    """The content of a JoinGroup for the leader. None stands for an absent or unreadable field."""
 
     topics: list[str] | None = None
-    """What a consumer subscribes."""
+    """The topics that a consumer subscribes to."""
     owned: Held | None = None
-    """The partitions, or tasks and connectors, that the member says it has."""
+    """The partitions, or tasks and connectors, that the member says it owns."""
     worker: str | None = None
     """The URL by which workers of Connect know each other."""
     config_offset: int | None = None
-    """Up to where a worker of Connect has read the topic with its configurations."""
+    """The offset up to which a worker of Connect has read the topic with its configurations."""
 
 
 def told_by_join(request: dict[str, Any]) -> JoinContent:
-    """What a JoinGroup tells, by the first of its protocols that can be read. One of Connect that tells what
-    the worker has comes before others."""
+    """The content of a JoinGroup, from the first of its protocols that can be read. A protocol of Connect
+    that lists the worker's tasks comes before others."""
     first: JoinContent | None = None
     for each in request.get("protocols") or ():
         found = blob_in("JoinGroupRequest", [request, each], "metadata")
@@ -95,7 +97,7 @@ def told_by_join(request: dict[str, Any]) -> JoinContent:
 
 
 def assigned_by_heartbeat(response: dict[str, Any]) -> int | None:
-    """Partitions, or active tasks of streams; None where the assignment is as before."""
+    """The number of partitions, or active tasks of streams; None if the assignment has not changed."""
     if "activeTasks" in response:
         tasks = response["activeTasks"]
         return None if tasks is None else _partitions(tasks)

@@ -1,7 +1,7 @@
-"""A record set → how many batches, records and bytes are in it, by the headers of its batches.
+"""A record set → the number of its batches, records and bytes, by the headers of its batches.
 
-Batches of magic 2 say how many records they hold; nothing is unpacked for that. Compressed messages of
-magic 0 and 1 do not say it, and are unpacked.
+Batches of magic 2 contain the number of their records, so nothing is unpacked. Compressed messages of magic 0
+and 1 do not contain it, and are unpacked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BROKEN = ("bad-batch", "bad-magic")
 
 
 class Batches:  # noqa: PLW1641 - it changes
-    """What was counted."""
+    """The counts."""
 
     __slots__ = (
         *("batch_bytes", "batches", "codecs", "control", "corrupt", "end", "largest", "partial"),
@@ -25,21 +25,21 @@ class Batches:  # noqa: PLW1641 - it changes
 
     def __init__(self) -> None:
         self.batches = 0
-        """Whole batches of records, each an outer message in magic 0 and 1."""
+        """Whole batches of records; in magic 0 and 1, outer messages."""
         self.records = 0
-        """Records in them."""
+        """The records in ``batches``."""
         self.uncounted = 0
-        """Of them, batches of which it cannot be told how many records they hold."""
+        """Those of ``batches`` whose number of records is unknown."""
         self.control = 0
-        """Batches of control records, which are not among the above: transaction markers and the like."""
+        """Batches of control records, such as transaction markers. ``batches`` does not contain them."""
         self.partial = 0
-        """Batches that the end of the set cuts; their records are not counted."""
+        """Batches that the end of the set cuts. Their records are not counted."""
         self.corrupt = 0
-        """Batches whose checksum is wrong, and sets of which the rest cannot be read."""
+        """Batches with a wrong checksum, and sets whose rest cannot be read."""
         self.set_bytes = 0
-        """Of the record sets, cut batches and all."""
+        """The bytes of the record sets, with cut batches."""
         self.batch_bytes = 0
-        """Of the whole batches."""
+        """The bytes of the whole batches."""
         self.smallest: int | None = None
         self.largest: int | None = None
         self.codecs: set[str] = set()
@@ -84,7 +84,7 @@ class Batches:  # noqa: PLW1641 - it changes
                 self.records += count
 
     def merge(self, later: Batches) -> None:
-        """Add what was counted later."""
+        """Add later counts."""
         self.batches += later.batches
         self.records += later.records
         self.uncounted += later.uncounted

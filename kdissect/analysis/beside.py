@@ -1,4 +1,5 @@
-"""What stands beside one exchange: what was in flight, what led to it and followed, what failed with it."""
+"""The exchanges around one exchange: those in flight, those that led to it or followed, and errors at the
+same time."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ MOST_BEFORE = MOST_AFTER = 4
 MOST_IN_FLIGHT = 8
 MOST_ERRORS = 8
 MARGIN_NS = 500 * MILLISECOND
-"""What fails so shortly before or after it is told."""
+"""Errors up to this long before or after the exchange are listed."""
 
 Key = tuple[str, object]
 
 
 def keys_of(exchange: Exchange) -> Iterator[Key]:
-    """What an exchange has in common with others of the same course of events."""
+    """The keys that an exchange shares with others of the same course of events."""
     for name in exchange.transactional_ids:
         yield "transactional id", name
     if exchange.request is None:
@@ -36,8 +37,8 @@ def keys_of(exchange: Exchange) -> Iterator[Key]:
 
 
 def _members_of(exchange: Exchange) -> Iterator[str]:
-    """The ids of the members that an exchange is about. A member that joins for the first time has none: the
-    answer gives it (KIP-394). Who leaves (KIP-345), or asks for offsets (KIP-848), stands in a list."""
+    """The ids of the members that an exchange is about. The first JoinGroup of a member has no id: the answer
+    gives it (KIP-394). LeaveGroup (KIP-345) and OffsetFetch (KIP-848) have their members in a list."""
     for message in (exchange.request, exchange.response):
         body = {} if message is None else message.body()
         if body.get("memberId"):
@@ -50,20 +51,21 @@ def _members_of(exchange: Exchange) -> Iterator[str]:
 
 
 class Beside:
-    """Is fed the whole capture of an exchange, after the exchange is known.
+    """Takes in the whole capture of an exchange, after the exchange is known.
 
     :param subject: the exchange.
     """
 
     def __init__(self, subject: Exchange) -> None:
         self.before: deque[Exchange] = deque(maxlen=MOST_BEFORE)
-        """What led to it: of the same transaction, producer or member; else of its connection."""
+        """The exchanges that led to it: of the same transaction, producer or member; otherwise of its
+        connection."""
         self.after: list[Exchange] = []
         self.in_flight: list[Exchange] = []
-        """Those of its connection that were under way at the same time."""
+        """The exchanges of its connection that were in flight at the same time."""
         self.in_flight_left_out = 0
         self.errors: list[Exchange] = []
-        """Those of the same broker that failed at about the same time."""
+        """The exchanges of the same broker that failed at about the same time."""
         self._number = subject.number
         self._connection = subject.connection
         self._broker = subject.broker

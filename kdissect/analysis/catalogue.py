@@ -1,8 +1,8 @@
-"""The statistics by name, as ``-z`` asks for them: a name, and perhaps how, after commas.
+"""The statistics by the name that ``-z`` takes: a name, and perhaps options after commas.
 
-srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  errors,group,topic  io,100ms
+    srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  errors,group,topic  io,100ms
 
-A statistic is one file of this package, and one line here. Its module is imported when it is asked for: most
+A statistic is one file of this package, and one line here. Its module is imported on first use, because most
 runs need a few of them.
 """
 
@@ -55,7 +55,7 @@ _PLACES = {
     "damage": "damage.Damage",
     "profile": "profile.Profile",
 }
-"""The module and the class of each, in the order in which they are listed."""
+"""The module and the class of each statistic, in the order in which they are listed."""
 
 _JUDGED = {
     "lingers": "lingers.Lingers",
@@ -69,7 +69,7 @@ _JUDGED = {
     "stale_leaders": "stale_leaders.StaleLeaders",
     "stalls": "stalls.Stalls",
 }
-"""Those that only rules read; no list has them."""
+"""Statistics that only rules read. No list shows them."""
 _ALL = {**_PLACES, **_JUDGED}
 
 
@@ -83,14 +83,15 @@ STATISTICS: Mapping[str, type[Statistic]] = Made(_PLACES, _found)
 """The statistics by name."""
 
 FOLDS: Mapping[str, type[Statistic]] = Made(_ALL, _found)
-"""The same, and those that only rules read: every fold that makes rows. All engines count each of them."""
+"""The listed statistics, and those that only rules read: every fold that makes rows. All engines count each
+of them."""
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
-    """The statistic that ``text`` asks for, with its name.
+    """The statistic that ``text`` names, with its name.
 
     :raises LookupError: no statistic has that name.
-    :raises ValueError: what follows the name is not understood; the text says what may.
+    :raises ValueError: the text after the name is not understood; the error's text lists the allowed ones.
     """
     name, *how = (part.strip() for part in text.split(","))
     return name, STATISTICS[name].asked(limits, tuple(how))

@@ -1,9 +1,10 @@
 """The rebalances of a classic group: JoinGroup, SyncGroup, LeaveGroup, Heartbeat; Connect's too.
 
-A rebalance begins with what triggers it (:mod:`kdissect.analysis.triggers`). Its members are told, and join
-again. The coordinator answers all of them at once, when the last has come or when it waits no longer. Then
-they are given what the leader assigns. Generations between two that were told were those of an empty group.
-What goes on when the capture ends is a rebalance too, without a generation where none was told yet.
+A rebalance begins with its trigger (:mod:`kdissect.analysis.triggers`). The members are notified, and join
+again. The coordinator answers all of them at once: when the last member has joined, or when its wait is over.
+Then they get the leader's assignment. A generation without any answer between two known ones was that of an
+empty group. If a rebalance is unfinished at the end of the capture, it has a row too, without a generation if
+no answer contained one.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from kdissect.analysis.triggers import (
 )
 
 EAGER = ("range", "roundrobin", "sticky")
-"""Assignors with which members give all up before they join again (KIP-429)."""
+"""Assignors whose members give up all partitions before they join again (KIP-429)."""
 
 
 def classic_rebalances(line: GroupLine) -> list[Rebalance]:
@@ -58,8 +59,8 @@ def classic_rebalances(line: GroupLine) -> list[Rebalance]:
 
 
 def _emptied(line: GroupLine, before: Round, after: Round | None) -> Rebalance | None:
-    """The generation that begins when the last members left because they were not polled. Nobody is in it,
-    and nobody is told of it. Other groups without members are no trouble, and have no row."""
+    """The generation that begins when the last members left because they were not polled. It has no members,
+    so no answer contains it. Other groups without members are no trouble, and have no row."""
     if after is not None and after.generation == before.generation + 1:
         return None
     joins = after.joins if after is not None else []
@@ -80,7 +81,7 @@ def _emptied(line: GroupLine, before: Round, after: Round | None) -> Rebalance |
 
 
 def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round | None) -> Rebalance:
-    """One that members were told the generation of."""
+    """A rebalance whose generation members were told."""
     joined_ns = now.joined_ns
     window = _window(line, before, now.generation, now.joins, now.roster, joined_ns or now.told_ns)
     out = _begun(line, window)
@@ -133,7 +134,7 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
 
 
 def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> None:
-    """Members that were told that they are none any more, after they were silent for too long."""
+    """Members that were silent for too long and then got the error that they are no longer members."""
     told = {step.member for step in out.steps if step.step == EXPIRED}
     for key, run in line.refusals_of(before.generation):
         if key.error != UNKNOWN_MEMBER_ID or not before.told_ns <= run.first_ns <= until_ns:
@@ -148,7 +149,7 @@ def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> N
 
 
 def _died_out(line: GroupLine, out: Rebalance, before: Round, now: Round) -> None:
-    """Members that were silent until nobody was in the group any more, where others join it later."""
+    """Members that were silent until the group was empty, if others join it later."""
     ns = min((join.ns for join in now.joins), default=None)
     members = before.later()
     if ns is None or before.roster is None:
@@ -169,7 +170,7 @@ def _window(
     roster: dict[str, str | None] | None,
     until_ns: int,
 ) -> Window:
-    """What is known of how it began."""
+    """The known facts about how the rebalance began."""
     since = before.told_ns if before is not None else 0
     leaves, waiting = line.leaves(since, until_ns), line.unanswered(since, until_ns)
     members = before.later() if before is not None else {}
@@ -197,7 +198,7 @@ def _is_over(
     leaves: list[Leave],
     ns: int,
 ) -> bool:
-    """Whether all members of a generation had left, or were silent for the time of their sessions."""
+    """Whether all members of a generation had left, or were silent for their session timeouts."""
     gone = {identity(leave.member, leave.instance, members) for leave in leaves if leave.ns < ns}
     gone |= {
         key.member
@@ -214,7 +215,7 @@ def _is_over(
 
 
 def _begun(line: GroupLine, window: Window) -> Rebalance:
-    """A rebalance with what began it, and the steps that members took on the way to joining."""
+    """A rebalance with its trigger, and the steps that members took before they joined."""
     kinds = [join.kind for join in window.joins if join.kind]
     out = Rebalance(line.group, "classic", window.generation, protocol_type=kinds[0] if kinds else None)
     trigger = trigger_of(line, window)
@@ -265,8 +266,8 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
 
 
 def _overlap(line: GroupLine, before: Round | None, join: Join) -> int | None:
-    """How many of the connectors and tasks that a worker of Connect says it has were given to another worker
-    in the generation before. None where it does not say, or no one was seen to be given any."""
+    """How many of the connectors and tasks that a worker of Connect says it owns were given to another worker
+    in the generation before. None if the worker lists none, or if no captured assignment gave any."""
     if join.owned is None or before is None:
         return None
     given = [pair for sync in before.syncs for pair in sync.assigned]
@@ -279,7 +280,7 @@ def _overlap(line: GroupLine, before: Round | None, join: Join) -> int | None:
 
 
 def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, window: Window) -> None:
-    """Who was in the group before and after, and who was waited for."""
+    """The members before and after, and the members that the group waited for."""
     roster = now.roster
     out.members = len(roster) if roster is not None else None
     known = window.members if window.is_full else None
@@ -310,7 +311,7 @@ def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, w
 
 
 def _assignments(out: Rebalance, before: Round | None, now: Round) -> None:
-    """Which partitions went where."""
+    """The partitions that each member got."""
     assigned = now.assigned
     if assigned is None:
         return
@@ -335,14 +336,14 @@ def _assignments(out: Rebalance, before: Round | None, now: Round) -> None:
 
 
 def _renamed(assigned: dict[str, Held], before: Round) -> dict[str, Held]:
-    """What members had, under the ids that static ones had in the end."""
+    """The assignments of members, under the ids that static members had in the end."""
     names = {join.member: join.instance for join in (*before.joins, *before.again) if join.instance}
     latest = {instance: member for member, instance in before.later().items() if instance}
     return {latest.get(names.get(member) or "", member): held for member, held in assigned.items()}
 
 
 def moves_of(assigned: dict[str, Held], last: dict[str, Held] | None) -> list[Moved]:
-    """What each member kept, gained and lost."""
+    """The partitions that each member kept, gained and lost."""
     out: list[Moved] = []
     for member in sorted({*assigned, *(last or ())}):
         now = set(places(assigned.get(member, ())))
@@ -358,9 +359,12 @@ def moves_of(assigned: dict[str, Held], last: dict[str, Held] | None) -> list[Mo
 
 
 def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, after: Round | None) -> None:
-    """How long consumption stood still, of the partition that waited longest: from the last Fetch of the
-    member that had it, but not before the rebalance began if that member lives, to the first Fetch of the
-    one that has it now. Where Fetches do not tell, from begin to the last assignment."""
+    """How long consumption stopped, for the partition that waited longest.
+
+    The time runs from the last Fetch of its old member to the first Fetch of its new one. If the old member
+    lives, the time starts no earlier than the rebalance. If the Fetches are unknown, it runs from the
+    beginning to the last assignment.
+    """
     until_ns = out.synced_ns if out.completed else out.until_ns
     if out.begin_ns is None or until_ns is None or not _consumed(before):
         return
@@ -404,7 +408,7 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
 
 
 def _consumed(before: Round | None) -> bool:
-    """Whether members of the generation before had anything, as far as is known."""
+    """Whether members of the generation before had partitions, as far as is known."""
     if before is None or not before.is_seen:
         return True
     assigned = before.assigned
@@ -414,7 +418,8 @@ def _consumed(before: Round | None) -> bool:
 
 
 def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
-    """What goes on when the capture ends: members are told to join again, have left, or wait."""
+    """The rebalance that is unfinished at the end of the capture: members are told to join again, have left,
+    or wait."""
     end_ns = line.end_ns
     if end_ns is None:
         return None

@@ -1,8 +1,8 @@
-"""The rounds of a classic group: which JoinGroups were answered together with which generation.
+"""The rounds of a classic group: the JoinGroups that were answered together, with their generation.
 
-A JoinGroup that is answered with a generation in force belongs to no round. A static member that comes back
-(KIP-345) sends one, or a member that asks again. The coordinator answers all of a round at once, so a request
-after the first answer does not belong to the round.
+A JoinGroup that is answered with the generation in force belongs to no round. A static member that comes back
+(KIP-345) sends one, or a member that asks again. The coordinator answers all JoinGroups of a round at once,
+so a request after the first answer does not belong to the round.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kdissect.analysis.packed import packed
 @packed
 @dataclass(slots=True)
 class Round:
-    """A generation as its members joined it."""
+    """A generation, by the JoinGroups of its members."""
 
     generation: int
     told_ns: int
-    """When the first was told of it; the first sign of it, where no JoinGroup was captured."""
+    """When the first answer gave it; its first sign, if no JoinGroup was captured."""
     joins: list[Join] = field(default_factory=list)
     again: list[Join] = field(default_factory=list)
-    """JoinGroups that were answered with it when it was in force."""
+    """JoinGroups that were answered with it while it was in force."""
     syncs: list[Sync] = field(default_factory=list)
     is_seen: bool = True
-    """Whether it began in the capture; else it was in force when it was first heard of."""
+    """Whether it began in the capture. Otherwise it was already in force at its first sign."""
 
     @property
     def joined_ns(self) -> int | None:
@@ -38,7 +38,7 @@ class Round:
 
     @property
     def roster(self) -> dict[str, str | None] | None:
-        """All members with their instance ids, as the leader was told them; None where that was not
+        """All members with their instance ids, as the answer lists them for the leader; None if that was not
         captured."""
         for join in (*self.joins, *self.again):
             if join.roster:
@@ -50,7 +50,7 @@ class Round:
         return {member: known.get(member) for member, _ in leader.assigned}
 
     def later(self) -> dict[str, str | None]:
-        """All members that are known of it, with the ids that static ones had in the end."""
+        """All its known members, with the ids that static members had in the end."""
         found = dict(self.roster or {join.member: join.instance for join in self.joins})
         for sync in self.syncs:
             found.setdefault(sync.member, sync.instance)
@@ -62,7 +62,7 @@ class Round:
 
     @property
     def assigned(self) -> dict[str, Held] | None:
-        """What each member was given; None where it is not known of all."""
+        """The assignment of each member; None if it is not known for all."""
         leader = next((sync for sync in self.syncs if sync.assigned), None)
         if leader is not None:
             if any(held is None for _, held in leader.assigned):
@@ -116,7 +116,7 @@ def rounds_of(line: GroupLine) -> list[Round]:
 
 
 def _signs(line: GroupLine) -> dict[int, int]:
-    """When each generation was first seen in force, by what only members of it ask."""
+    """When each generation was first seen in force, by requests that only its members send."""
     found: dict[int, int] = {}
     for runs in (line.beats, line.commits):
         for key, run in runs.items():
@@ -133,7 +133,7 @@ REBALANCE_IN_PROGRESS = 27
 
 
 def _may_be_in_force(join: Join, answered: list[Join]) -> bool:
-    """Whether the first JoinGroup of a capture may be that of a static member that came back: it follows
+    """Whether the first JoinGroup of a capture may come from a static member that came back: it follows
     another leader, and nobody else joins with it."""
     others = [each for each in answered if each.generation == join.generation and each is not join]
     together = any(each.ns <= (join.told_ns or 0) for each in others)
@@ -141,7 +141,7 @@ def _may_be_in_force(join: Join, answered: list[Join]) -> bool:
 
 
 def _place(sync: Sync, same: list[Round], signs: dict[int, int]) -> Round | None:
-    """Put a SyncGroup to its round; one that no JoinGroup was captured of makes one, and that is given.
+    """Add a SyncGroup to its round. If no JoinGroup of the round was captured, return a new round.
 
     :param same: the rounds of its generation.
     """

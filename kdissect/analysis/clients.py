@@ -1,8 +1,8 @@
 """Clients: who speaks to the brokers, with what software, and in which versions of which APIs.
 
-A client is an address, a client id and the software that an ApiVersions request names (KIP-511, from its
-version 3 on). What is named counts for the connection until another is, and the first also for what came
-before it.
+A client is an address, a client id and the software that an ApiVersions request names (KIP-511, from version
+3 on). A software counts for the connection until another is named. The first one also counts for earlier
+exchanges.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdissect.protocol.apis import API_VERSIONS
 
 @packed
 class _Software(NamedTuple):
-    """What a client says it is."""
+    """The software that a client names."""
 
     name: str | None = None
     version: str | None = None
@@ -41,13 +41,13 @@ _API_VERSIONS = API_VERSIONS
 
 
 _NAMED_BYTES = 400
-"""About what is kept of a connection."""
+"""The approximate size of what is kept for a connection."""
 
 
 @packed
 @dataclass(slots=True)
 class _NamedClient:
-    """What was named on one connection, first and last."""
+    """The first and the last software that was named on one connection."""
 
     first: _Software = UNTOLD
     last: _Software = UNTOLD
@@ -59,7 +59,7 @@ class _NamedClient:
 
 
 class _ClientTalk:
-    """What one client id said on one connection, or on several."""
+    """The exchanges of one client id on one connection, or on several."""
 
     __slots__ = ("connections", "exchanges", "request_bytes", "response_bytes", "span", "spoken")
 
@@ -69,7 +69,7 @@ class _ClientTalk:
         self.request_bytes = 0
         self.response_bytes = 0
         self.spoken: dict[tuple[int, int], int] = {}
-        """(API key, version): requests."""
+        """The requests of each (API key, version)."""
         self.span = Span()
 
     def add(self, exchange: Exchange, request: Request | Token) -> None:
@@ -95,7 +95,7 @@ class _ClientTalk:
 
 
 _MOST_TALKERS = 256
-"""So many are remembered at a time."""
+"""The most client ids that are remembered at a time."""
 
 
 @packed
@@ -124,11 +124,11 @@ class Clients(Batched, Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._named: Rows[int, _NamedClient] = Rows(_NamedClient, self.room, _NAMED_BYTES)
-        """By connection."""
+        """The named software of each connection."""
         self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, self.room)
-        """By connection and client, whose software is not told where none was named yet."""
+        """By connection and client. The client's software is None until one is named."""
         self._talkers: dict[int, tuple[str | None, _ClientTalk]] = {}
-        """By connection, the client id that spoke last on it, if it did so lately."""
+        """For each connection, the client id of its last exchange, if that was recent."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_talkers": {}}
@@ -137,7 +137,7 @@ class Clients(Batched, Statistic):
         _count(exchanges, self._talkers, self._talk)
 
     def _talk(self, exchange: Exchange) -> _ClientTalk | None:
-        """Where what its client says is counted from now on; None where there are too many."""
+        """The counts for the client from this exchange on; None if there are too many clients."""
         named = self._software(exchange)
         software = named.last if named is not None else UNTOLD
         client = _Client(address(exchange.client), exchange.client_id, software)
@@ -152,7 +152,8 @@ class Clients(Batched, Statistic):
         self._software(exchange)
 
     def _software(self, exchange: Exchange) -> _NamedClient | None:
-        """What was named on the connection so far, by this exchange too; None where there are too many."""
+        """The software named on the connection so far, with this exchange; None if there are too many
+        connections."""
         named, request = self._named.row(exchange.connection), exchange.request
         if named is not None and request is not None and request.api_key == API_VERSIONS:
             body = request.body()
@@ -202,7 +203,8 @@ def _count(
 ) -> None:
     """Count exchanges.
 
-    :param talk_of: tells where, if who spoke last on the connection does not, or names its software.
+    :param talk_of: returns the counts for an exchange. It is called if the client id differs from the last
+        one on the connection, or if the exchange names its software.
     """
     for exchange in exchanges:
         request = exchange.request

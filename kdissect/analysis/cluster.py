@@ -1,5 +1,5 @@
-"""Tables of clusters: brokers, topics, partitions, settings, and what changed. Each row holds from a time to
-another, with who told it."""
+"""Tables of clusters: brokers, topics, partitions, settings, and changes. Each row holds for a span of time,
+and names who told it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HELD: tuple[Declared, ...] = (
 
 
 def held_at(rows: Sequence[Row], at_ns: int | None) -> list[Row]:
-    """The rows of one of the tables that held at a time, or the changes that had happened by then.
+    """The rows of a table that held at a time; for the table of changes, those that had happened by then.
 
     :param at_ns: the time; None for the end of the capture.
     """
@@ -42,11 +42,11 @@ def held_at(rows: Sequence[Row], at_ns: int | None) -> list[Row]:
 
 
 class _ClusterTable(View[ClusterModel]):
-    """What the tables share."""
+    """The parts that all tables of clusters share."""
 
     basis_type = ClusterModel
     _made: tuple[History | None, int] = None, 0
-    """The history that rows were made of last, and how many they were."""
+    """The history that the last rows were made from, and their number."""
 
     def _rows(self) -> list[Row]:
         raise NotImplementedError
@@ -82,8 +82,8 @@ def _order(cluster: str | None, subject: Any, span: Spell) -> tuple[Any, ...]:
 
 
 class ClusterBrokers(_ClusterTable):
-    """The statistic ``cluster_brokers``: a row for each address that a node is said to have, and for each
-    time it was otherwise."""
+    """The statistic ``cluster_brokers``: a row for each address of a node, and for each time with other
+    values."""
 
     name = "cluster_brokers"
     about = "brokers and controllers, with their state over time"
@@ -243,7 +243,7 @@ CHANGES = (
     *("topic-created", "topic-deleted", "topic-replaced", "partitions-added"),
     *("config-changed", "quota-changed", "feature-changed", "acl-changed"),
 )
-"""What a change may be."""
+"""The kinds of changes."""
 
 
 class ClusterChanges(_ClusterTable):

@@ -10,9 +10,9 @@ from kdissect.analysis.fold import SECOND
 
 
 class Configs:
-    """The history of what is set.
+    """The history of settings.
 
-    :param made: when topics were made: what they were made with is no change.
+    :param made: when topics were made. Their first settings are no change.
     """
 
     def __init__(self, events: Events, changes: Changes, made: dict[tuple[Cluster, str], list[int]]) -> None:
@@ -21,7 +21,7 @@ class Configs:
         self._made = made
 
     def configs(self) -> Iterator[tuple[Cluster, tuple[str, str, str], Spell]]:
-        """Each setting, with how it was; changes are noted."""
+        """Each setting, with its values through time. Changes are noted."""
         self._acls()
         for (cluster, subject), events in self._events.of("config").items():
             kind, resource, name = subject
@@ -52,7 +52,7 @@ class Configs:
                 yield cluster, (kind, resource, name), span
 
     def _is_new(self, cluster: Cluster, topic: str, ns: int) -> bool:
-        """Whether a topic was made just then: what it is made with is no change."""
+        """Whether a topic was just made. Its first settings are no change."""
         return any(abs(ns - made_ns) <= SECOND for made_ns in self._made.get((cluster, topic), ()))
 
     def _acls(self) -> None:

@@ -1,4 +1,4 @@
-"""What was said of clusters, as events of each thing, by cluster and under the names of topics."""
+"""Statements about clusters, as events of each thing, by cluster and under the names of topics."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Events:
         self._log = log
         self._labels = labels
         self._names: dict[str, str] = {}
-        """Of topic ids, beside those that messages of the capture pair with names."""
+        """The names of topic ids that the statements give, beside those in the capture's messages."""
         self._clusters: dict[str, str] = {}
-        """By teller."""
+        """The cluster of each teller."""
         self._only: Cluster = None
-        """The cluster, where there is one only."""
+        """The cluster, if there is only one."""
         self._events: dict[str, dict[tuple[Cluster, Subject], list[Event]]] = {}
         self._collect()
 
@@ -34,7 +34,7 @@ class Events:
         return self._events.get(kind, {})
 
     def clusters(self) -> list[Cluster]:
-        """All of them; None for what belongs to none that is told."""
+        """All clusters; None for things without a known cluster."""
         found = {cluster for things in self._events.values() for cluster, _ in things}
         return sorted(found, key=lambda each: each or "")
 
@@ -93,7 +93,7 @@ class Events:
         self._events.setdefault(kind, {}).setdefault((cluster, subject), []).append(event)
 
     def _rename(self) -> None:
-        """What was said of a topic's id is said of its name."""
+        """Move the events of a topic's id to its name."""
         for kind in ("topic", "partition", "order"):
             renamed: dict[tuple[Cluster, Subject], list[Event]] = {}
             for (cluster, (topic, *rest)), events in self.of(kind).items():
@@ -113,7 +113,7 @@ class Events:
 
 
 class Changes:
-    """What happened."""
+    """The changes."""
 
     def __init__(self) -> None:
         self.found: list[Change] = []
@@ -130,20 +130,20 @@ class Changes:
         partition: int | None = None,
         node: int | None = None,
     ) -> None:
-        """Something changed, as an event tells."""
+        """Add a change that an event reports."""
         place = topic, partition, node, cluster
         told = event.by, event.told_by, event.number, event.counts
         self.found.append(Change(event.ns, what, subject, before, after, *told, *place))
 
     def tell(self, index: int, after: str) -> None:
-        """Say how it was after a change that was found before."""
+        """Set the later value of a change that was found before."""
         self.found[index] = self.found[index]._replace(after=after)
 
     def in_order(self) -> list[Change]:
-        """By time."""
+        """The changes by time."""
         return sorted(self.found, key=lambda each: (*when(each), each.what, each.subject, each.after or ""))
 
 
 def when(event: Event | Change) -> tuple[int, int]:
-    """What comes first."""
+    """The key that sorts by time, then by exchange."""
     return event.ns, event.number

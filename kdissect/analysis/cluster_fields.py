@@ -1,4 +1,4 @@
-"""What the messages that tell of a cluster have in common: their bodies, and the fields of a partition."""
+"""Functions for messages that tell of a cluster: their bodies, and the fields of a partition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def partition_fields(
     offline: str = "offlineReplicas",
     topic_id: str | None = None,
 ) -> tuple[tuple[str, Any], ...]:
-    """What a struct says of a partition, whose fields have other names in each message."""
+    """The fields of a struct about a partition. Their names differ between messages."""
     epoch = partition.get("leaderEpoch", -1)
     return fields(
         topic_id=topic_id,
@@ -49,12 +49,12 @@ def partition_fields(
 
 
 def ids(nodes: Any) -> tuple[int, ...] | None:
-    """Node ids of a list; None where it is not told."""
+    """The node ids of a list; None if there is no list."""
     return None if nodes is None else tuple(nodes)
 
 
 def real_id(topic_id: str | None) -> str | None:
-    """A topic id; None for the one that stands for none."""
+    """A topic id; None for the id that means no topic."""
     return topic_id if topic_id and topic_id != NO_TOPIC_ID else None
 
 

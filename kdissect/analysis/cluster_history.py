@@ -1,11 +1,11 @@
-"""Statements about clusters → how each thing was, from when to when, and what changed.
+"""Statements about clusters → the values of each thing through time, and its changes.
 
 If statements have an epoch, the newest epoch counts, whoever told it. A leader's epoch and a partition's
-(KIP-841) are compared. If statements have no epoch, the latest counts, with one exception. Another broker may
-have said otherwise shortly before, and this one only repeats what held before that. Then this one is behind,
-and is believed only if it keeps saying so.
+(KIP-841) are compared. If statements have no epoch, the latest counts, with one exception. It may repeat an
+older value shortly after another broker told a newer one. Then its broker is behind, and it is believed only
+if the broker keeps repeating it.
 
-What a capture shows first was so before, nobody knows since when: it is no change.
+The first values in a capture are no change: nobody knows how long they had held.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from kdissect.analysis.fold import SECOND
 from kdissect.analysis.packed import packed
 
 BEHIND_NS = 5 * SECOND
-"""So long a broker may tell what held before: the spread of metadata takes milliseconds, on a bad day
+"""How long a broker may repeat an older value. The spread of metadata takes milliseconds, on a bad day
 seconds."""
 ORDER_NS = 10 * SECOND
-"""So long after an order to elect or reassign, a new leader is taken for what it asked for."""
+"""How long after an order to elect or reassign a new leader counts as its result."""
 
 
 Cluster = str | None
-"""The id of a cluster; None where nothing tells it."""
+"""The id of a cluster; None if it is unknown."""
 Subject = tuple[Hashable, ...]
-"""Which thing it is about."""
+"""The key of the thing that an event is about."""
 
 
 class Event(NamedTuple):
-    """A statement and where it comes from."""
+    """A statement and its source."""
 
     ns: int
     number: int
     last_ns: int
-    """When it was told last, in a row."""
+    """When it was last repeated without another one in between."""
     last_number: int
-    """In which exchange."""
+    """The exchange of the last repetition."""
     told_by: str
     teller: str
     values: dict[str, Any]
     by: str | None = None
     is_fresh: bool = True
-    """Whether it happened when it was told, or perhaps long before."""
+    """Whether it happened when it was told. Otherwise it may have happened long before."""
     counts: bool = True
 
 
@@ -58,11 +58,11 @@ class Spell(NamedTuple):
     told_by: str
     counts: bool
     last_told_ns: int
-    """When that was told last, perhaps after somebody told something else."""
+    """When these values were last told, perhaps after somebody told other ones."""
 
 
 class Change(NamedTuple):
-    """What happened."""
+    """A change."""
 
     ns: int
     what: str
@@ -81,9 +81,9 @@ class Change(NamedTuple):
 
 
 Moved = dict[str, tuple[Any, Any]]
-"""Field: what it was and what it is."""
+"""For each changed field, the old and the new value."""
 Notice = Callable[[Event, Moved, dict[str, Any]], None]
-"""Called for each change, with the values as they are then."""
+"""A function that is called for each change, with the values after it."""
 
 
 @packed
@@ -94,7 +94,7 @@ class _Held:
     value: Any
     ns: int
     teller: str
-    """Who replaced it."""
+    """The broker that replaced it."""
 
 
 @packed
@@ -102,17 +102,18 @@ class _Held:
 class Track:
     """One thing through time.
 
-    :param versions: fields that are epochs, the most important first; what is older by them is not believed.
+    :param versions: fields that are epochs, the most important first. A statement that is older by them is
+        not believed.
     """
 
     versions: tuple[str, ...] = ()
     notice: Notice | None = None
     identity: str | None = None
-    """A field that tells that another thing has the name now."""
+    """A field that shows, if it changes, that another thing has the name now."""
     follows: tuple[str, ...] = ()
-    """Fields that are not known any more where the first of the versions is newer and they are not told."""
+    """Fields that become unknown if the first of the versions is newer and the statement lacks them."""
     keeps: tuple[str, ...] = ()
-    """Fields that are as they were when the thing is there again."""
+    """Fields that keep their values when the thing appears again."""
     spans: list[Spell] = field(default_factory=list)
     values: dict[str, Any] | None = None
     _from: tuple[int, int, str] = (0, 0, "")
@@ -120,9 +121,9 @@ class Track:
     _replaced: dict[str, _Held] = field(default_factory=dict)
     _last_told_ns: int = 0
     _gone: dict[Any, int] = field(default_factory=dict)
-    """Of what had the name before, when somebody told of it last."""
+    """For each identity that lost the name, when somebody last told of it."""
     _last: dict[str, Any] = field(default_factory=dict)
-    """Of what follows and is not known any more, what it was."""
+    """The last values of ``follows`` fields that are now unknown."""
 
     def run(self, events: Iterable[Event]) -> None:
         """Take in all events of the thing."""
@@ -140,14 +141,14 @@ class Track:
             self.spans = [self._until_it_was_told(span) for span in self.spans]
 
     def _until_it_was_told(self, span: Spell) -> Spell:
-        """The same with the time when somebody told last of what had the name then."""
+        """The span with the time when somebody last told of its identity."""
         ns = self._gone.get(span.values.get(self.identity or ""), span.last_told_ns)
         return span._replace(last_told_ns=max(ns, span.last_told_ns))
 
     def _take(self, event: Event) -> None:
-        """Believe an event, or not."""
+        """Take in an event, if it is believed."""
         if self.values is not None and event.values.items() <= self.values.items():
-            # It tells nothing new, as most do.
+            # It tells nothing new, like most events.
             self._last_told_ns = max(self._last_told_ns, event.last_ns)
             self._counts = self._counts or event.counts
             return
@@ -200,7 +201,7 @@ class Track:
             self.notice(event, moved, self.values)
 
     def _fill(self, values: dict[str, Any], is_newer: bool) -> None:
-        """Take in what is told."""
+        """Take in the values of a statement."""
         assert self.values is not None
         kept = self.values
         if is_newer and self.versions[0] in values and values[self.versions[0]] != kept.get(self.versions[0]):
@@ -268,10 +269,10 @@ class Track:
 
 
 def list_text(nodes: Any) -> str | None:
-    """``1,2,3``; None where it is not told."""
+    """``1,2,3``; None if the nodes are unknown."""
     return None if nodes is None else ",".join(map(str, nodes))
 
 
 def leader_text(node: int) -> str:
-    """A leader, or that the partition has no leader."""
+    """A leader as text, or that the partition has none."""
     return "none" if node < 0 else str(node)

@@ -1,7 +1,7 @@
 """The model of the clusters in a capture: one fold that the tables of clusters are views of.
 
-It only keeps what was said (:mod:`kdissect.analysis.statements`, :mod:`kdissect.analysis.metadata_log`); what
-follows from it is decided when rows are asked for (:mod:`kdissect.analysis.cluster_history`).
+The fold only keeps statements (:mod:`kdissect.analysis.statements`, :mod:`kdissect.analysis.metadata_log`).
+The history is computed from them when rows are asked for (:mod:`kdissect.analysis.cluster_history`).
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 _REPEATED = ("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeTopicPartitions")
-"""APIs whose answers brokers repeat to the letter, and that follow from the two bodies."""
+"""APIs whose answers brokers repeat byte for byte, and whose statements follow from the two bodies."""
 _MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
-"""So many messages are remembered, of no more bytes each, and so many tellers of each."""
+"""The most messages that are remembered, the most bytes of one, and the most tellers of each."""
 
 
 class _ModelMessage:
-    """What a message says."""
+    """The statements of a message."""
 
     __slots__ = ("kept", "statements")
 
     def __init__(self, statements: tuple[Statement, ...]) -> None:
         self.statements = statements
         self.kept: dict[str, Kept] = {}
-        """Where that is kept, by teller."""
+        """The kept statements, by teller."""
 
 
 def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
-    """What an exchange says is the same where this is; None where that would take long to compare."""
+    """The key of an exchange's statements: equal keys mean equal statements. None if the comparison would
+    take long."""
     request, response = exchange.request, exchange.response
     if request is None or response is None:
         return None
@@ -60,10 +61,10 @@ def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
 
 @dataclass
 class History:
-    """What is known of all clusters."""
+    """The known facts of all clusters."""
 
     endpoints: list[tuple[Cluster, tuple[int, str, int], Spell]] = field(default_factory=list)
-    """Node, host and port, each with how the node was."""
+    """Node, host and port, each with the values of the node through time."""
     topics: list[tuple[Cluster, str, Spell]] = field(default_factory=list)
     partitions: list[tuple[Cluster, tuple[str, int], Spell]] = field(default_factory=list)
     configs: list[tuple[Cluster, tuple[str, str, str], Spell]] = field(default_factory=list)
@@ -71,7 +72,7 @@ class History:
 
 
 class ClusterModel(Fold):
-    """What was said of clusters."""
+    """The statements about clusters."""
 
     apis = TELLING.union(CARRIERS)
 
@@ -81,11 +82,11 @@ class ClusterModel(Fold):
         self._log = MetadataLog(self.room)
         self._labels = Labels(self.latest, limits)
         self._read: dict[tuple[Any, ...], _ModelMessage] = {}
-        """Messages that were read lately."""
+        """Recently read messages."""
         self._history: History | None = None
-        """What follows from all that, until more is said."""
+        """The history of the statements so far; None after a new one."""
         self._closed_ns: int | None = None
-        """When the last connection was over."""
+        """When the last connection ended."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._see(exchange, True)
@@ -106,7 +107,7 @@ class ClusterModel(Fold):
             self._history = None
 
     def _tell(self, exchange: Exchange, api: str, counts: bool) -> None:
-        """Keep what an exchange says. Most of what brokers say they say again and again, to each client."""
+        """Keep the statements of an exchange. Brokers repeat most of them to each client."""
         words = _words(exchange, api) if api in _REPEATED or api in LED else None
         message = None if words is None else self._read.get(words)
         if message is None:
@@ -147,7 +148,7 @@ class ClusterModel(Fold):
         return self._statements.left_out + self._log.left_out
 
     def history(self) -> History:
-        """What is known by now."""
+        """The history known so far."""
         self._labels.settle()
         if self._history is None:
             self._history = _history(Events(self._statements, self._log, self._labels))

@@ -1,4 +1,5 @@
-"""Brokers and controllers through time: where they are, which is the controller, and when one went."""
+"""Brokers and controllers through time: their addresses, which node is the controller, and when a node
+went."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from kdissect.analysis.cluster_events import Changes, Events, when
 from kdissect.analysis.cluster_history import Cluster, Event, Spell, Track
 
 HEARTBEAT = "BrokerHeartbeat"
-"""What a broker that lives sends."""
+"""The request that a running broker sends."""
 
 
 def _of_one_listener(events: list[Event]) -> list[list[Event]]:
-    """The lists of brokers, apart by listener."""
+    """The lists of brokers, grouped by listener."""
     listeners: list[tuple[set[Any], list[Event]]] = []
     for event in sorted(events, key=when):
         places, lists = set(event.values["nodes"]), [event]
@@ -29,7 +30,7 @@ def _of_one_listener(events: list[Event]) -> list[list[Event]]:
 
 
 def _listed(lists: list[Event], has: Callable[[Any], bool]) -> list[Event]:
-    """When something appears in lists of brokers, and vanishes."""
+    """When something appears in lists of brokers, and when it vanishes from them."""
     found: list[Event] = []
 
     def moved(event: Event, what: dict[str, tuple[Any, Any]], values: dict[str, Any]) -> None:
@@ -43,11 +44,11 @@ def _listed(lists: list[Event], has: Callable[[Any], bool]) -> list[Event]:
 
 
 Listed = dict[tuple[Cluster, Any], list[Event]]
-"""Cluster and node or address: when it was there, and was not."""
+"""For each cluster and node or address, when it was listed and when it was not."""
 
 
 def _echo(event: Event) -> Event:
-    """The same, where it does not say itself that the node is there: it tells how it is, not that."""
+    """The event, marked as an echo if its statement does not say whether the node is there."""
     if "is_there" in event.values:
         return event
     return event._replace(values={**event.values, "is_echo": True})
@@ -61,7 +62,7 @@ class Nodes:
         self._changes = changes
 
     def endpoints(self) -> Iterator[tuple[Cluster, tuple[int, str, int], Spell]]:
-        """Each address of a node, with how the node was; changes are noted."""
+        """Each address of a node, with the node's values through time. Changes are noted."""
         controllers = {cluster: self._controller(cluster) for cluster in self._events.clusters()}
         listed, places = self._listings()
         self._note_nodes(listed)
@@ -69,7 +70,7 @@ class Nodes:
         return self._endpoints(places, controllers)
 
     def _controller(self, cluster: Cluster) -> list[Event]:
-        """When which node became the controller."""
+        """The times when a node became the controller."""
         events = self._events.of("controller").get((cluster, ()), [])
         offers = self._events.of("offers").get((cluster, ()), ())
         if any(event.values.get("has_zookeeper") for event in offers):
@@ -84,7 +85,7 @@ class Nodes:
         def moved(event: Event, what: dict[str, tuple[Any, Any]], values: dict[str, Any]) -> None:
             before, after = turns[-1].values["id"], values["id"]
             if after < 0 or before == after:
-                return  # nobody leads for a while, or the same again
+                return  # no node leads for a while, or the same one again
             turns.append(event)
             self._changes.add(
                 event, "controller-moved", f"controller {after}", str(before), str(after), cluster, node=after
@@ -94,9 +95,9 @@ class Nodes:
         return turns
 
     def _listings(self) -> tuple[Listed, Listed]:
-        """Nodes, and addresses of nodes, that appear in the lists of brokers that Metadata gives, and vanish
-        from them. Lists that share an address are of one listener, and are compared; a broker may have one
-        listener and not another."""
+        """Nodes, and addresses of nodes, that appear in the broker lists of Metadata, and vanish from them.
+        Lists that share an address are of one listener, and are compared. A broker may have one listener and
+        not another."""
         nodes: Listed = {}
         places: Listed = {}
         for (cluster, _), events in self._events.of("listing").items():
@@ -111,7 +112,7 @@ class Nodes:
         return nodes, places
 
     def _note_nodes(self, listed: Listed) -> None:
-        """Note what happened to each node."""
+        """Note the changes of each node."""
         found: dict[tuple[Cluster, Any], list[Event]] = {}
         for (cluster, (node,)), events in self._events.of("node").items():
             found.setdefault((cluster, node), []).extend(events)
@@ -126,9 +127,9 @@ class Nodes:
         fenced: bool | None = None
         epoch: int | None = None
         stops = False
-        worked = False  # whether it was seen not to be fenced, in this life
-        shut_out: int | None = None  # where it was noted that it is fenced though it did not ask for it
-        went_on = False  # whether its epoch was told after that: it had not started again
+        worked = False  # whether the node was seen not to be fenced since its start
+        shut_out: int | None = None  # index of the change that noted it as fenced without its own request
+        went_on = False  # whether its epoch was told after that: then it had not started again
         for event in events:
             values = event.values
             there = values.get("is_there")
@@ -147,7 +148,7 @@ class Nodes:
             told = values.get("epoch")
             if told is not None:
                 if epoch is not None and told < epoch:
-                    continue  # of its life before
+                    continue  # an event from before its last start
                 if epoch is not None and told > epoch and event.is_fresh:
                     self._changes.add(
                         event, "broker-registered", subject, str(epoch), str(told), cluster, node=node
@@ -190,14 +191,14 @@ class Nodes:
             ]
             about = [*self._events.of("node").get((cluster, (node,)), ()), *turns]
             before = [event for event in about if when(event) < when(opening)]
-            for event in sorted(before, key=when):  # what is known of the node already
+            for event in sorted(before, key=when):  # the earlier events of the node
                 values = {name: value for name, value in event.values.items() if not name.startswith("is_")}
                 opening = opening._replace(values={**opening.values, **values})
             track = Track(("epoch",), keeps=("rack", "listener", "software"))
             after = [_echo(event) for event in about if when(event) >= when(opening)]
             listed = places.get((cluster, subject), [])
             rest = [event for event in events if when(event) != when(opening)]
-            if listed:  # which tell when it is there again: others may name brokers that are gone
+            if listed:  # lists show when it is back: other sources may name brokers that are gone
                 rest = [_echo(event) for event in rest]
             track.run([opening, *rest, *after, *listed])
             for span in track.spans:

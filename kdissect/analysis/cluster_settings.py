@@ -1,6 +1,6 @@
 """Exchanges that tell or change configurations, quotas, features and permissions → statements.
 
-Values that are secrets, or of which that is not known, are redacted before they are kept.
+Values that are, or may be, secrets are redacted before they are kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kdissect.wording import REDACTED
 RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """Kafka's ``ConfigResource.Type``."""
 SET, DELETE = 0, 1
-"""Kafka's ``AlterConfigOp.OpType``; others add to a value that is not told."""
+"""Kafka's ``AlterConfigOp.OpType``. The other operations add to, or take from, an unknown value."""
 SOURCES = {
     1: "topic",
     2: "broker",
@@ -46,14 +46,14 @@ _PERMISSIONS = {2: "deny", 3: "allow"}
 
 
 def accepted(response: Body) -> bool:
-    """Whether a response says that it was done."""
+    """Whether a response reports success."""
     return bool(response) and not response.get("errorCode")
 
 
 def setting(
     kind: str, resource: str, name: str, value: str | None, source: str | None, by: str | None
 ) -> Statement:
-    """A setting that has a value; None is the default."""
+    """A setting with a value; None means the default."""
     found = fields(
         value="" if value is None else value, is_unset=True if value is None else None, source=source
     )
@@ -61,7 +61,7 @@ def setting(
 
 
 def shown(resource_type: int | None, name: Any, value: Any) -> str | None:
-    """A configuration's value, redacted where it is or may be a secret."""
+    """A configuration's value, redacted if it is or may be a secret."""
     return REDACTED if value is not None and is_secret_config(resource_type, name) else value
 
 
@@ -97,14 +97,14 @@ def _altered(exchange: Exchange, request: Body, response: Body) -> Told:
             if operation == DELETE:
                 value = None
             elif operation != SET:
-                value = f"{'+' if operation == 2 else '-'} {value}"  # of a list that is not told
+                value = f"{'+' if operation == 2 else '-'} {value}"  # of an unknown list
             yield setting(
                 RESOURCES[kind], resource.get("resourceName") or "", name, value, None, who(exchange)
             )
 
 
 def _made(exchange: Exchange, request: Body, response: Body) -> Told:
-    """Of new topics, what they were made with."""
+    """The settings of new topics."""
     if request.get("validateOnly"):
         return
     done = {each.get("name") for each in response.get("topics") or () if each.get("errorCode") == 0}
@@ -155,7 +155,8 @@ def number_text(value: Any) -> str:
 
 
 def _features(_: Exchange, request: Body, response: Body) -> Told:
-    """A node that starts tells the least it needs, without an epoch: it does not know yet (KIP-584)."""
+    """The finalized features. A starting node lists only those it needs, without an epoch: it does not know
+    the others yet (KIP-584)."""
     if response.get("finalizedFeaturesEpoch", -1) < 0:
         return
     for each in response.get("finalizedFeatures") or ():
@@ -218,4 +219,4 @@ SETTINGS: dict[str, Callable[[Exchange, Body, Body], Told]] = {
     "CreateAcls": _created_acls,
     "DeleteAcls": _deleted_acls,
 }
-"""By API. Called with exchanges that are whole."""
+"""The function for each API. It needs complete exchanges."""

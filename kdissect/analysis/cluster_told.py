@@ -1,12 +1,12 @@
-"""An exchange → what it says of the cluster: brokers, controllers, topics, partitions.
+"""An exchange → its statements about the cluster: brokers, controllers, topics, partitions.
 
-What brokers and controllers tell each other: :mod:`kdissect.analysis.told_by_brokers`. Configurations,
-quotas, features and permissions: :mod:`kdissect.analysis.cluster_settings`. Records of
-``__cluster_metadata``: :mod:`kdissect.analysis.metadata_log`.
+Messages between brokers and controllers: :mod:`kdissect.analysis.told_by_brokers`. Configurations, quotas,
+features and permissions: :mod:`kdissect.analysis.cluster_settings`. Records of ``__cluster_metadata``:
+:mod:`kdissect.analysis.metadata_log`.
 
 In a cluster of KRaft, Metadata and DescribeCluster name any broker as the controller
-(``KRaftMetadataCache``), which says nothing. Vote, BeginQuorumEpoch, DescribeQuorum and refused Fetches of
-``__cluster_metadata`` tell who leads the quorum.
+(``KRaftMetadataCache``), so that field is ignored. Vote, BeginQuorumEpoch, DescribeQuorum and refused Fetches
+of ``__cluster_metadata`` name the leader of the quorum.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from kdissect.names import is_metadata_topic
 
 UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND = 3, 5, 72
 LED = ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge")
-"""What only leaders answer; others say who leads."""
+"""APIs that only leaders answer. Other brokers answer with the leader."""
 NOT_LEADER = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 _RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
-"""The client id of a node of KRaft that asks controllers (``KafkaRaftManager``)."""
+"""The client id of a KRaft node that sends requests to controllers (``KafkaRaftManager``)."""
 
 
 def told(exchange: Exchange, labels: Labels) -> Told:
-    """What an exchange says."""
+    """The statements of an exchange."""
     api = exchange.api or ""
     if api in LED:
         if exchange.error in NOT_LEADER:
@@ -56,14 +56,15 @@ def told(exchange: Exchange, labels: Labels) -> Told:
 
 
 def is_told_by_answer(exchange: Exchange, api: str) -> bool:
-    """Whether what an exchange says follows from its answer, whoever asked and what for."""
+    """Whether the statements of an exchange follow from its answer alone, whatever the client and the
+    request."""
     if api == "ApiVersions":
         return _RAFT_CLIENT.fullmatch(exchange.client_id or "") is None
     return api in LED or api == "FindCoordinator"
 
 
 def topics_told(exchange: Exchange, labels: Labels) -> Told:
-    """What an exchange says of topics, without their partitions."""
+    """The statements of an exchange about topics, without their partitions."""
     if exchange.api != "Metadata":
         yield from (each for each in told(exchange, labels) if each.kind == "topic")
         return
@@ -71,7 +72,7 @@ def topics_told(exchange: Exchange, labels: Labels) -> Told:
         yield from takewhile(lambda each: each.kind == "topic", _topic(exchange, topic, labels, True, False))
 
 
-# -- what clients are told --------------------------------------------------------------------------------
+# -- statements to clients ---------------------------------------------------------------------------------
 
 
 def _metadata(exchange: Exchange, labels: Labels) -> Told:
@@ -115,7 +116,7 @@ def _topic(exchange: Exchange, topic: Body, labels: Labels, is_whole: bool, crea
     )
     for each in partitions:
         found = partition_fields(each, topic_id=topic_id)
-        if each.get("errorCode") == LISTENER_NOT_FOUND:  # the leader is there, and this listener not
+        if each.get("errorCode") == LISTENER_NOT_FOUND:  # the leader exists, but not this listener
             found = tuple(pair for pair in found if pair[0] != "leader")
         yield Statement("partition", (label, each.get("partitionIndex")), found)
 
@@ -158,7 +159,7 @@ def _coordinator(exchange: Exchange, labels: Labels) -> Told:
 
 
 def _refused(exchange: Exchange, labels: Labels) -> Told:
-    """Who leads instead (KIP-951)."""
+    """The new leader, in an answer of a broker that no longer leads (KIP-951)."""
     response = response_of(exchange)
     for topic in response.get("responses") or ():
         name, topic_id = topic.get("name") or topic.get("topic"), real_id(topic.get("topicId"))
@@ -181,7 +182,8 @@ def _refused(exchange: Exchange, labels: Labels) -> Told:
 
 
 def _offers(exchange: Exchange, labels: Labels) -> Told:
-    """A broker with ZooKeeper offers what controllers of that era ask; a node of KRaft says what it is."""
+    """The era of a broker or controller, by the APIs that it offers. A broker with ZooKeeper offers the
+    requests of that era's controllers; a node of KRaft names itself."""
     request, response = request_of(exchange), response_of(exchange)
     keys = [each.get("apiKey") for each in response.get("apiKeys") or ()]
     if keys:
@@ -237,7 +239,7 @@ def _elected(exchange: Exchange, labels: Labels) -> Told:
         for each in topic.get("partitionResult") or ():
             if each.get("errorCode") == 0:
                 label = labels.topic(topic.get("topic"), None)
-                what = fields(what="ElectLeaders", at_ns=exchange.told_ns)  # each order is one of its own
+                what = fields(what="ElectLeaders", at_ns=exchange.told_ns)  # each order is its own event
                 yield Statement("order", (label, each.get("partitionId")), what, who(exchange))
 
 
@@ -265,4 +267,4 @@ _TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
 }
 
 TELLING = frozenset((*LED, *SETTINGS, *_TELLERS))
-"""APIs that may tell something."""
+"""APIs that may make statements."""

@@ -1,4 +1,5 @@
-"""Topics and partitions through time: when they were made, who leads them, which replicas are in sync."""
+"""Topics and partitions through time: when topics were made, which node leads a partition, and which replicas
+are in sync."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ class TopicHistory:
         self._deleted: dict[tuple[Cluster, str], list[Event]] = {}
         self._kin: dict[Cluster, Kin] = {}
         self.made: dict[tuple[Cluster, str], list[int]] = {}
-        """When topics were made."""
+        """When each topic was made."""
 
     def topics(self) -> Iterator[tuple[Cluster, str, Spell]]:
-        """Each topic, with how it was; to be called before :meth:`partitions`."""
+        """Each topic, with its values through time. Call it before :meth:`partitions`."""
         for (cluster, (name,)), events in self._events.of("topic").items():
             assert isinstance(name, str)
             events.sort(key=when)
@@ -60,8 +61,8 @@ class TopicHistory:
                 yield cluster, name, span
 
     def _note_topic(self, cluster: Cluster, name: str, events: list[Event]) -> None:
-        """When it was made and deleted, and by whom. A topic that was not there, and is there without anybody
-        making it, was made because it was asked for (``auto.create.topics.enable``)."""
+        """Note when and by whom a topic was made and deleted. If a topic appears and nobody made it, it was
+        made because a client asked for it (``auto.create.topics.enable``)."""
         subject = f"topic {name}"
         is_there: bool | None = None
         asked: Event | None = None
@@ -92,7 +93,7 @@ class TopicHistory:
                 asked = event
 
     def _note_other(self, cluster: Cluster, name: str, events: list[Event]) -> None:
-        """When another topic had the name."""
+        """Note when another topic got the name."""
         if len({event.values.get("topic_id") for event in events} - {None}) < 2:
             return
         if cluster not in self._kin:
@@ -102,7 +103,7 @@ class TopicHistory:
             self._changes.add(event, "topic-replaced", f"topic {name}", before, after, cluster, topic=name)
 
     def partitions(self) -> Iterator[tuple[Cluster, tuple[str, int], Spell]]:
-        """Each partition, with how it was."""
+        """Each partition, with its values through time."""
         for (cluster, (name, index)), events in self._events.of("partition").items():
             if not isinstance(name, str) or not isinstance(index, int):
                 continue
@@ -161,7 +162,7 @@ class TopicHistory:
                 note("isr-grown", list_text(before), list_text(after), new[0], event.by)
 
     def _ordered(self, cluster: Cluster, name: str, index: int, ns: int, once: bool) -> str | None:
-        """Who asked for another leader or other replicas shortly before. An order gives one leader."""
+        """The sender of a recent order for another leader or other replicas. An order gives one leader."""
         for order in sorted(
             self._events.of("order").get((cluster, (name, index)), ()), key=lambda each: -each.ns
         ):
@@ -174,19 +175,21 @@ class TopicHistory:
 
 
 WITH_ZOOKEEPER = ("UpdateMetadata", "LeaderAndIsr")
-"""With these a controller tells brokers of each change; it says nothing of recovery before KIP-704."""
+"""The requests with which a controller reports each change to brokers. They have no recovery state before
+KIP-704."""
 
 
 def _was_out_of_sync(event: Event, moved: dict[str, tuple[Any, Any]]) -> bool:
-    """Whether a controller made a replica the leader that was not among those in sync, of a partition without
-    a leader. Where there is one, a replica may come back in sync seconds before the controller tells it."""
+    """Whether a controller made a replica the leader that was not in sync, for a partition without a leader.
+    If the partition has a leader, a replica may come back in sync seconds before the controller reports
+    it."""
     before, _ = moved.get("isr", ((), ()))
     was, leader = moved["leader"]
     return event.told_by in WITH_ZOOKEEPER and was < 0 <= leader and bool(before) and leader not in before
 
 
 def _asker(event: Event, events: list[Event], order: str) -> Event | None:
-    """The order that an event came of, whose answer may come after it."""
+    """The order that caused an event. Its answer may come after the event."""
     if event.by is not None:
         return event
     near = (

@@ -1,21 +1,21 @@
-"""Which cluster a broker is of, and names that were asked of brokers, apart by cluster.
+"""The cluster of each broker, and names that clients ask brokers for, separated by cluster.
 
 Two clusters in one input may both have a group ``orders``. A cluster is known by its id, which Metadata and
-DescribeCluster give. What is known of the address of a broker:
+DescribeCluster give. The cluster of a broker's address follows from the first of these that applies:
 
-* The broker itself gave an id. It counts alone.
+* The broker itself gave an id. Then only that counts.
 * Another broker gave an id, and this address in its list of brokers.
-* Lists have names instead of addresses. Then the clients that asked this broker tell: all of them were given
-  one and the same id, with a broker of the same port. This may be wrong if one host runs clients of one id on
-  two clusters. If more addresses than the list has names would then be of the cluster, none of these
-  guesses counts.
+* The lists have names instead of addresses. Then the clients that asked this broker decide. All of them must
+  have got one and the same id, with a broker of the same port. This may be wrong if one host runs clients of
+  one id on two clusters. If such guesses give a cluster more addresses than its list has names, none of them
+  counts.
 
-If an address would be of two clusters, it counts as unknown, like one of which nothing is known. What was
-asked of an unknown one stands apart only if the name is known in several clusters. If the input shows one
-cluster only, all is of that one.
+If an address would be of two clusters, its cluster is unknown, like that of an address without any of these
+facts. Names at a broker of an unknown cluster stay separate only if several clusters have the name. If the
+input shows one cluster only, all names are of that one.
 
-All of this is decided when rows are asked for. A fold keeps what it counts by :class:`NameAt` with the
-address of the broker. So parts of a capture merge without seams.
+All of this is computed when rows are asked for. A fold keeps its counts by :class:`NameAt` with the address
+of the broker. So parts of a capture merge without seams.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ from kdissect.exchange import Exchange
 T = TypeVar("T")
 
 _FIRST_BYTES = 2_048
-"""The id and the brokers stand at the beginning of an answer. If so many bytes of two answers are the same,
-these are. A cluster of many brokers is known by the first of them."""
+"""The bytes of an answer that are compared. The id and the brokers are at its beginning: if these bytes of
+two answers are the same, so are the id and the brokers. For a cluster of many brokers, the first of them are
+enough."""
 _MOST_REMEMBERED, _MOST_PAIRS, _MOST_HEARD = 64, 20, 100
-"""So many answers are remembered, with so many pairs of broker and client that each passed between, and so
-many clients on connections. What is forgotten is noted again."""
+"""The most answers that are remembered, the most pairs of broker and client for each, and the most clients on
+connections. Forgotten ones are noted again."""
 _PAIR_BYTES = 500
-"""About what an address or a client takes, with the set beside it."""
+"""The approximate size of an address or a client, with its set."""
 _LOCAL = ("127.0.0.1", "[::1]")
 
 
 class NameAt(NamedTuple):
-    """A name that is one's own only within a cluster, such as that of a group."""
+    """A name that is unique only within a cluster, such as that of a group."""
 
     name: str
     at: str
@@ -53,55 +54,57 @@ class NameAt(NamedTuple):
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster, where it stands there."""
+        """The id of the cluster; only valid if ``at`` has it."""
         return self.at or None
 
 
 class _ClusterAnswer:
-    """What an answer tells."""
+    """The cluster id and the brokers in an answer."""
 
     __slots__ = ("addresses", "cluster", "names", "pairs")
 
     def __init__(self, cluster: str | None, addresses: list[str], names: set[tuple[str, int]]) -> None:
         self.cluster = cluster
         self.addresses = addresses
-        """Of brokers, where the list has addresses."""
+        """The addresses of brokers, if the list has addresses."""
         self.names = names
-        """Host and port of brokers that the list has by name."""
+        """Host and port of the brokers that the list has by name."""
         self.pairs: set[tuple[str, Speaker]] = set()
-        """Brokers that gave it, and to whom: what follows from that is noted."""
+        """Pairs of the broker that sent the answer and the client that got it, whose consequences are already
+        noted."""
 
 
 class Clusters:
-    """What is known of the clusters of brokers.
+    """The known clusters of brokers.
 
-    :param room: of the fold that keeps them. What it has no room for is unknown.
+    :param room: the room of the fold that keeps them. Brokers that do not fit are of an unknown cluster.
     """
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self._most = room.limits.rows
         self._own: dict[str, set[str]] = {}
-        """By broker: the ids that it gave."""
+        """For each broker, the ids that it gave."""
         self._listed: dict[str, set[str]] = {}
-        """By address: the ids of clusters whose lists have it."""
+        """For each address, the ids of clusters whose lists have it."""
         self._given: dict[Speaker, set[str]] = {}
-        """By client: the ids that it was given."""
+        """For each client, the ids that it was given."""
         self._names: dict[str, set[tuple[str, int]]] = {}
-        """By id: host and port of brokers that lists have by name."""
+        """For each id, host and port of the brokers that lists have by name."""
         self._asked: dict[str, set[Speaker]] = {}
-        """By broker: the clients that asked it for something by name."""
+        """For each broker, the clients that asked it for something by name."""
         self._count = 0
         self._heard: set[tuple[int, str | None]] = set()
-        """Connections, with client ids that are noted of them. A proxy may speak for several clients."""
+        """Connections with the client ids that were seen on them. A proxy may speak for several clients."""
         self._read: dict[tuple[int | None, int | None, bytes], _ClusterAnswer] = {}
-        """Answers that were read lately, by how they begin."""
+        """Recent answers, by their first bytes."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}, "_heard": set()}
 
     def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange of :data:`~kdissect.analysis.latest.TELLING_CLUSTERS`."""
+        """Take in an exchange. Call it with every exchange of
+        :data:`~kdissect.analysis.latest.TELLING_CLUSTERS`."""
         if exchange.response is None:
             return
         told = self._answer(exchange)
@@ -124,7 +127,7 @@ class Clusters:
         return NameAt(name, self.at(exchange))
 
     def at(self, exchange: Exchange) -> str:
-        """The broker of an exchange, for names that it asks for or is told. Once per exchange is enough."""
+        """The broker of an exchange, for names in its request or answer. One call per exchange is enough."""
         client = exchange.connection, exchange.client_id
         if exchange.request is not None and client not in self._heard:
             if len(self._heard) >= _MOST_HEARD:
@@ -153,7 +156,7 @@ class Clusters:
             kept.setdefault(key, set()).add(value)
 
     def merge(self, later: Clusters) -> None:
-        """Add what was told later."""
+        """Add the facts of later exchanges."""
         pairs: tuple[tuple[dict[Any, set[Any]], dict[Any, set[Any]]], ...] = (
             (self._own, later._own),
             (self._listed, later._listed),
@@ -163,11 +166,11 @@ class Clusters:
         )
         for mine, theirs in pairs:
             for key, values in theirs.items():
-                for value in sorted(values, key=str):  # where memory ends, each run keeps the same
+                for value in sorted(values, key=str):  # if memory is full, each run keeps the same ones
                     self._add(mine, key, value)
 
     def known(self) -> Callable[[str], str | None]:
-        """A function that tells the cluster of a broker; None where it is unknown."""
+        """A function that returns the cluster of a broker; None if it is unknown."""
         every = set().union(*self._own.values())
         if len(every) <= 1:
             only = next(iter(every), None)
@@ -184,7 +187,7 @@ class Clusters:
         return of
 
     def _guessed(self) -> dict[str, str]:
-        """The clusters of brokers of which only clients tell."""
+        """The clusters of brokers that are known only by their clients."""
         names = Counter((cluster, port) for cluster, found in self._names.items() for _, port in found)
         taken = Counter((each, _port(broker)) for broker, ids in self._own.items() for each in ids)
         found: dict[str, str] = {}
@@ -201,7 +204,7 @@ class Clusters:
         }
 
     def apart(self, names: Iterable[NameAt]) -> dict[NameAt, NameAt]:
-        """Each name at a broker, and the same in its cluster."""
+        """For each name at a broker, the same name in its cluster."""
         brokers: dict[str, dict[str, str | None]] = {}
         known: dict[str, str | None] = {}
         cluster_of = self.known()
@@ -220,13 +223,13 @@ class Clusters:
 
 
 class OfClusters(Generic[T]):
-    """Things that bear one name, apart by cluster."""
+    """Things with one name, separated by cluster."""
 
     def __init__(self) -> None:
         self._things: dict[str, list[T]] = {}
 
     def add(self, cluster: str, things: Iterable[T]) -> None:
-        """Add some of a cluster; its id is empty if it is unknown."""
+        """Add some things of a cluster; its id is empty if it is unknown."""
         self._things.setdefault(cluster, []).extend(things)
 
     def __iter__(self) -> Iterator[tuple[str, list[T]]]:
@@ -234,15 +237,15 @@ class OfClusters(Generic[T]):
         return iter(self._things.items())
 
     def of(self, cluster: str) -> list[T]:
-        """The things of a cluster, or else those of an unknown one. If it is unknown itself, all of them, or
-        none if they are not :meth:`told` apart."""
+        """The things of a cluster, or else those of an unknown cluster. If the cluster itself is unknown: all
+        things, or none if they are not :meth:`told` apart."""
         if cluster:
             return self._things.get(cluster) or self._things.get("", [])
         return [each for things in self._things.values() for each in things] if self.told(cluster) else []
 
     def told(self, cluster: str) -> bool:
-        """Whether it is known what is of a cluster. If it is unknown itself, it may be any of those that have
-        such things."""
+        """Whether the things of a cluster are known. If the cluster is unknown, it may be any of those that
+        have such things."""
         return bool(cluster) or len(self._things.keys() - {""}) <= 1
 
 
@@ -265,7 +268,7 @@ def _port(broker: str) -> int:
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """``address:port`` of a broker that a cluster tells of. ``localhost`` is this machine's own."""
+    """``address:port`` of a broker that a cluster lists. ``localhost`` gives the loopback addresses."""
     hosts = _LOCAL if host == "localhost" else (host,)
     places = (f"[{each}]" if ":" in each and not each.startswith("[") else each for each in hosts)
     return [f"{place}:{port}" for place in places]

@@ -1,4 +1,4 @@
-"""Connections: what went over each, how long answers took, how many requests were in flight."""
+"""Connections: their traffic, the times until answers, and the requests in flight."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class _ConnectionSoFar:
         self.depth = Depth()
         self.span = Span()
         self.over: Connection | None = None
-        """Its row, once it is over."""
+        """The TCP connection, after it has ended."""
 
     @property
     def is_counted(self) -> bool:
-        """Whether anything of it counts, or all that it tells is what was in flight."""
+        """Whether it has a row. It has none if its exchanges only matter for the requests in flight."""
         return bool(self.requests or self.responses) or self.over is not None
 
     def add(self, exchange: Exchange) -> None:
-        """An exchange."""
+        """Count an exchange."""
         request, response = exchange.request, exchange.response
         self.count(
             exchange,
@@ -57,7 +57,8 @@ class _ConnectionSoFar:
         self.span.cover(exchange)
 
     def count(self, exchange: Exchange, asked_ns: int | None, answered_ns: int | None) -> None:
-        """An exchange, as its two messages were seen then; None where one was not."""
+        """Count an exchange, with the times of its two messages at the capture point; None if a message was
+        not seen there."""
         self.client, self.broker = exchange.client, exchange.broker
         request, response = exchange.request, exchange.response
         if asked_ns is not None and request is not None:
@@ -89,7 +90,7 @@ class _ConnectionSoFar:
 
 
 _Key = tuple[int, str]
-"""Number of the connection, and name of the capture point; empty where the input has one."""
+"""Number of the connection, and name of the capture point; empty if the input has only one."""
 
 
 class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
@@ -162,7 +163,7 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
 
 
 def _count(exchanges: list[Exchange], rows: Rows[_Key, _ConnectionSoFar]) -> None:
-    """Count exchanges, and what other capture points saw of them."""
+    """Count exchanges, and their messages at other capture points."""
     for exchange in exchanges:
         seen = exchange.seen
         row = rows.row((exchange.connection, "" if seen is None else seen.point))
@@ -216,7 +217,7 @@ def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
 
 
 def _tls(over: Connection | None) -> str | None:
-    """Version of TLS, and why it is dark."""
+    """The version of TLS, and the reason if it was not decrypted."""
     if over is None or over.tls is None:
         return None
     version = over.tls["version"] or "TLS"

@@ -1,5 +1,5 @@
-"""What rows of many statistics count of exchanges. They count errors by how grave they are, the first and the
-last exchange, and requests in flight. All of it is merged as the rows are."""
+"""Counts of exchanges that the rows of many statistics share: errors by gravity, the first and the last
+exchange, and requests in flight. They are merged as the rows are."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ _DEEPEST = DEFAULTS.pending_requests
 
 
 class Grades:  # noqa: PLW1641 - it changes
-    """How many errors something had, by how grave they are. A routine error does not count as an error: it is
-    counted apart."""
+    """The number of errors, by gravity. Routine errors are counted separately, not as errors."""
 
     __slots__ = ("errors", "fatal", "routine")
 
     def __init__(self, errors: int = 0, fatal: int = 0, routine: int = 0) -> None:
         self.errors = errors
-        """Fatal and retriable ones."""
+        """Fatal and retriable errors."""
         self.fatal = fatal
-        """Of them."""
+        """The fatal ones of ``errors``."""
         self.routine = routine
 
     def __eq__(self, other: object) -> bool:
@@ -39,7 +38,7 @@ class Grades:  # noqa: PLW1641 - it changes
         return self.errors, self.fatal, self.routine
 
     def add(self, error_class: str | None) -> None:
-        """Count an error of this class. None counts nothing."""
+        """Count an error of this class. None is not counted."""
         if error_class is None:
             return
         if error_class == ROUTINE:
@@ -56,13 +55,13 @@ class Grades:  # noqa: PLW1641 - it changes
             self.add(exchange.class_of(code))
 
     def merge(self, later: Grades) -> None:
-        """Add what was counted later."""
+        """Add later counts."""
         self.errors += later.errors
         self.fatal += later.fatal
         self.routine += later.routine
 
     def columns(self) -> dict[str, int]:
-        """As they stand in rows of statistics."""
+        """The columns in rows of statistics."""
         return {"errors": self.errors, "fatal": self.fatal, "routine": self.routine}
 
 
@@ -113,7 +112,7 @@ class Span:  # noqa: PLW1641 - it changes
         return self.first_ns, self.last_ns, self.first_exchange, self.last_exchange
 
     def add(self, ns: int, exchange: int) -> None:
-        """It occurs in an exchange at a time. If two have the same time, the lower number is first."""
+        """Take in an exchange at a time. If two have the same time, the lower number is first."""
         if self._is_empty:
             self._is_empty = False
             self._begin = self._end = ns
@@ -125,11 +124,11 @@ class Span:  # noqa: PLW1641 - it changes
             self._end, self._last = ns, exchange
 
     def begin(self, exchange: Exchange) -> None:
-        """An exchange, when it began."""
+        """Take in an exchange, at the time when it began."""
         self.add(exchange.begun_ns, exchange.number)
 
     def cover(self, exchange: Exchange) -> None:
-        """An exchange, from when it began until it was over."""
+        """Take in an exchange, from its beginning to its end."""
         self.add(exchange.begun_ns, exchange.number)
         self.add(exchange.told_ns, exchange.number)
 
@@ -141,23 +140,23 @@ class Span:  # noqa: PLW1641 - it changes
 
     @property
     def numbers(self) -> list[int]:
-        """The first and the last exchange, each once."""
+        """The numbers of the first and the last exchange, without a duplicate."""
         return [] if self._is_empty else sorted({self._first, self._last})
 
     def rate(self, count: int) -> float | None:
-        """How many a second between the first and the last; None where no time passed."""
+        """The rate per second between the first and the last; None if no time passed."""
         if self._is_empty or self._end <= self._begin:
             return None
         return count * SECOND / (self._end - self._begin)
 
 
 class Depth:  # noqa: PLW1641 - it changes
-    """How many requests of a connection are in flight: sent, and not yet answered.
+    """The number of requests of a connection in flight: sent, and not yet answered.
 
-    The depth is taken at every answered request, when it is complete: itself and those before it whose
-    response had not begun then. Brokers answer in the order of the requests, so exchanges come in that order
-    too. An earlier exchange is remembered only if its response came after the latest request. These are never
-    more than may wait for a response at all (``Limits.pending_requests``), whatever the times say.
+    The depth is measured for every answered request, at the time when it is complete. It counts the request
+    itself and the earlier ones whose response had not begun then. Brokers answer in the order of the
+    requests, so exchanges come in that order too. An earlier exchange is remembered only if its response came
+    after the latest request. So at most ``Limits.pending_requests`` are remembered, whatever the times are.
     """
 
     __slots__ = (
@@ -185,10 +184,10 @@ class Depth:  # noqa: PLW1641 - it changes
         self._latest_ns = 0 if latest_ns is None else latest_ns
         """The latest time of a request."""
         self._waiting: list[int] = [] if waiting is None else waiting
-        """Times of the responses that came after the latest request, in order."""
+        """Times of the responses that came after the latest request, sorted."""
         self._head: list[tuple[int, int]] = [] if head is None else head
-        """Requests that were sent before the first response came, and their depth as known here: what was
-        in flight before the first of them adds to it."""
+        """Requests that were sent before the first response came, with their depth as known here. Requests
+        that were in flight before this part add to it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Depth) and self._parts() == other._parts()
@@ -206,12 +205,12 @@ class Depth:  # noqa: PLW1641 - it changes
 
     @property
     def mean(self) -> float | None:
-        """Over the requests."""
+        """The mean over the requests."""
         return self.total / self.count if self.count else None
 
     def add(self, request_ns: int, response_ns: int, counts: bool = True) -> None:
-        """An exchange whose request was complete, and whose response began, at these times. One that does
-        not count is in flight all the same."""
+        """Count an exchange by the times when its request was complete and its response began. If ``counts``
+        is false, it is in flight but has no depth of its own."""
         self._drop(request_ns)
         if counts:
             self._count(request_ns, len(self._waiting) + 1)
@@ -225,7 +224,7 @@ class Depth:  # noqa: PLW1641 - it changes
             del self._waiting[: -self.limit]
 
     def merge(self, later: Depth) -> None:
-        """Add what came after on the same connection."""
+        """Add the later part of the same connection."""
         for request_ns, depth in later._head:
             self._drop(request_ns)
             self._count(request_ns, depth + len(self._waiting))

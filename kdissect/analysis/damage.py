@@ -1,4 +1,4 @@
-"""Kinds of faults, and how often each came: what is wrong with the captured bytes, in a few rows."""
+"""Kinds of faults, and the number of each: the faults of the captured bytes in a few rows."""
 
 from __future__ import annotations
 

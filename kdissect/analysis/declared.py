@@ -1,6 +1,7 @@
-"""How a statistic declares the columns of its rows, and the columns that several declare alike.
+"""The way in which a statistic declares the columns of its rows, and the columns that several statistics
+share.
 
-A statistic stands in one file, with its columns above its class. Everything that shows it reads them there:
+A statistic is one file, with its columns above its class. Everything that shows it reads them there:
 ``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark, the metrics of ``live --prometheus``.
 """
 
@@ -9,33 +10,33 @@ from __future__ import annotations
 from typing import NamedTuple
 
 TIME, DURATION, BYTES, BANDS, ID, EXCHANGE, PLAIN = "time", "duration", "bytes", "bands", "id", "exchange", ""
-"""What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), a name (of a node, a
+"""The units of numbers: ns since the epoch, ns, bytes, a distribution (drawn as bars), a name (of a node, a
 port), numbers of exchanges, or none of these."""
 
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
-"""Kinds of metrics: a count that only grows, a figure of now, a distribution of times."""
+"""Kinds of metrics: a count that only grows, a current value, a distribution of times."""
 
 
 class Metric(NamedTuple):
-    """What a column is among the metrics of a live capture: its values, added up over rows with the same
-    labels. Durations are seconds there."""
+    """The metric of a column in a live capture: its values, added up over rows with the same labels.
+    Durations are seconds there."""
 
     name: str
-    """Without ``kdissect_`` before it, and without what Prometheus puts behind it."""
+    """The name without the prefix ``kdissect_`` and without Prometheus's suffixes."""
     kind: str
     about: str
     labels: tuple[tuple[str, str], ...] = ()
-    """Each label, and the column that has its values. A statistic is asked with those of them that are its
-    groupings."""
+    """Each label, and the column with its values. The labels that are groupings of the statistic are passed
+    to it as such."""
     always: tuple[tuple[str, str], ...] = ()
-    """Labels with one value, which tell this column from others of the same metric."""
+    """Labels with a constant value, which distinguish this column from others of the same metric."""
     ends_ns: tuple[int, ...] = ()
-    """Of a histogram, up to where each value of the column counts. The last has no end."""
+    """The upper ends of a histogram's columns of counts. The last has no end."""
     total: str = ""
-    """Of a histogram, the column with the sum of the times."""
+    """The column with the sum of a histogram's times."""
     tells_zero: bool = False
-    """Of a count, whether it is also told where it is 0."""
+    """Whether a count is also reported if it is 0."""
 
 
 class Declared(NamedTuple):
@@ -43,17 +44,17 @@ class Declared(NamedTuple):
 
     name: str
     type: str
-    """A word of :mod:`kdissect.present.columns`."""
+    """A type of :mod:`kdissect.present.columns`."""
     meaning: str
     unit: str = PLAIN
     rare: bool = False
-    """Left out of a table for people where all is 0."""
+    """Whether text tables leave the column out if all its values are 0."""
     kept: bool = False
-    """Left out last of all figures where the room is too small."""
+    """Whether the column is the last figure to be left out if the room is too small."""
     metrics: tuple[Metric, ...] = ()
-    """What it is among the metrics of a live capture."""
+    """The metrics of the column in a live capture."""
     apart: bool = False
-    """Left out of a table for people where all rows have the same."""
+    """Whether text tables leave the column out if all rows have the same value."""
 
 
 def column(
@@ -69,23 +70,23 @@ def column(
 ) -> Declared:
     """A column. Names that end in ``_ns`` are durations, those that end in ``bytes`` are bytes.
 
-    :param unit: what it is, where the name does not tell.
+    :param unit: the unit, if the name does not give it.
     """
     return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept, metrics, apart)
 
 
 def unit_of(name: str) -> str:
-    """What the name of a column says that its numbers are."""
+    """The unit that follows from a column's name."""
     return DURATION if name.endswith("_ns") else BYTES if name.endswith("bytes") else PLAIN
 
 
 def time_column(name: str, meaning: str) -> Declared:
-    """A time in ns since the epoch."""
+    """A column with a time in ns since the epoch."""
     return Declared(name, "int64", f"{meaning}, ns since the epoch", TIME)
 
 
 def first_and_last(what: str) -> tuple[Declared, Declared]:
-    """The span of :class:`~kdissect.analysis.counters.Span`."""
+    """The two columns of :class:`~kdissect.analysis.counters.Span`."""
     return (
         time_column("first_ns", f"time of the first {what}"),
         time_column("last_ns", f"time of the last {what}"),
@@ -93,7 +94,7 @@ def first_and_last(what: str) -> tuple[Declared, Declared]:
 
 
 def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
-    """The counts of :class:`~kdissect.analysis.counters.Grades`."""
+    """The columns of :class:`~kdissect.analysis.counters.Grades`."""
     return (
         column("errors", "int64", f"{what}, without routine ones", rare=True, kept=True),
         column(
@@ -134,7 +135,7 @@ CLIENT_ID_COLUMN = column("client_id", "text", "the name the client gives itself
 CLIENT_COLUMN = column("client", "text", "address:port of the client")
 CLIENT_ADDRESS_COLUMN = column("client", "text", "address of the client")
 SPEAKER_COLUMNS = (CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN)
-"""What tells a client from others (:class:`~kdissect.analysis.affiliations.Speaker`)."""
+"""The columns that identify a client (:class:`~kdissect.analysis.affiliations.Speaker`)."""
 BROKER_COLUMN = column("broker", "text", "address:port of the broker")
 MESSAGE_BYTES = (
     column("request_bytes", "int64", "bytes of the requests without their sizes"),

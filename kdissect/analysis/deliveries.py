@@ -1,6 +1,7 @@
-"""Batches that were produced and batches that were fetched, of one partition → when what reached whom.
+"""Produced and fetched batches of one partition → when each consumer got which records.
 
-All is decided here, over what is known in the end, so the order in which it was captured does not matter.
+All conclusions are drawn here, from all known facts, so the order in which they were captured does not
+matter.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ C = TypeVar("C")
 
 
 class ProducedBatch(NamedTuple):
-    """A batch that was produced."""
+    """A produced batch."""
 
     base: int | None
-    """The offset of its first record; None where no answer tells it."""
+    """The offset of its first record; None if no answer contains it."""
     last: int | None
-    """Of its last; where there is no base, how many there are; None where only the answer was captured."""
+    """The offset of its last record; without a base, the number of records; None if only the answer was
+    captured."""
     sent_ns: int | None
     acknowledged_ns: int | None
     first_ms: int | None
@@ -32,16 +34,16 @@ class ProducedBatch(NamedTuple):
     crc: int | None
     counts: bool
     sample: tuple[int, ...] = ()
-    """Timestamps of some of its records, in order, which stand for equally many each."""
+    """Timestamps of some of its records, in order, each of which represents equally many records."""
     producer: str | None = None
-    """The client id of whoever sent it."""
+    """The client id of its sender."""
 
 
 class Arrival(NamedTuple):
-    """A batch that was fetched, or (without a base) an offset that was asked for."""
+    """A fetched batch, or (without a base) a requested offset."""
 
     offset: int | None
-    """What the request asks for, where it names the partition."""
+    """The offset in the request, if it names the partition."""
     base: int | None
     last: int
     asked_ns: int | None
@@ -57,7 +59,7 @@ class Arrival(NamedTuple):
 @packed
 @dataclass(slots=True)
 class ConsumerOutcome:
-    """What reached one consumer."""
+    """The records that reached one consumer."""
 
     counts: bool = False
     sets: int = 0
@@ -77,7 +79,7 @@ class ConsumerOutcome:
 
 
 class _Placed(NamedTuple):
-    """A produced batch whose offsets are known."""
+    """A produced batch with known offsets."""
 
     base: int
     last: int
@@ -85,14 +87,14 @@ class _Placed(NamedTuple):
 
 
 class ConnectionLoss(NamedTuple):
-    """What is missing of a connection."""
+    """The gaps in a connection's messages."""
 
     lost: list[int]
-    """When messages are missing, ascending."""
+    """The times of missing messages, ascending."""
     asks: list[int]
-    """When offsets are asked for, of any partition, ascending."""
+    """The times of requests for offsets of any partition, ascending."""
     anew: list[tuple[int, bool]]
-    """When a request names all that it fetches, and whether a session begins with it."""
+    """The times of requests that name all fetched partitions, and whether a session begins with each."""
 
 
 NO_LOSS = ConnectionLoss([], [], [])
@@ -101,11 +103,11 @@ NO_LOSS = ConnectionLoss([], [], [])
 def after_loss(
     arrivals: Iterable[Arrival], loss: ConnectionLoss, let_go: Collection[int] = ()
 ) -> Iterator[Arrival]:
-    """The arrivals of a connection and partition, each told whether an answer that may have brought records
-    is missing before it. That is so if its request is the next for anything, and the partition was asked for
+    """The arrivals of a connection and partition, each marked if an answer that may have brought records is
+    missing before it. That is so if its request is the first one after the gap, and the partition was fetched
     all the time.
 
-    :param let_go: when requests said that the partition is fetched no longer.
+    :param let_go: the times of requests that stop fetching the partition.
     """
     if not loss.lost:
         yield from arrivals
@@ -128,7 +130,8 @@ def after_loss(
 
 
 def _missed(loss: ConnectionLoss, before: int, ns: int) -> bool:
-    """Whether messages are missing between the two, and nothing else was asked for since."""
+    """Whether messages are missing between two times, and the request at the second time is the first one
+    after the gap."""
     at = bisect_left(loss.lost, ns) - 1
     if at < 0 or loss.lost[at] < before:
         return False
@@ -146,10 +149,10 @@ def deliver(
     followers: Collection[C],
     rises: list[tuple[int, int]],
 ) -> Iterator[tuple[C, ConsumerOutcome]]:
-    """What reached each consumer.
+    """The records that reached each consumer.
 
-    :param followers: those of the consumers that are brokers.
-    :param rises: times, and high watermarks that were told then.
+    :param followers: the consumers that are brokers.
+    :param rises: the times of answers with a higher high watermark, and the watermarks.
     """
     placed = _place(batches, consumers)
     bases = [each.base for each in placed]
@@ -164,7 +167,7 @@ def deliver(
 
 
 def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
-    """The produced batches by offset, each once: by the offset that was told, else as they were fetched."""
+    """The produced batches by offset, each once: by the offset in the answer, else by the fetches."""
     by_base: dict[int, Arrival] = {}
     by_content: dict[tuple[int | None, ...], int] = {}
     for arrivals in consumers.values():
@@ -201,7 +204,7 @@ def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -
 
 
 def _overlapping(placed: list[_Placed], bases: list[int], first: int, last: int) -> Iterator[int]:
-    """Which of the batches have offsets from ``first`` to ``last``."""
+    """The indexes of the batches with offsets from ``first`` to ``last``."""
     at = max(0, bisect_right(bases, first) - 1)
     while at < len(placed) and placed[at].base <= last:
         if placed[at].last >= first:
@@ -210,7 +213,7 @@ def _overlapping(placed: list[_Placed], bases: list[int], first: int, last: int)
 
 
 def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[int]) -> dict[int, int]:
-    """When the end of each batch was first fetched."""
+    """For each batch, when its end was first fetched."""
     found: dict[int, int] = {}
     for each in arrivals:
         if each.base is not None:
@@ -221,12 +224,12 @@ def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[i
 
 
 def _follows(batch: ProducedBatch, arrival: Arrival) -> bool:
-    """Whether it can be that batch: nothing is fetched before it is sent."""
+    """Whether the fetched batch can be the produced one: nothing is fetched before it is sent."""
     return batch.sent_ns is None or arrival.came_ns >= batch.sent_ns
 
 
 class _Covered:
-    """Which offsets were fetched already: intervals that do not touch."""
+    """The offsets that were already fetched: intervals that do not touch."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -260,7 +263,7 @@ class _Covered:
 
 
 class _Watermarks:
-    """When offsets became visible."""
+    """The times when offsets became visible."""
 
     def __init__(self, rises: list[tuple[int, int]]) -> None:
         self._times: list[int] = []
@@ -271,7 +274,7 @@ class _Watermarks:
                 self._heights.append(high)
 
     def passed(self, offset: int) -> int | None:
-        """When one beyond it was first told."""
+        """When a watermark beyond the offset was first told."""
         at = bisect_right(self._heights, offset)
         return self._times[at] if at < len(self._times) else None
 
@@ -339,7 +342,7 @@ def _count_lost(
     bases: list[int],
     reached: set[int],
 ) -> None:
-    """Count what was fetched in an answer that was not captured."""
+    """Count the records that were fetched in an answer that was not captured."""
     for begin, end in fresh:
         for at in _overlapping(placed, bases, begin, end):
             one = placed[at]
@@ -358,7 +361,7 @@ def _time(
     replicated_ns: int | None,
     watermarks: _Watermarks,
 ) -> None:
-    """Count the times of records that were fetched."""
+    """Count the times of fetched records."""
     batch, came = one.batch, arrival.came_ns
     sent, acknowledged = batch.sent_ns, batch.acknowledged_ns
     if sent is not None:
@@ -394,7 +397,7 @@ def _time(
 
 
 def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
-    """Timestamps of the records of a batch, as far as its header tells."""
+    """Timestamps of the records of a batch, estimated from its header."""
     parts = min(records, SAMPLE) if last_ms > first_ms else 1
     return [first_ms + (last_ms - first_ms) * (2 * part + 1) // (2 * parts) for part in range(parts)]
 
@@ -402,22 +405,22 @@ def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
 @packed
 @dataclass(slots=True)
 class Again:
-    """What the members of a group fetched of a partition."""
+    """The records of a partition that the members of a group fetched."""
 
     records: int = 0
-    """Offsets that were fetched, each once."""
+    """Fetched offsets, each counted once."""
     again: int = 0
-    """Offsets that were fetched before, each time."""
+    """Offsets that had been fetched before, each time."""
     clients: list[str] = field(default_factory=list)
-    """Client ids of those that fetched again."""
+    """Client ids of the members that fetched again."""
     first_ns: int | None = None
     last_ns: int | None = None
-    """When the first and the last of these came."""
+    """When the first and the last repeated fetches came."""
 
 
 def read_again(consumers: Mapping[str, Iterable[Arrival]], begun: Sequence[int] = ()) -> Again:
-    """What was fetched more than once, by client id of who fetched it. What does not count is known to be
-    fetched, but is not counted.
+    """The offsets that were fetched more than once, from the arrivals by client id. Arrivals that do not
+    count are known to be fetched, but are not counted.
 
     :param begun: the times from which on the offsets are those of another topic, ascending.
     """

@@ -1,20 +1,20 @@
 """Records on their way: produced, acknowledged, replicated, visible, fetched; by offset.
 
 A producer sends a batch, and the broker gives it an offset. Consumers and followers fetch batches with their
-offsets. The two are joined by offset when rows are asked for, so parts of a capture merge without seams. All
-comes from headers; no record is unpacked.
+offsets. The two are joined by offset when rows are asked for, so parts of a capture merge without seams.
+Headers of batches are enough; no record is unpacked.
 
 * If the answer to a Produce was not captured (or refuses it, or acks is 0), its offset is not known. Then the
-  checksum, the count and the timestamps tell the batch: brokers keep them as they are. If only the answer was
-  captured, the offset tells where the batch begins.
-* A consumer's first fetch of a record counts. What it fetches again is counted in ``read_again``, from the
-  offset that it asked for on, as a broker sends whole batches.
+  checksum, the count and the timestamps identify the batch: brokers do not change them. If only the answer
+  was captured, the offset gives the beginning of the batch.
+* A consumer's first fetch of a record counts. Repeated fetches are counted in ``read_again``, from the
+  requested offset on, because a broker sends whole batches.
 * If an answer was not captured and the next request asks for a later offset, the records between were
   fetched. The time is not known, so they are counted in ``records``, and in no time.
-* A record is visible when any answer tells a high watermark beyond it.
+* A record is visible when any answer has a high watermark beyond it.
 * The wait of a busy consumer is the time from the acknowledgement to its request, if the request came later.
   No fetch for the partition was outstanding in between.
-* The times of the single records of a batch are taken to lie evenly between its first and its largest
+* The times of the single records of a batch are assumed to lie evenly between its first and its largest
   timestamp. If these lie more than a few milliseconds apart and the batch is not compressed, a sample of
   records is read.
 """
@@ -108,7 +108,7 @@ class Delivery(View[Transit]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._cut = 0
-        """Rows that were too many when they were last asked for."""
+        """The number of rows left out at the last call, because there were too many."""
 
     @property
     def left_out(self) -> int:

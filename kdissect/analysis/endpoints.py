@@ -1,13 +1,13 @@
-"""Addresses of brokers: which ones answers tell to clients, who connects there, and what comes of it.
+"""Addresses of brokers: which addresses answers give to clients, who connects there, and with what result.
 
-Connections that never came about (a SYN that is refused, or that nobody answers) count here too. What is
-refused or closed is told apart by what went over the wire:
+Failed connections (a SYN that is refused, or never answered) count here too. The bytes on the wire
+distinguish refused from closed connections:
 
 * A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame, and no response. RFC
-  8446 6: an alert is two bytes behind a header of five.
+  8446 6: an alert is two bytes after a header of five.
 * A TLS hello without an answer: the connection is TLS, and nothing came back.
 
-Ports of controllers of KRaft are told by what they offer in ApiVersions: they have no Metadata.
+Ports of KRaft controllers are known by the APIs that they offer in ApiVersions: they have no Metadata.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVIDENCE = 4
 
 
 _LISTED_BYTES = 300
-"""About what one of those takes that a row lists."""
+"""The approximate size of an entry that a row lists."""
 T = TypeVar("T")
 
 
@@ -43,13 +43,13 @@ class _Endpoint:
     told: int = 0
     nodes: set[int] = field(default_factory=set)
     told_to: set[tuple[str, str]] = field(default_factory=set)
-    """Client id and address."""
+    """The client ids and addresses that were given the endpoint."""
     told_by: set[str] = field(default_factory=set)
     told_first_ns: int | None = None
     told_last_ns: int | None = None
     has_metadata: bool = False
     has_votes: bool = False
-    """What it offers."""
+    """Whether it offers Vote."""
     connections: int = 0
     answered: int = 0
     refused: int = 0
@@ -170,13 +170,13 @@ class Endpoints(OneTable[str, _Endpoint]):
         self._judge(row, connection)
 
     def _keep(self, among: set[T], one: T) -> None:
-        """Add to what a row lists, as long as there is room."""
+        """Add to the list of a row, if there is room."""
         if one not in among and len(among) < self.limits.rows and self.room.takes(_LISTED_BYTES):
             among.add(one)
 
     @staticmethod
     def _judge(row: _Endpoint, over: Connection) -> None:
-        """What came of a connection of which all was captured."""
+        """Count the result of a connection that was captured from its beginning to its end."""
         back, there = over.bytes_from_broker, over.bytes_to_broker
         has_ended = over.end in ("fin", "rst")
         failed = True

@@ -1,4 +1,4 @@
-"""Members of a group of heartbeats as of some time: what they have, and which of them are silent
+"""Members of a group of heartbeats at a point in time: their partitions, and the silent ones
 (:mod:`kdissect.analysis.epoch_rebalances`)."""
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kdissect.analysis.triggers import EARLY, LONG_POLL_NS, committed_until, wit
 LOST = (25, 110)
 """UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
 USUAL_MS = 5_000
-"""How often a member says that it lives (``group.consumer.heartbeat.interval.ms``)."""
+"""The usual interval of a member's heartbeats (``group.consumer.heartbeat.interval.ms``)."""
 SILENT = 3
-"""A member that was not heard of for so many of its heartbeat intervals is silent."""
+"""The number of heartbeat intervals after which a member without a sign counts as silent."""
 
 
 @packed
 @dataclass(slots=True)
 class MemberNow:
-    """A member as of now."""
+    """The state of a member at a point in time."""
 
     who: Who
     instance: str | None
@@ -36,20 +36,22 @@ class MemberNow:
     interval_ms: int | None = None
     rebalance_ms: int | None = None
     is_known: bool = True
-    """Whether what it has is known: it joined in the capture."""
+    """Whether its partitions are known, because it joined in the capture."""
 
 
 def holds(member: MemberNow) -> bool:
-    """Whether a member has what it was given."""
+    """Whether a member owns the partitions that it was given."""
     if member.owned is None:
         return not any(True for _ in places(member.target or ()))
     return set(places(member.owned)) == set(places(member.target or ()))
 
 
 def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
-    """Whether a member that leaves was not polled for its poll interval, and yet was heard of. It fetched
-    nothing for that time. With librdkafka, fetches go on by themselves. There it committed nothing for that
-    time, and joined again on the same connection as the same member."""
+    """Whether a member that leaves was not polled for its poll interval, although there were signs of it.
+
+    It fetched nothing for that time. With librdkafka, fetches go on by themselves. There it committed nothing
+    for that time, and joined again on the same connection as the same member.
+    """
     fetched = line.fetched_until(beat.member, {beat.member}, beat.ns)
     heard = line.last_sign(beat.member, beat.ns - 1)
     if heard is None or not member.rebalance_ms:
@@ -70,8 +72,8 @@ def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
 def silent_member(
     line: GroupLine, beat: Beat, members: Mapping[str, MemberNow], interval_ms: int | None
 ) -> str | None:
-    """A member that was silent for several of its heartbeat intervals. Later it is silent too, or is refused
-    when it says something."""
+    """A member that was silent for several of its heartbeat intervals, and afterwards is silent too, or is
+    refused when it sends something."""
     assert beat.told_ns is not None
     found: list[tuple[int, str]] = []
     for name, member in members.items():
@@ -85,7 +87,7 @@ def silent_member(
 
 
 def _is_out(line: GroupLine, name: str, beat: Beat) -> bool:
-    """Whether a member says nothing more, or is refused when it does."""
+    """Whether a member sends nothing more, or is refused when it does."""
     later = [run for run in line.beats_of(name) if run.last_ns > beat.ns]
     refused = [
         run.first_ns for key, run in line.refusals_to(name) if key.error in LOST and run.first_ns > beat.ns

@@ -1,10 +1,11 @@
 """The rebalances of consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
 
 The coordinator raises the group's epoch when a member joins, leaves or is silent for too long, or when the
-subscribed topics change. It gives members their targets in the answers to their heartbeats: first what they
-must give back, then what they gain. Each rise is a row. It begins with what made the coordinator raise the
-epoch. It ends when all known members were told of it and hold what they were given. The wire does not say
-which member was silent. It follows from two facts: nobody else acted, and a member was not heard of any more.
+subscribed topics change. It gives members their targets in the answers to their heartbeats: first the
+partitions that they must give back, then those that they gain. Each rise of the epoch is a row. The rebalance
+begins with the event that made the coordinator raise the epoch. It ends when all known members were told the
+epoch and own their partitions. No message names a silent member. It follows from two facts: nobody else
+acted, and a member was not heard of any more.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ STATUS_CODES = {
 @packed
 @dataclass(slots=True)
 class _OpenRebalance(Rebalance):
-    """A rebalance while it goes on."""
+    """An unfinished rebalance."""
 
     is_dark: bool = False
-    """Whether its generation was told by what was not captured."""
+    """Whether the message that gave its generation was not captured."""
     longest_ns: int = 0
-    """How long the partition waited that waited longest for its new owner."""
+    """The longest time that one of its partitions waited for its new owner."""
 
 
 @packed
@@ -70,42 +71,42 @@ class _Replay:
         self.line = line
         self.rows: list[_OpenRebalance] = []
         self.open: list[_OpenRebalance] = []
-        """Those that not all members have come to."""
+        """Rebalances whose epoch some members have not reached."""
         self.members: dict[str, MemberNow] = {}
         self.gone: dict[str, str] = {}
-        """Static members that will come back: by instance id, who they were."""
+        """Static members that will come back: the last member id of each instance id."""
         self.epoch: int | None = None
         self.last_ns: int | None = None
         """When a heartbeat was last answered."""
         self.owners: dict[tuple[str, int], str] = {}
-        """Who had each partition last."""
+        """The last owner of each partition."""
         self.released: dict[tuple[str, int], int] = {}
-        """When its owner said that it does not have a partition any more."""
+        """When the owner of each released partition reported that it gave it up."""
         self.waiting: dict[tuple[str, int], _Unowned] = {}
-        """What was given to a new owner, which did not yet say that it has it."""
+        """Partitions of new owners that have not yet reported them as owned."""
         beats = [mark for mark in line.marks if isinstance(mark, Beat)]
         first: dict[str, Beat] = {}
         for beat in beats:
             first.setdefault(beat.member, beat)
         joined = {name for name, beat in first.items() if beat.asked_epoch == JOINS}
         self.has_strangers = not {*first, *(key.member for key in line.beats if key.member)} <= joined
-        """Whether there are members that did not join in the capture."""
+        """Whether the group has members that did not join in the capture."""
         self.first_ns = min((beat.ns for beat in beats), default=0)
         self.interval_ms = next((beat.interval_ms for beat in beats if beat.interval_ms), None)
 
     def hear(self, name: str, run: RepeatedMark, epoch: int) -> None:
-        """A member is heard of that tells nothing new."""
+        """Take in a member's repeated heartbeats, which have no news."""
         member = self.members.get(name)
         if member is None:
             member = self.members[name] = MemberNow(run.who, None, epoch, is_known=False)
         if self.epoch is None or epoch > self.epoch:
-            self.epoch = epoch  # what told it was not captured
+            self.epoch = epoch  # the message that gave it was not captured
             for each in self.open:
                 each.is_dark = each.generation is None
         member.epoch = max(member.epoch, epoch)
 
     def take(self, beat: Beat) -> None:
-        """The next heartbeat."""
+        """Take in the next heartbeat."""
         if beat.asked_epoch in (LEAVES, GOES_FOR_NOW):
             self._leave(beat)
             return
@@ -154,7 +155,7 @@ class _Replay:
     def _join(self, beat: Beat) -> None:
         if beat.instance is not None and beat.instance in self.gone:
             before = self.gone.pop(beat.instance)
-            # What it had is its own under another name.
+            # The partitions of the former member are its own, under another member id.
             own = [place for place, owner in self.owners.items() if owner == before]
             self.owners.update(dict.fromkeys(own, beat.member))
             if self.epoch is not None and (beat.epoch or 0) <= self.epoch:
@@ -184,15 +185,15 @@ class _Replay:
             self._close(beat.ns)
             for each in self.rows[-1:] if stuck else ():
                 each.steps.append(left)
-            return  # nobody is left to be given anything
+            return  # no member is left that could be given anything
         word, confidence = ("poll-interval", LIKELY) if stuck else ("member-left", CERTAIN)
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
         out.steps.append(left)
 
     def _was_put_out(self, beat: Beat) -> None:
-        """A member that leaves is told that it is none any more. Within its rebalance timeout it had not
-        given back what it was to (KIP-848). If it was not polled, that is what raised the epoch before."""
+        """A member leaves that the coordinator had removed, because within its rebalance timeout it had not
+        given back its partitions (KIP-848). If it was not polled, that is what raised the epoch before."""
         member = self.members.pop(beat.member, None)
         if member is None or not self.rows or not did_not_poll(self.line, beat, member):
             return
@@ -205,11 +206,11 @@ class _Replay:
             row.trigger_member, row.trigger_who = beat.member, beat.who
 
     def _lost(self, beat: Beat) -> None:
-        """A member is told that it is none any more."""
+        """A member gets the error that it is no longer a member."""
         self.members.pop(beat.member, None)
 
     def _rise(self, beat: Beat) -> None:
-        """The group's epoch rose: give it to what raised it, or find that out."""
+        """The group's epoch rose: assign it to the rebalance that raised it, or find the trigger."""
         assert beat.epoch is not None
         first = self.epoch is None
         waiting = [each for each in self.open if each.generation is None and not each.is_dark]
@@ -220,7 +221,7 @@ class _Replay:
                 self._unprompted(beat)
             return
         if first and self.has_strangers:
-            for each in waiting:  # it may be an epoch of before
+            for each in waiting:  # it may be an older epoch
                 each.is_dark = True
             return
         if rise == len(waiting):
@@ -230,7 +231,7 @@ class _Replay:
             waiting[0 if rise < len(waiting) else -1].generation = beat.epoch
 
     def _unprompted(self, beat: Beat) -> None:
-        """It rose although nobody joined or left."""
+        """The epoch rose although nobody joined or left."""
         assert beat.told_ns is not None
         silent = silent_member(self.line, beat, self.members, self.interval_ms)
         if silent is not None:
@@ -249,7 +250,7 @@ class _Replay:
         out.notified_ns = beat.told_ns
 
     def _grown(self, beat: Beat) -> tuple[str, str]:
-        """Whether there is something to assign that nobody had before."""
+        """The trigger and its confidence: whether there is something new to assign that nobody had before."""
         had = {place for each in self.members.values() for place in places(each.target or ())}
         had.update(self.owners)
         if any(place not in had for place in places(beat.given or ())):
@@ -257,7 +258,7 @@ class _Replay:
         return "unknown", LIKELY
 
     def _complains(self, beat: Beat) -> None:
-        """The coordinator of a streams group says what is wrong with it."""
+        """The coordinator of a streams group reports a problem of the group."""
         names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
         if names and self.rows:
             detail = ", ".join(names)
@@ -265,7 +266,7 @@ class _Replay:
             self.rows[-1].steps.append(step)
 
     def _owns(self, beat: Beat, member: MemberNow) -> None:
-        """What a member says that it has."""
+        """A member reports the partitions that it owns."""
         if beat.owned is None:
             return
         had, member.owned = set(places(member.owned or ())), beat.owned
@@ -284,8 +285,8 @@ class _Replay:
                 each.counts |= beat.counts
 
     def _released(self, beat: Beat, member: MemberNow) -> None:
-        """What a member said that it gave back in a heartbeat that was not captured. The coordinator lets it
-        come to a later epoch only then (KIP-848)."""
+        """A member gave partitions back in a heartbeat that was not captured. Only after that does the
+        coordinator let it reach a later epoch (KIP-848)."""
         if beat.epoch is None or not 0 < member.epoch < beat.epoch or beat.kind != "consumer":
             return
         if member.owned is None or member.target is None:
@@ -294,13 +295,13 @@ class _Replay:
             self._owns(beat._replace(owned=member.target), member)
 
     def _gives(self, beat: Beat, member: MemberNow) -> None:
-        """What a member is given."""
+        """A member is given partitions."""
         member.tasks.update(beat.tasks or ())
         if beat.given is None or beat.told_ns is None:
             return
         had, now = set(places(member.target or ())), set(places(beat.given))
         if member.target is not None and now == had:
-            return  # another coordinator tells it once more
+            return  # another coordinator repeats it
         member.target = beat.given
         lost, moved = len(had - now), [place for place in now - had if self._changes_hands(place, beat)]
         self.owners.update(dict.fromkeys(now, beat.member))
@@ -331,20 +332,21 @@ class _Replay:
                 self._arrives(place, beat.told_ns)
 
     def _changes_hands(self, place: tuple[str, int], beat: Beat) -> bool:
-        """Whether another member had a partition. Members of share groups have partitions together."""
+        """Whether another member had a partition. Members of share groups share partitions."""
         owner = self.owners.get(place, beat.member)
         before = self.members.get(owner)
         shared = beat.kind == "share" and before is not None and place in set(places(before.target or ()))
         return owner != beat.member and not shared
 
     def _arrives(self, place: tuple[str, int], ns: int) -> None:
-        """Its new owner has a partition."""
+        """The new owner of a partition has it."""
         found = self.waiting.pop(place, None)
         if found is not None:
             found.rebalance.longest_ns = max(found.rebalance.longest_ns, ns - found.since_ns)
 
     def _reopen(self, beat: Beat) -> None:
-        """All members had come to the epoch, and one is given what another gave back before."""
+        """Reopen the last rebalance: all members had reached its epoch, and now one is given partitions that
+        another gave back before."""
         for each in self.rows[-1:]:
             if each.completed and each.generation is not None and each.generation == beat.epoch:
                 each.completed = None
@@ -357,7 +359,7 @@ class _Replay:
         return "active" if beat.kind == "streams" else None
 
     def _settle(self, beat: Beat) -> None:
-        """Whether all members have come to the epochs of the rows that are open."""
+        """Finish the open rebalances whose epochs all members have reached."""
         assert beat.told_ns is not None
         for each in list(self.open):
             generation = each.generation
@@ -382,7 +384,7 @@ class _Replay:
                 each.waited_for = behind
 
     def _finish(self, each: _OpenRebalance, ns: int) -> None:
-        """All members have come to its epoch, as is told at a time."""
+        """Finish a rebalance: at this time, all members are known to have reached its epoch."""
         each.members = len(self.members)
         each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
         each.moved, each.revoked = each.moved or 0, each.revoked or 0
@@ -391,7 +393,7 @@ class _Replay:
         self._doubt(each, ns)
 
     def _doubt(self, each: _OpenRebalance, ns: int) -> None:
-        """Take back what follows from all that members were told, where not all of it was captured."""
+        """Remove the results that need the messages of all members, if some were not captured."""
         if self._is_whole(ns) and all(member.is_known for member in self.members.values()):
             return
         each.members = each.before = each.partitions = each.moved = each.revoked = None
@@ -403,7 +405,7 @@ class _Replay:
         return self.line.is_whole(self.first_ns, ns)
 
     def _close(self, ns: int) -> None:
-        """Nobody is left, or the capture ended."""
+        """Close the open rebalances as incomplete, because no member is left or the capture ended."""
         for each in self.open:
             each.completed = False
             each.until_ns = ns

@@ -1,5 +1,5 @@
-"""Errors: every error code in a response that is not 0. A row tells how grave it is, whose, on what, and when
-it came first and last. One response may hold many: one for each topic, partition, member …"""
+"""Errors: every non-zero error code in a response. A row has its gravity, its clients, its object, and its
+first and last time. One response may hold many: one for each topic, partition, member …"""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class _ErrorTimes:
 
 
 GROUPINGS = ("broker", "client", "client_id", "principal", "group", "transactional_id", "topic", "partition")
-"""What rows may be told apart by, beyond error, class and API. Without any of them, by all."""
+"""The groupings of rows beyond error, class and API. Without an argument, all of them."""
 
 
 class _Whose(NamedTuple):
-    """Who had the error, and on what."""
+    """The client of the error, and its object."""
 
     broker: str | None
     client: str | None
-    """Without the port."""
+    """The client's address, without the port."""
     client_id: str | None
     principal: str | None
     group: str | None
@@ -56,11 +56,11 @@ class _Whose(NamedTuple):
 
 
 _Key = tuple[Topic, str | None, int, str, _Whose]
-"""Topic, API, error code, class; the rest."""
+"""Topic, API, error code, error class, and the groupings."""
 
 
 class Errors(OneTable[_Key, _ErrorTimes]):
-    """The statistic ``errors``. ``by`` are some of the :data:`GROUPINGS`; none stands for all."""
+    """The statistic ``errors``. ``by`` has some of the :data:`GROUPINGS`; if it is empty, all."""
 
     name = "errors"
     about = "error codes: how grave they are, who got them and on what, the first and last exchange"
@@ -155,7 +155,7 @@ class Errors(OneTable[_Key, _ErrorTimes]):
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """The gravest first, of them the most frequent."""
+    """The sort key: the gravest first, then the most frequent."""
     texts = (
         "error",
         "api",

@@ -1,9 +1,10 @@
-"""Exposure: what crosses the wire in clear on each connection, and how well the others are protected.
+"""Exposure: the data that crosses the wire in clear on each connection, and how well the others are
+protected.
 
 No credential is kept: only that one was sent, by which mechanism, and whose it was.
 
-* ``clear``: a password that whoever captures reads (PLAIN).
-* ``token-clear``: a token with which whoever captures may log in while it holds (OAUTHBEARER).
+* ``clear``: a password that anyone who captures can read (PLAIN).
+* ``token-clear``: a token with which anyone who captures may log in while it is valid (OAUTHBEARER).
 * ``hashed``: an exchange of hashes or a signature, against which passwords can be tried (SCRAM, AWS_MSK_IAM).
 * ``none``: nothing of these was sent, or it was inside TLS.
 """
@@ -46,18 +47,18 @@ _LOGINS = frozenset(("SaslAuthenticate", SASL_TOKEN))
 _KINDS = {"PLAIN": CLEAR, "OAUTHBEARER": TOKEN, "AWS_MSK_IAM": HASHED}
 _SECRET_CONFIG = re.compile(r"password|secret|jaas\.config|credential|keystore\.key|token", re.IGNORECASE)
 _IF_SENSITIVE, _IF_REPEATED = "if sensitive", "if repeated"
-"""Rules of the definitions: a config as a broker tells it, and what a broker says of a request."""
+"""Rules of the definitions: for a config in a broker's answer, and for an answer that repeats the request."""
 _MOST_TOPICS = 64
-"""That are named of a connection."""
+"""The most topics that are named of a connection."""
 _MOST_SETTINGS = 64
 MOST_EXCHANGES = 8
 NO_CERTIFICATE = f"broker: {NOTHING_SHOWN}"
 ENCRYPTED_ALERTS = NO_CERTIFICATE, f"broker: {SOMETHING_SHOWN}"
-"""Those of ``alerts`` that nobody can read, and that are all that the broker sent after the client's part."""
+"""The ``alerts`` that nobody can read, and that are all that the broker sent after the client's part."""
 
 
 class _ConnectionExposure:
-    """What went over a connection."""
+    """The exposed data of a connection."""
 
     __slots__ = (
         *("broker", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges"),
@@ -76,7 +77,7 @@ class _ConnectionExposure:
         """Whether the client sent a token of its mechanism."""
         self.secrets: set[str] = set()
         self.readable: dict[str, int] = {}
-        """Settings that say they are secrets and whose values were told, with the first exchange."""
+        """Settings that are marked as secrets and whose values were sent, with the first exchange."""
         self.topics: dict[Topic, None] = {}
         self.record_bytes = 0
         self.bytes = 0
@@ -90,7 +91,7 @@ class _ConnectionExposure:
         return bool(self.requests) or self.over is not None
 
     def add(self, exchange: Exchange, request: Request | Token | None, counts: bool) -> None:
-        """Take in who speaks in an exchange, and how many bytes."""
+        """Take in the speakers of an exchange, and its bytes."""
         self.client, self.broker = exchange.client, exchange.broker
         if request is not None and request.client_id is not None:
             self.client_id = request.client_id
@@ -128,12 +129,12 @@ class _ConnectionExposure:
         self.over = later.over or self.over
 
     def read(self, setting: str, number: int) -> None:
-        """Note a setting whose value was told."""
+        """Note a setting whose value was sent."""
         if setting in self.readable or len(self.readable) < _MOST_SETTINGS:
             self.readable[setting] = min(number, self.readable.get(setting, number))
 
     def name(self, topic: Topic) -> None:
-        """Note a topic whose records went over it."""
+        """Note a topic whose records went over the connection."""
         if len(self.topics) < _MOST_TOPICS:
             self.topics[topic] = None
 
@@ -254,8 +255,8 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
 
 
 def _fatal_alerts(tls: dict[str, Any]) -> list[str]:
-    """Fatal alerts. Where nothing of a handshake was captured, nobody knows what an alert answers, and which
-    end is the broker."""
+    """Fatal alerts. If nothing of a handshake was captured, the message before an alert and the broker's end
+    are unknown."""
     if not tls.get("offered") and tls.get("version") is None:
         return []
     return [f"{each['from']}: {each['name']}" for each in tls["alerts"] if each["level"] == "fatal"]
@@ -307,20 +308,20 @@ def _credentials(
 
 
 _OPAQUE = frozenset(("PushTelemetry",))
-"""APIs with a field that outputs hide because nobody knows what is in it. It is no credential."""
+"""APIs with a field of unknown content, which outputs hide. It is no credential."""
 
 
 @lru_cache(maxsize=4096)
 def _may_hold_secrets(_: Library, api: str) -> bool:
-    """Whether the definitions say of an API that its messages may hold secrets, logins apart."""
+    """Whether the definitions mark secrets in an API's messages, not counting logins."""
     if api in _LOGINS or api in _OPAQUE:
         return False
     return any(_secret_fields(f"{api}{kind}") for kind in ("Request", "Response"))
 
 
 def _secret_fields(message: str) -> dict[str, str]:
-    """The fields of a message class that may be secrets, with the rule. What holds another message is no
-    secret itself. What a broker says of a request repeats what the request has."""
+    """The fields of a message class that may be secrets, with the rule. A field that holds another message is
+    no secret itself. A broker's answer that repeats the request has no secrets of its own."""
     traits = field_traits(message)
     return {
         name: rule
@@ -336,8 +337,8 @@ def _selected(struct: Struct) -> tuple[dict[str, str], Selection]:
 
 
 def _look_for_secrets(row: _ConnectionExposure, exchange: Exchange, api: str) -> None:
-    """Note secrets in its messages. A broker hides the settings that it knows as passwords, but not others,
-    as those of plug-ins: these are readable for whoever may describe them."""
+    """Note secrets in the messages. A broker hides the settings that it knows as passwords, but not others,
+    such as those of plug-ins. Anyone who may describe these settings can read them."""
     for message in exchange.messages:
         body = message.decoded()
         if body.struct is None:
@@ -355,9 +356,10 @@ def _look_for_secrets(row: _ConnectionExposure, exchange: Exchange, api: str) ->
 
 
 def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) -> bool:
-    """Whether a setting says that it is a secret, and is none of Kafka's that are not.
+    """Whether a setting is marked as a secret, and is not one of Kafka's settings that are no secrets.
 
-    :param ancestors: the structs around it. None of them names a kind of resource where topics are made.
+    :param ancestors: the structs around it. None of them names a kind of resource if the request makes
+        topics.
     """
     name = config.get("name")
     if not isinstance(name, str) or _SECRET_CONFIG.search(name) is None:
@@ -367,10 +369,10 @@ def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) ->
 
 
 def _ms(ms: Any) -> int | None:
-    """A time in ms since the epoch, in ns."""
+    """A time in ms since the epoch, converted to ns."""
     return ms * 1_000_000 if isinstance(ms, int) and 0 < ms < 1 << 43 else None
 
 
 def _ns(text: Any) -> int | None:
-    """A time as certificates are shown, in ns since the epoch."""
+    """A time in the form of certificates, converted to ns since the epoch."""
     return int(datetime.fromisoformat(text).timestamp()) * SECOND if isinstance(text, str) else None

@@ -1,4 +1,4 @@
-"""By which codecs the batches of a partition were fetched, and which batches a broker compressed anew."""
+"""The codecs with which the batches of a partition were fetched, and batches that a broker recompressed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kdissect.analysis.packed import packed
 from kdissect.analysis.resends import SentBatch
 
 _RUN = 3
-"""Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
+"""The numbers of one run of fetched batches: first offset, last offset, and magic with codec."""
 Covered = dict[int, tuple[list[int], list[int]]]
-"""By magic and codec, where the stretches of offsets begin and end that were fetched so."""
+"""For each magic and codec, the first and the last offsets of the stretches that were fetched so."""
 
 
 @packed
 @dataclass(slots=True)
 class FetchedCodecs:
-    """By which codecs the batches of a partition were fetched."""
+    """The codecs with which the batches of a partition were fetched."""
 
     runs: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, first: int, last: int, codec: int) -> bool:
-        """Take in a batch; gives whether it needed a run of its own."""
+        """Add a batch; return whether it needed a run of its own."""
         runs = self.runs
         if len(runs) and runs[-1] == codec and runs[-2] + 1 == first:
             runs[-2] = last
@@ -33,11 +33,11 @@ class FetchedCodecs:
         return True
 
     def covered(self) -> Covered:
-        """Which offsets were fetched in which way."""
+        """The offsets that were fetched with each magic and codec."""
         return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
 
     def merge(self, later: FetchedCodecs) -> None:
-        """Add what was fetched later."""
+        """Add later fetches."""
         for at in range(0, len(later.runs), _RUN):
             self.add(*later.runs[at : at + _RUN])
 
@@ -48,7 +48,8 @@ def way_of(batch: Header) -> int:
 
 
 def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], int, int]:
-    """How the offsets of these batches were fetched, and how many with another codec or magic."""
+    """The codecs and magics with which the offsets of these batches were fetched. Also the numbers of batches
+    that were fetched with another codec, and with another magic."""
     recompressed = converted = 0
     found: set[int] = set()
     for each in batches:
@@ -72,7 +73,7 @@ def _by_way(runs: array[int]) -> dict[int, list[tuple[int, int]]]:
 
 
 def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Where the stretches begin and end that these cover together."""
+    """The first and the last offsets of the stretches, after joining those that overlap or touch."""
     starts: list[int] = []
     ends: list[int] = []
     for first, last in sorted(spans):

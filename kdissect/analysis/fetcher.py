@@ -1,4 +1,4 @@
-"""What one connection fetches, as its requests say it (:mod:`kdissect.analysis.positions`)."""
+"""The partitions that one connection fetches, by its requests (:mod:`kdissect.analysis.positions`)."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from kdissect.analysis.position import Position
 from kdissect.protocol.schema import ZERO_UUID
 
 NEW_SESSION, NO_SESSION = 0, -1
-"""Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
+"""Session epochs of requests that name all fetched partitions (``FetchMetadata``)."""
 
 Place = tuple[Topic, int]
-"""A partition, under what stands on the wire."""
+"""A partition, with the topic as the wire names it."""
 
 
 @packed
 @dataclass(slots=True)
 class Fetcher:
-    """What one connection fetches."""
+    """The fetches of one connection."""
 
     client: str = ""
     broker: str = ""
     client_id: str | None = None
     replica_id: int = -1
     last_ns: int | None = None
-    """When it last asked."""
+    """The time of its last request."""
     session_id: int | None = None
     steps: int = 0
     sessions: int = 0
     """Steps that began a session."""
     began_anew: int | None = None
-    """The first step that named all."""
+    """The first step that named all partitions."""
     asked: dict[Place, Position] = field(default_factory=dict)
-    """What is asked for now."""
+    """The partitions that it now asks for."""
 
     def merge(self, later: Fetcher) -> None:
-        """Take over who it is; what is asked for is put together by :meth:`Positions.merge`."""
+        """Take over the identity of the later part. :meth:`Positions.merge` merges the partitions."""
         self.client, self.broker = later.client, later.broker
         self.client_id = later.client_id if later.client_id is not None else self.client_id
         self.replica_id = later.replica_id if later.steps else self.replica_id
@@ -64,7 +64,7 @@ def partitions_in(
 
 
 def forgotten(labels: Labels, body: dict[str, Any]) -> Iterator[Place]:
-    """The partitions that a request asks for no longer."""
+    """The partitions that a request removes from its session."""
     for each in body.get("forgottenTopicsData") or ():
         topic = _topic(labels, each)
         for number in each.get("partitions") or ():

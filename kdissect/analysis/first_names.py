@@ -1,4 +1,4 @@
-"""Names that the wire chooses, bounded in number: the first so many stay, all others are one."""
+"""Names from the wire, bounded in number: the first ones are kept, all others share one name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OTHER = "other"
 class FirstNames:
     """The first names of each column.
 
-    :param most: how many of one column.
+    :param most: the most names of one column.
     """
 
     def __init__(self, most: int) -> None:
@@ -17,7 +17,7 @@ class FirstNames:
         self._known: dict[str, set[str]] = {}
 
     def name(self, column: str, name: str | None) -> str | None:
-        """The name, where it is one of the first of its column. None is no name."""
+        """The name if it is one of the first of its column, otherwise :data:`OTHER`. None is no name."""
         if name is None or name == OTHER:
             return name
         known = self._known.get(column)

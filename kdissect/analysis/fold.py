@@ -4,12 +4,13 @@
     for event in events: statistic.feed(event)
     rows = statistic.result()
 
-If a filter chooses what counts, all other events go to ``statistic.see(event)``. Names of topic ids, fetch
-sessions and requests in flight follow from all that was on the wire.
+If a filter chooses the exchanges that count, all other events go to ``statistic.see(event)``. They are needed
+because names of topic ids, fetch sessions and requests in flight follow from the whole traffic.
 
-``b`` was fed what came after ``a``. Then ``a.merge(b)`` leaves in ``a`` what one statistic fed with all
-events would hold, as long as no limit was hit. Memory is bounded: of the rows of a table the first
-``limits.rows`` are kept, and what belongs to others is counted in :attr:`Statistic.left_out`.
+If ``b`` was fed the events after those of ``a``, ``a.merge(b)`` joins the two. Then ``a`` has the same
+contents as one statistic fed with all events, as long as no limit was hit. Memory is bounded: the first
+``limits.rows`` rows of a table are kept, and the events of other rows are counted in
+:attr:`Statistic.left_out`.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ MILLISECOND = 1_000_000
 
 
 SHORTEST_NS = DURATIONS["us"]
-"""Of intervals."""
+"""The shortest interval."""
 
 
 def interval_ns(name: str, text: str) -> int:
     """``1s``, ``0.5``, ``100ms``, ``5m`` in nanoseconds; without a unit they are seconds.
 
-    :param name: of the statistic that is asked for by interval.
+    :param name: the name of the statistic, for the error's text.
     :raises ValueError: it is not of that form, or shorter than a microsecond.
     """
     try:
@@ -59,38 +60,39 @@ def interval_ns(name: str, text: str) -> int:
 
 
 class KeepsTo(Protocol):
-    """What keeps things by key, as long as there is room."""
+    """Keeps things by key, as long as there is room."""
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for a further one, and never will be."""
+        """Whether there is no room for a further thing, and never will be."""
 
     def keep_to(self, whole: Any) -> None:
-        """Keep nothing that would find no room in what it is to be added to."""
+        """Keep nothing that would have no room in ``whole``, to which this will be added."""
 
 
 class Fold(ABC):
-    """What is fed the events of a capture, and can be merged."""
+    """An object that is fed the events of a capture, and can be merged."""
 
     at_every_point: ClassVar[bool] = False
-    """Whether it takes in the rows that each capture point has of a connection; else the one that counts."""
+    """Whether it takes in a connection's rows of all capture points; otherwise only the row that counts."""
 
     reads_tcp: ClassVar[bool] = False
-    """Whether it reads what the rows of connections tell of TCP."""
+    """Whether it reads the TCP facts in the rows of connections."""
 
     is_deep: ClassVar[bool] = False
-    """Whether it unpacks every record, and is fed only where that is asked for."""
+    """Whether it unpacks every record, and is fed only on request."""
 
     apis: ClassVar[frozenset[str] | None] = None
-    """The APIs whose exchanges it takes in, by their names; None for all. An exchange of which something is
-    missing is for all, whatever its API."""
+    """The APIs whose exchanges it takes in, by their names; None for all. An exchange with a missing message
+    goes to all folds, whatever its API."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
         self.room = Room(limits)
-        """What it may keep; where several are fed together, they share it."""
+        """The memory that it may use. Folds that are fed together share it."""
         self.latest = Latest()
-        """What the exchanges so far told last, those of other APIs too; they share it as well."""
+        """The latest facts of the exchanges so far, including those of other APIs. Folds that are fed
+        together share it."""
 
     def feed(self, event: Event) -> None:
         """Take in the next event."""
@@ -104,25 +106,25 @@ class Fold(ABC):
 
     @property
     def briefs(self) -> Interest | None:
-        """What it asks of exchanges in brief; None where it needs whole ones."""
+        """The data that it needs of exchanges in brief; None if it needs whole ones."""
         return None
 
     def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
-        """What :meth:`feed` and :meth:`see` do with an exchange. The caller knows that it is one of the
-        :attr:`apis`, and has shown it to :attr:`latest`."""
+        """The functions with which :meth:`feed` and :meth:`see` take in an exchange. The caller has checked
+        that it is one of the :attr:`apis`, and has shown it to :attr:`latest`."""
         return self._exchange, self._other
 
     def way_of_many(self) -> Callable[[list[Exchange]], None] | None:
-        """A function that takes many exchanges, one after the other, as the first of :meth:`ways` takes one.
-        None where that would be no quicker. The caller knows the same of each."""
+        """A function that takes in many exchanges, as the first of :meth:`ways` does one by one. None if that
+        would be no quicker. The caller has checked the same for each."""
         return None
 
     def way_of_briefs(self) -> Callable[[list[Brief]], None]:
-        """A function that takes exchanges in brief, one after the other, as :meth:`feed` takes each."""
+        """A function that takes in exchanges in brief, as :meth:`feed` does one by one."""
         return self._take_briefs
 
     def see(self, event: Event) -> None:
-        """Take in the next event where it is not to be counted: only for what it tells of others."""
+        """Take in the next event if it does not count: only for what it tells of others."""
         if isinstance(event, Exchange):
             self.latest.see(event)
             self._other(event)
@@ -132,7 +134,7 @@ class Fold(ABC):
         """Take in an exchange."""
 
     def _brief(self, brief: Brief) -> None:
-        """Take in an exchange in brief, of which it counts what it counts of the whole one."""
+        """Take in an exchange in brief. Its counts are the same as those of the whole exchange."""
         self._exchange(brief.exchange())
 
     def _take_briefs(self, briefs: list[Brief]) -> None:
@@ -144,27 +146,27 @@ class Fold(ABC):
         """Take in an exchange that does not count."""
 
     def _connection(self, connection: Connection) -> None:  # noqa: B027 - most count exchanges only
-        """Take in the row of a connection that is over."""
+        """Take in the row of an ended connection."""
 
     @abstractmethod
     def merge(self, later: Self) -> None:
-        """Add what another one found in the events that came after those fed to this one."""
+        """Add the results of another fold over later events."""
 
     @property
     @abstractmethod
     def left_out(self) -> int:
-        """How often something was not counted because its row would have been one too many."""
+        """The number of things that were not counted because there would have been too many rows."""
 
     def tables(self) -> Sequence[KeepsTo]:
-        """What it keeps by key, and merges under the same key, in the order in which it made them: those of
-        its beginning come first."""
+        """The objects that it keeps by key and merges under the same key. They are in the order in which it
+        made them, so those of its beginning come first."""
         return [each for each in vars(self).values() if isinstance(each, _KEPT)]
 
 
 class Batched(Fold):
     """A fold that takes in many exchanges quicker than one by one.
 
-    :meth:`_exchanges` says how, mostly in a function whose variables have types of C.
+    :meth:`_exchanges` does it, mostly with a function whose variables have C types.
     """
 
     def way_of_many(self) -> Callable[[list[Exchange]], None]:
@@ -179,24 +181,24 @@ class Batched(Fold):
 
 
 class Statistic(Fold):
-    """A fold that makes the rows of a table. Outputs know of it only what it declares here."""
+    """A fold that makes the rows of a table. Outputs know only these declarations of it."""
 
     name: ClassVar[str]
-    """The name of its table, as ``-z`` has it."""
+    """The name of its table in ``-z``."""
     about: ClassVar[str]
-    """What it tells, in a line."""
+    """Its contents, in a line."""
     columns: ClassVar[tuple[Declared, ...]]
     """The columns of its rows, in order."""
     groupings: ClassVar[tuple[str, ...]] = ()
-    """What rows may be told apart by where that is asked for: ``-z NAME,GROUPING``."""
+    """The possible groupings of rows: ``-z NAME,GROUPING``."""
     takes_interval: ClassVar[bool] = False
-    """Whether it may be asked for by interval: ``-z NAME,100ms``."""
+    """Whether it can have an interval: ``-z NAME,100ms``."""
 
     @classmethod
     def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
-        """One as ``-z NAME,HOW,…`` asks for it.
+        """The statistic for ``-z NAME,HOW,…``.
 
-        :raises ValueError: that cannot be asked of it; the text says what can.
+        :raises ValueError: it has no such option; the error's text lists the options.
         """
         if cls.takes_interval and len(how) == 1:
             return cls(limits, interval_ns(cls.name, how[0]))  # type: ignore[call-arg]
@@ -211,20 +213,20 @@ class Statistic(Fold):
         return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
 
     def keep_first(self, names: FirstNames) -> None:
-        """Tell only these names apart from now on, and count the others together. A live capture may go on
+        """Keep only these names separate from now on, and count the others together. A live capture may go on
         for months, with ever new names."""
 
     @abstractmethod
     def result(self) -> list[Row]:
-        """The rows as of now; feeding may go on."""
+        """The rows so far; feeding may go on."""
 
 
 B = TypeVar("B", bound=Fold)
 
 
 class View(Statistic, Generic[B]):
-    """A statistic whose rows are made of a fold that others are made of too. Where they are fed together
-    (:class:`~kdissect.analysis.together.Together`), that fold is there once."""
+    """A statistic whose rows are made from a fold that other statistics use too. If they are fed together
+    (:class:`~kdissect.analysis.together.Together`), that fold exists only once."""
 
     basis_type: ClassVar[type[Fold]]
     """The type of the fold."""
@@ -253,10 +255,10 @@ class View(Statistic, Generic[B]):
 
 
 class Mergeable(Protocol):
-    """What a row is while it is counted."""
+    """A row while it is counted."""
 
     def merge(self, later: Self, /) -> None:
-        """Add what was counted later."""
+        """Add later counts."""
 
 
 K = TypeVar("K", bound=Hashable)
@@ -265,14 +267,14 @@ R = TypeVar("R", bound=Mergeable)
 
 
 ROW_BYTES = 1_500
-"""About what a row takes where nothing else is said."""
+"""The approximate size of a row, unless a statistic sets its own."""
 
 
 class Rows(dict[K, R]):
-    """Rows by key, in the order in which they came, and not too many of them.
+    """Rows by key, in the order in which they came, with a limit.
 
-    :param row_bytes: about what one takes in memory, with what is made of it in the end.
-    :param most: how many there may be; by default ``limits.rows``.
+    :param row_bytes: the approximate size of a row in memory, with its result.
+    :param most: the most rows; by default ``limits.rows``.
     """
 
     def __init__(
@@ -285,12 +287,12 @@ class Rows(dict[K, R]):
         self._row_bytes = row_bytes
         self._most = room.limits.rows if most is None else most
         self._whole: Rows[K, R] | None = None
-        """What it is to be added to, where that takes no further keys."""
+        """The rows to which these will be added, if they take no further keys."""
         self._is_short = False
-        """Whether that has no memory for them."""
+        """Whether they have no memory for further keys."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it is to be added to is there at the other end."""
+        """Leave out the rows to which these will be added: the other process has them."""
         return {**self.__dict__, "_whole": None}
 
     @property
@@ -299,12 +301,12 @@ class Rows(dict[K, R]):
         return len(self) >= self._most or not self._room.has(self._row_bytes)
 
     def keep_to(self, whole: Rows[K, R]) -> None:
-        """Make no rows that would find no room in what they are to be added to."""
+        """Make no rows that would have no room in ``whole``, to which these will be added."""
         self._whole = whole if whole.is_full else None
         self._is_short = not whole._room.has(self._row_bytes)
 
     row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
-    """The row of a key, made if it is not there; None, and counted, where there are too many."""
+    """The row of a key, made on first use; if there are too many, None, and it is counted."""
 
     def __missing__(self, key: K) -> R | None:
         is_refused = self._whole is not None and key not in self._whole
@@ -317,11 +319,11 @@ class Rows(dict[K, R]):
 
     @property
     def rows(self) -> dict[K, R]:
-        """Those that are there."""
+        """The existing rows."""
         return self
 
     def merge(self, later: Rows[K, R]) -> None:
-        """Add the rows of another that came after."""
+        """Add the rows of a later part."""
         self.left_out += later.left_out
         for key, theirs in later.items():
             mine = self.row(key)
@@ -330,14 +332,14 @@ class Rows(dict[K, R]):
 
 
 _KEPT = (Rows, Timelines, Ledgers, Statements)
-"""What can keep to the room that a whole has left."""
+"""The types that can keep to the room that is left in a whole."""
 
 
 def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:
-    """The rows under other keys; those that have one key then are one row. Do not change them: most are the
-    rows themselves.
+    """The rows under other keys; rows that get the same key become one. Do not change them: most are not
+    copied.
 
-    :param new: makes a row in which nothing is counted yet.
+    :param new: makes an empty row.
     """
     found: dict[J, R] = {}
     joined: set[J] = set()
@@ -357,11 +359,11 @@ def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) 
 class OneTable(Statistic, Generic[K, R]):
     """A statistic that counts into rows of one kind.
 
-    :param new: makes a row in which nothing is counted yet.
+    :param new: makes an empty row.
     """
 
     row_bytes: ClassVar[int] = ROW_BYTES
-    """About what one of its rows takes in memory."""
+    """The approximate size of one of its rows in memory."""
 
     def __init__(self, new: Callable[[], R], limits: Limits) -> None:
         super().__init__(limits)
@@ -383,7 +385,7 @@ def least(one: int | None, other: int | None) -> int | None:
 
 
 def most(one: int | None, other: int | None) -> int | None:
-    """The larger of the two that are known."""
+    """The larger of the known values."""
     if one is None or other is None:
         return other if one is None else one
     return other if other > one else one

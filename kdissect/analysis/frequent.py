@@ -1,4 +1,5 @@
-"""How often each key of records occurs. Keys are not kept: only a digest, and where the first record is."""
+"""The number of records with each key. Keys are not kept: only a digest, and the position of the first
+record."""
 
 from __future__ import annotations
 
@@ -11,28 +12,28 @@ from kdissect.later import Later
 if TYPE_CHECKING:
     import hashlib
 else:
-    hashlib = Later("hashlib")  # it brings a library for encryption
+    hashlib = Later("hashlib")  # it loads a library for encryption
 
 _DIGEST_BYTES = 16
 
 
 class RecordSpot(NamedTuple):
-    """Where a record is; the smaller of two came first."""
+    """The position of a record. The smaller of two came first."""
 
     ns: int
     exchange: int
     at: int
-    """In the exchange."""
+    """Its position within the exchange."""
     partition: int
-    """-1 where it is not told."""
+    """-1 if unknown."""
     offset: int
-    """The same."""
+    """-1 if unknown."""
 
 
 @packed
 @dataclass(slots=True)
 class KeyCount:
-    """Records that have one key."""
+    """The records with one key."""
 
     records: int = 0
     first: RecordSpot | None = None
@@ -40,13 +41,13 @@ class KeyCount:
     """Whether they are in several partitions."""
 
     def add(self, where: RecordSpot) -> None:
-        """One more has it."""
+        """Count a record with the key."""
         self.records += 1
         self.is_spread |= self.first is not None and self.first.partition != where.partition
         self.first = where if self.first is None else min(self.first, where)
 
     def merge(self, later: KeyCount) -> None:
-        """Add what others have."""
+        """Add later counts."""
         self.records += later.records
         self.is_spread |= later.is_spread
         if later.first is not None:
@@ -55,7 +56,7 @@ class KeyCount:
 
 
 def digest_of(key: bytes) -> bytes:
-    """What stands for a key in memory; no table, finding or state shows it."""
+    """The digest that is kept instead of a key. No table, finding or state shows it."""
     return hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -63,25 +64,26 @@ class Top(NamedTuple):
     """The most frequent key of several."""
 
     keys: int
-    """How many different ones there are."""
+    """The number of different keys."""
     records: int
-    """How many records have it."""
+    """The number of records with the most frequent key."""
     first: RecordSpot | None
     is_spread: bool = False
 
     @property
     def partition(self) -> int:
-        """The partition of all of them; -1 where they are in several, or it is not told."""
+        """The partition of all these records; -1 if they are in several, or it is unknown."""
         return -1 if self.first is None or self.is_spread else self.first.partition
 
     @property
     def offset(self) -> int:
-        """That of the first of them; -1 where it is not told."""
+        """The offset of the first of these records; -1 if it is unknown."""
         return -1 if self.first is None or self.is_spread else self.first.offset
 
 
 def tops(counts: dict[tuple[Any, ...], KeyCount]) -> dict[tuple[Any, ...], Top]:
-    """The most frequent keys by what stands before the digest; of two, the one that came first."""
+    """The most frequent keys, by the part of the table's keys before the digest. If two are equal, the one
+    that came first."""
     found: dict[tuple[Any, ...], Top] = {}
     for (*what, _), count in counts.items():
         key, before = tuple(what), found.get(tuple(what), Top(0, 0, None))

@@ -1,8 +1,8 @@
-"""Clients, topics, groups and brokers, and what flows between them.
+"""Clients, topics, groups and brokers, and the flows between them.
 
 ``client produces topic``, ``client fetches topic``, ``client member-of group``, ``client commits group``,
-``group commits topic``, ``client administers topic`` (or the broker that was asked, where it is about none),
-``broker replicates topic``. What brokers ask each other beside replication is left out.
+``group commits topic``, ``client administers topic`` (or the requested broker, for requests without a topic),
+``broker replicates topic``. Requests between brokers are left out, except replication.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MEMBERS = (
 
 
 class _Edge(NamedTuple):
-    """One thing that does something with another; topics as the wire names them."""
+    """One thing, its action, and the other thing; topics as the wire names them."""
 
     source: str | Topic
     source_kind: str
@@ -53,9 +53,9 @@ class _Edge(NamedTuple):
 
 
 _MOST_KNOWN = 256
-"""So many edges are remembered at a time."""
+"""The most edges that are remembered at a time."""
 _NAMED_BYTES = 400
-"""About what is kept of a connection."""
+"""The approximate size of what is kept for a connection."""
 
 
 class _EdgeFlow:
@@ -73,7 +73,7 @@ class _EdgeFlow:
         self.span = Span()
 
     def add(self, exchange: Exchange, batches: Batches | None) -> None:
-        """Count an exchange, with its records of a topic where it carries any."""
+        """Count an exchange, with its records of a topic if it has any."""
         self.exchanges += 1
         self.encrypted = self.encrypted and exchange.is_encrypted
         self.span.cover(exchange)
@@ -97,7 +97,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 @packed
 @dataclass(slots=True)
 class _ClientNames:
-    """What a connection says of its client."""
+    """The client's names on a connection."""
 
     software: str | None = None
     mechanism: str | None = None
@@ -108,7 +108,7 @@ class _ClientNames:
 
 
 class Graph(Statistic):
-    """The statistic ``graph``: a row for each pair of things and what the one does with the other."""
+    """The statistic ``graph``: a row for each pair of things and each action of one on the other."""
 
     name = "graph"
     about = "clients, topics, groups and brokers, and what flows between them"
@@ -146,7 +146,7 @@ class Graph(Statistic):
         self._named: Rows[int, _ClientNames] = Rows(_ClientNames, self.room, _NAMED_BYTES)
         self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, self.room)
         self._known: dict[tuple[Any, ...], _Edge] = {}
-        """Edges that were met lately, by what they are made of."""
+        """Recent edges, by their parts."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}

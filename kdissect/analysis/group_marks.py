@@ -1,6 +1,6 @@
-"""What the exchanges of a group tell, each by itself, as small tuples by time.
+"""The facts that each exchange of a group tells by itself, as small tuples by time.
 
-Nothing is decided here: who began a rebalance, and how it went, follows when rows are asked for
+Nothing is concluded here. The triggers and the course of rebalances are computed when rows are asked for
 (:mod:`kdissect.analysis.classic_rebalances`, :mod:`kdissect.analysis.epoch_rebalances`).
 """
 
@@ -34,10 +34,10 @@ class Join(NamedTuple):
     counts: bool
     who: Who
     told_ns: int | None
-    """When it was answered; None where it was not, or the answer was not captured."""
+    """When it was answered; None without an answer in the capture."""
     error: int | None
     is_lost: bool
-    """Whether an answer may have come that was not captured."""
+    """Whether there may have been an answer that was not captured."""
     version: int
     asked: str
     """The member id in the request."""
@@ -55,12 +55,12 @@ class Join(NamedTuple):
     topics: tuple[str, ...] | None
     owned: Held | None
     roster: tuple[tuple[str, str | None], ...]
-    """Member and instance ids of all members, which the leader is told."""
+    """Member and instance ids of all members, which the leader's answer lists."""
     routine: bool
     worker: str | None
     """The URL by which workers of Connect know each other."""
     config_offset: int | None
-    """Up to where a worker of Connect has read the topic with its configurations."""
+    """The offset up to which a worker of Connect has read the topic with its configurations."""
 
 
 ASSIGNOR_ERRORS = {
@@ -87,7 +87,7 @@ class Sync(NamedTuple):
     protocol: str | None
     given: Held | None
     assigned: tuple[tuple[str, Held | None], ...]
-    """What the leader gives to each."""
+    """The leader's assignment for each member."""
     delay_ms: int | None
     """How long Connect leaves tasks idle on purpose (KIP-415)."""
     routine: bool
@@ -96,7 +96,7 @@ class Sync(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """A member that a LeaveGroup makes leave. A refused one is no mark."""
+    """A member that a LeaveGroup removes. A refused LeaveGroup is no mark."""
 
     ns: int
     number: int
@@ -109,7 +109,7 @@ class Leave(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A heartbeat of one of the newer groups that tells something new."""
+    """A heartbeat of a newer group (KIP-848 and later) with news."""
 
     ns: int
     number: int
@@ -125,7 +125,7 @@ class Beat(NamedTuple):
     owned: Held | None
     given: Held | None
     tasks: tuple[tuple[str, Held], ...] | None
-    """What Streams gives beside active tasks: standby and warmup."""
+    """The standby and warmup tasks that Streams assigns beside active ones."""
     topics: tuple[str, ...] | None
     rebalance_ms: int | None
     interval_ms: int | None
@@ -140,7 +140,7 @@ Mark = Join | Sync | Leave | Beat
 @packed
 @dataclass(slots=True)
 class RepeatedMark:
-    """Something that was said again and again."""
+    """A mark that was repeated many times."""
 
     first_ns: int
     last_ns: int
@@ -150,10 +150,10 @@ class RepeatedMark:
     count: int
     counts: bool
     who: Who
-    """Who said it last."""
+    """The sender of the last one."""
 
     def merge(self, later: RepeatedMark) -> None:
-        """Add what was said later."""
+        """Add later marks."""
         self.first_ns, self.first = min((self.first_ns, self.first), (later.first_ns, later.first))
         if (later.last_ns, later.last) >= (self.last_ns, self.last):
             self.last_ns, self.last, self.who = later.last_ns, later.last, later.who
@@ -167,14 +167,14 @@ def who_of(exchange: Exchange) -> Who:
 
 
 def answer_of(exchange: Exchange) -> tuple[int | None, int | None, bool]:
-    """When it was answered, with which error, and whether an answer may have been lost."""
+    """When the exchange was answered, with which error, and whether an answer may have been lost."""
     if exchange.response is None:
         return None, None, exchange.missing not in WAITED
     return exchange.response.frame.last_ns, exchange.response.body().get("errorCode"), False
 
 
 def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
-    """What a JoinGroup tells."""
+    """The mark of a JoinGroup."""
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
@@ -212,7 +212,7 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
 
 
 def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
-    """What a SyncGroup tells."""
+    """The mark of a SyncGroup."""
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
@@ -245,8 +245,7 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
 def _assignment(
     message: str, ancestors: list[dict[str, Any]], values: dict[str, Any], context: Context
 ) -> tuple[Held | None, int | None, str | None]:
-    """What is assigned, Connect's delay, and the error of Streams' assignor; None where it is not told in a
-    form that is known."""
+    """The assignment, Connect's delay, and the error of Streams' assignor; None where the form is unknown."""
     found = blob_in(message, ancestors, "assignment", context)
     if not isinstance(found, Embedded) or found.struct is None or found.faults:
         return (() if values.get("assignment") == b"" else None), None, None
@@ -264,7 +263,7 @@ def _assignment(
 
 
 def leaves_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Iterator[Leave]:
-    """The members that a LeaveGroup makes leave."""
+    """The members that a LeaveGroup removes."""
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, _ = answer_of(exchange)
@@ -288,7 +287,7 @@ def leaves_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Iter
 
 
 def beat_of(exchange: Exchange, request: dict[str, Any], kind: str, counts: bool) -> Beat:
-    """What a heartbeat of a newer group tells."""
+    """The mark of a newer group's heartbeat."""
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, _ = answer_of(exchange)
@@ -334,5 +333,5 @@ def _positive(value: int | None) -> int | None:
 
 
 def places(held: Held) -> Iterator[tuple[str, int]]:
-    """Each partition."""
+    """The partitions, one by one."""
     return ((topic, partition) for topic, partitions in held for partition in partitions)

@@ -1,4 +1,4 @@
-"""What is known of one rebalance of a group, and one group's share of the timeline."""
+"""The known facts of one rebalance of a group, and one group's share of the timeline."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CERTAIN, LIKELY = "certain", "likely"
 NOTIFIED, REVOKED, JOINED, ASSIGNED, SYNCED, FETCHED, LEFT, EXPIRED, STATUS = (
     *("notified", "revoked", "joined", "assigned", "synced", "fetched", "left", "expired", "status"),
 )
-"""Steps."""
+"""The steps of a rebalance."""
 
 
 class MemberStep(NamedTuple):
-    """What a member did, or what was done to it."""
+    """An action of a member, or of the coordinator on it."""
 
     ns: int
     exchange: int | None
@@ -34,13 +34,13 @@ class MemberStep(NamedTuple):
     who: Who | None
     detail: str | None = None
     revoking: int | None = None
-    """How many partitions it is to give back."""
+    """The number of partitions that it must give back."""
     silent_ns: int | None = None
-    """How long it was not heard of."""
+    """How long there was no sign of it."""
     config_offset: int | None = None
-    """Of a worker of Connect: up to where it has read the topic with its configurations."""
+    """For a worker of Connect, the offset up to which it has read the topic with its configurations."""
     overlap: int | None = None
-    """How many of its connectors and tasks another worker was given."""
+    """The number of its connectors and tasks that another worker was given."""
 
 
 class Moved(NamedTuple):
@@ -50,20 +50,20 @@ class Moved(NamedTuple):
     topic: str
     partition: int
     change: str | None
-    """``kept``, ``gained``, ``lost``; None where what was before is not known."""
+    """``kept``, ``gained``, ``lost``; None if the assignment before is unknown."""
     task: str | None = None
 
 
 @packed
 @dataclass(slots=True)
 class Rebalance:
-    """A rebalance. None is what the capture does not tell."""
+    """A rebalance. None means unknown from the capture."""
 
     group: NameAt
     kind: str
     generation: int | None
     protocol_type: str | None = None
-    """``consumer``, ``connect``; of classic groups only."""
+    """``consumer``, ``connect``; only classic groups have it."""
     protocol: str | None = None
     trigger: str | None = None
     trigger_confidence: str | None = None
@@ -82,7 +82,7 @@ class Rebalance:
     missing: list[str] | None = None
     members: int | None = None
     before: int | None = None
-    """How many members there were when it began."""
+    """The number of members when it began."""
     joined: int | None = None
     left: int | None = None
     partitions: int | None = None
@@ -96,17 +96,17 @@ class Rebalance:
     moves: list[Moved] = field(default_factory=list)
     counts: bool = False
     until_ns: int | None = None
-    """The last that is known of one that is not completed."""
+    """The last known time of a rebalance that did not complete."""
 
     def first_ns(self) -> int:
-        """The first that is known of it."""
+        """Its first known time."""
         times = (self.begin_ns, self.notified_ns, self.last_join_ns, self.assigned_ns, self.joined_ns)
         known = [each for each in (*times, *(step.ns for step in self.steps)) if each is not None]
         return min(known, default=0)
 
 
 class GroupLine:
-    """What the timeline holds of one group, sorted."""
+    """The part of the timeline that belongs to one group, sorted."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class GroupLine:
         self.refusals = refusals
         self._timeline = timeline
         self.clients: dict[str, Who] = {}
-        """Who a member is."""
+        """The client of each member."""
         for mark in self.marks:
             if isinstance(mark, (Join, Sync, Beat)) and mark.member:
                 self.clients[mark.member] = mark.who
@@ -141,7 +141,7 @@ class GroupLine:
         """Members that ever left."""
         self._unanswered = [join for join in self.joins if join.told_ns is None]
         self.workers = {join.member: join.worker for join in self.joins if join.worker}
-        """The workers of Connect, by member."""
+        """The worker of each member, for Connect."""
         self._sessions = _Sessions(self.joins)
         self._joins_of: dict[str, list[Join]] = {}
         for join in self.joins:
@@ -152,7 +152,8 @@ class GroupLine:
             self._refusals_of.setdefault(refused[0].generation, []).append(refused)
             self._refusals_to.setdefault(refused[0].member, []).append(refused)
         self._marks_of: dict[str, list[Mark]] = {}
-        """By member. A group that lives long has thousands, and each member is asked for often."""
+        """The marks of each member. A group that lives long has thousands, and each member is looked up
+        often."""
         for mark in self.marks:
             if not isinstance(mark, Leave):
                 self._marks_of.setdefault(mark.member, []).append(mark)
@@ -167,11 +168,11 @@ class GroupLine:
         found = (timeline.holes.get(connection) for connection in connections)
         self._holes = [each for each in found if each is not None]
         self._holes.append(self._ends_with_gaps())
-        """Where something is known to be lost of the connections of members, or may be."""
+        """Spans in which messages on the members' connections are known to be lost, or may be."""
 
     def _ends_with_gaps(self) -> Stretches:
-        """From the last word on a connection to its end, where bytes of the connection are missing. They may
-        have been a request to leave, with which a member closes its connection."""
+        """The spans from the last message on a connection to its end, if bytes of the connection are missing.
+        They may have been a LeaveGroup, which a member sends before it closes its connection."""
         last: dict[int, int] = {}
         for mark in self.marks:
             ns = mark.ns if isinstance(mark, Leave) or mark.told_ns is None else mark.told_ns
@@ -188,27 +189,27 @@ class GroupLine:
 
     @property
     def end_ns(self) -> int | None:
-        """When the capture ended."""
+        """The end of the capture."""
         return self._timeline.end_ns
 
     def is_whole(self, first_ns: int, last_ns: int) -> bool:
-        """Whether nothing is known to be lost of the connections of members between two times."""
+        """Whether no loss is known on the members' connections between two times."""
         return not any(each.touches(first_ns, last_ns) for each in self._holes)
 
     def leaves(self, after_ns: int, until_ns: int) -> list[Leave]:
-        """The requests to leave after a time and until another."""
+        """The LeaveGroup marks after a time and until another."""
         return _between(self._leaves, after_ns, until_ns)
 
     def unanswered(self, after_ns: int, until_ns: int) -> list[Join]:
-        """The requests to join that were never answered, the same."""
+        """The joins after a time and until another that were never answered."""
         return _between(self._unanswered, after_ns, until_ns)
 
     def refusals_of(self, generation: int) -> list[Refusal]:
-        """What was refused to members of a generation."""
+        """The requests that were refused to members of a generation."""
         return self._refusals_of.get(generation, [])
 
     def refusals_to(self, member: str) -> list[Refusal]:
-        """What was refused to a member."""
+        """The requests that were refused to a member."""
         return self._refusals_to.get(member, [])
 
     def heard_in(self, generation: int) -> list[tuple[BeatKey, RepeatedMark]]:
@@ -216,21 +217,21 @@ class GroupLine:
         return self._heard_in.get(generation, [])
 
     def joins_of(self, member: str) -> list[Join]:
-        """The requests of a member to join, by time."""
+        """The joins of a member, by time."""
         return self._joins_of.get(member, [])
 
     def joined_last(self, member: str, before_ns: int) -> Join | None:
-        """The last request of a member to join, before a time, that was answered well."""
+        """The last join of a member before a time that was answered without an error."""
         joins = self.joins_of(member)
         before = islice(reversed(joins), len(joins) - bisect_left(joins, before_ns, key=_ns), None)
         return next((join for join in before if join.told_ns is not None and join.error == 0), None)
 
     def epoch_beats_of(self, member: str) -> list[Beat]:
-        """The heartbeats of a member of a group of KIP-848 that are told one by one, by time."""
+        """The single heartbeats of a member of a KIP-848 group, by time."""
         return [mark for mark in self._marks_of.get(member, ()) if isinstance(mark, Beat)]
 
     def beats_of(self, member: str) -> list[RepeatedMark]:
-        """The heartbeats of a member that repeat."""
+        """The repeated heartbeats of a member."""
         return self._beats_of.get(member, [])
 
     def commits_of(self, member: str) -> list[RepeatedMark]:
@@ -238,12 +239,12 @@ class GroupLine:
         return self._commits_of.get(member, [])
 
     def session_ms(self, member: str, instance: str | None) -> int | None:
-        """The session timeout that a member asked for last; where that was not captured, the longest that any
+        """The last session timeout that a member asked for. If it was not captured, the longest that any
         other member of the group asks for."""
         return self._sessions.of(member, instance)
 
     def expired(self, member: str, ns: int, exchange: int | None = None) -> MemberStep:
-        """The step of a member that is not heard of any more at a time, with what is known of why."""
+        """The step of a member without a sign of it at a time, with the known facts about the reason."""
         who = self.clients.get(member)
         last_ns = self.last_sign(member, ns - 1)
         end = self._timeline.ends.get(who.connection) if who is not None else None
@@ -261,7 +262,7 @@ class GroupLine:
         return who.connection in self._timeline.answered
 
     def last_sign(self, member: str, until_ns: int) -> int | None:
-        """The last time before another at which a member was heard of."""
+        """The last sign of a member before a time."""
         found: int | None = None
         refused = (run for _, run in self.refusals_to(member))
         for run in chain(self.beats_of(member), self.commits_of(member), refused):
@@ -274,7 +275,7 @@ class GroupLine:
         return found
 
     def _fetched(self, member: str, alive: set[str]) -> Stretches | None:
-        """The Fetches of a member, where no other that lived with it has the same client."""
+        """The Fetches of a member, if no other member of its time has the same client."""
         who = self.clients.get(member)
         if who is None:
             return None
@@ -289,7 +290,7 @@ class GroupLine:
         return None if found is None else found.last_until(ns)
 
     def fetched_from(self, member: str, alive: set[str], ns: int) -> int | None:
-        """The first time from another at which it was fetching."""
+        """The first time from another on at which it was fetching."""
         found = self._fetched(member, alive)
         return None if found is None else found.first_from(ns)
 
@@ -315,11 +316,11 @@ class _Sessions:
 
 
 _GOES_ON = ("open", "evicted")
-"""Ends of a connection that its client and broker know nothing of."""
+"""Ends of a connection that exist only in the capture, not for its client and broker."""
 CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
-"""What is told of the connection of a member that is silent: the beginning of the text, and all of it."""
+"""Texts about the connection of a silent member: the beginning of the first, and the whole second."""
 Refusal = tuple[RefusalKey, RepeatedMark]
-"""What was refused, and when."""
+"""The refused request, and when it was refused."""
 K = TypeVar("K", BeatKey, RefusalKey)
 M = TypeVar("M", Leave, Join)
 
@@ -342,7 +343,7 @@ def _ns(mark: Mark) -> int:
 
 @dataclass
 class _GroupShare:
-    """What there is of a group."""
+    """The marks of a group."""
 
     marks: list[Mark] = field(default_factory=list)
     beats: dict[BeatKey, RepeatedMark] = field(default_factory=dict)
@@ -351,7 +352,7 @@ class _GroupShare:
 
 
 def lines_of(timeline: GroupTimeline) -> list[GroupLine]:
-    """Each group's share. A group is one, whichever broker of its cluster coordinates it."""
+    """The share of each group. A group stays one when another broker of its cluster coordinates it."""
     asked = {*timeline.lines, *(refusal.group for refusal in timeline.refusals)}
     asked |= {key.group for runs in (timeline.beats, timeline.commits) for key in runs}
     places = timeline.latest.clusters.apart(asked)
@@ -374,7 +375,7 @@ def lines_of(timeline: GroupTimeline) -> list[GroupLine]:
 
 
 def _put(kept: dict[K, RepeatedMark], key: K, run: RepeatedMark) -> None:
-    """Add marks that repeat to those of other brokers. The timeline's own stay as they are."""
+    """Add repeated marks to those at other brokers. The timeline's own marks are not changed."""
     one = kept.setdefault(key, run)
     if one is not run:
         kept[key] = copy(one)

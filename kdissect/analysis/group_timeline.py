@@ -1,8 +1,8 @@
-"""What groups did, by time: the fold that the statistics of rebalances are views of.
+"""The events of groups, by time: the fold that the statistics of rebalances are views of.
 
-Marks (:mod:`kdissect.analysis.group_marks`) stand on the line of their group. Marks that repeat are kept as
-one. These are heartbeats without an error, commits and refusals of a member in a generation, and Fetches of a
-client that follow each other. Places where a connection was not captured whole are kept as one too.
+The timeline of a group has its marks (:mod:`kdissect.analysis.group_marks`). Repeated marks are kept as one.
+These are heartbeats without an error, commits and refusals of a member in a generation, and consecutive
+Fetches of a client. Nearby gaps in the capture of a connection are kept as one too.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 FETCH_GAP_NS = 20 * MILLISECOND
-"""Fetches of a client that follow each other so soon are one stretch of consumption."""
+"""The longest time between two Fetches of a client that count as one stretch of consumption."""
 HOLE_GAP_NS = SECOND // 10
 
 
 class ConnectionEnd(NamedTuple):
-    """How a connection ended."""
+    """The way in which a connection ended."""
 
     ns: int
     how: str
     has_gaps: bool
-    """Whether bytes of it are missing. If they are its last, no exchange tells of them."""
+    """Whether bytes of it are missing. If they are its last bytes, no exchange shows it."""
 
 
 class BeatKey(NamedTuple):
@@ -54,7 +54,7 @@ class BeatKey(NamedTuple):
 
 
 class RefusalKey(NamedTuple):
-    """What was refused, to whom."""
+    """The refused request, and its member."""
 
     group: NameAt
     member: str
@@ -66,7 +66,7 @@ class RefusalKey(NamedTuple):
 
 
 _RUN_BYTES, _NUMBER_BYTES = 700, 200
-"""About what they take: marks that repeat, or stretches of time; what is known of a connection by number."""
+"""The approximate sizes: of repeated marks or stretches of time, and of the facts about a connection."""
 
 
 class GroupTimeline(Fold):
@@ -81,16 +81,16 @@ class GroupTimeline(Fold):
         self.refusals: dict[RefusalKey, RepeatedMark] = {}
         self.fetches: dict[tuple[str, str | None], Stretches] = {}
         self.holes: dict[int, Stretches] = {}
-        """By connection."""
+        """The gaps of each connection."""
         self.labels = Labels(self.latest, limits)
         self._closed_ns: int | None = None
-        """When the last connection was over."""
+        """When the last connection ended."""
         self.ends: dict[int, ConnectionEnd] = {}
-        """By connection."""
+        """The end of each connection."""
         self.answered: dict[int, None] = {}
-        """Connections on which a broker was heard at all."""
+        """Connections with at least one message from a broker."""
         self.changes = 0
-        """How often something was added that rows follow from."""
+        """How often data was added that changes the rows."""
         self._left_out = 0
 
     @property
@@ -292,15 +292,16 @@ _TAKEN: dict[str, Callable[[GroupTimeline, Exchange, dict[str, Any], bool], None
     "Heartbeat": GroupTimeline._heartbeat,
     "LeaveGroup": GroupTimeline._leave,
 }
-"""What is taken of each API."""
+"""The function that takes in each API's exchanges."""
 
 
 _NOT_LOST = (*WAITED, "acks=0", "waiting")
-"""Why a response is absent although nothing was lost."""
+"""The reasons for an absent response that do not mean a loss."""
 
 
 def _misses_an_answer(exchange: Exchange) -> bool:
-    """Whether the answer to something about a group is missing, or cut. Other answers tell nothing of it."""
+    """Whether the answer to a request about a group is missing, or cut. Answers to other APIs do not
+    matter."""
     if exchange.api is not None and exchange.api not in _TAKEN:
         return False
     if exchange.response is None and exchange.missing not in _NOT_LOST:

@@ -1,4 +1,4 @@
-"""Rows by API and version, which may also be told apart by broker, client, client id and topic."""
+"""Rows by API and version, and, if asked for, by broker, client, client id and topic."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import Row
 
 GROUPINGS = ("broker", "client", "client_id", "topic")
-"""What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
-topics, under the names known by then; one without a topic has a row without one."""
+"""The groupings of rows beyond API and version. With ``topic``, an exchange counts for each of its topics,
+under the names known by then; an exchange without a topic counts in a row without one."""
 
 ApiRowKey = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
 """API key, API, version, broker, client, client id, topic: the last four are None unless asked for."""
@@ -39,7 +39,7 @@ def named(key: ApiRowKey) -> Row:
 
 
 def order_of(key: ApiRowKey) -> tuple[bool, int, int, str, str, str, str]:
-    """Rows stand in the order of API keys and versions; unknown APIs come last."""
+    """The sort key: API keys and versions, with unknown APIs last."""
     api_key, _, version, broker, client, client_id, topic = key
     known = (api_key or 0, version or 0, broker or "", client or "", client_id or "", topic or "")
     return (api_key is None, *known)

@@ -1,10 +1,10 @@
 """Groups, their members, and the stays of members in generations: three views of one fold.
 
-A rebalance of a classic group is a generation that a member was seen joining, or what members still wait
-for: :mod:`kdissect.analysis.stays`. The other groups do not stop for a rebalance: their members have
-epochs, and no duration.
+A rebalance of a classic group is a generation that a member was seen joining, or one that members still wait
+for: :mod:`kdissect.analysis.stays`. The other groups do not stop for a rebalance: their members have epochs,
+and no duration.
 
-A static member (KIP-345) that comes back has another member id, which is another row; for its group it is
+A static member (KIP-345) that comes back has another member id, so it has another row. For its group it is
 the same member.
 """
 
@@ -41,11 +41,11 @@ MEMBERSHIP = (
     column("commits", "int64", "OffsetCommit and TxnOffsetCommit requests"),
     column("committed_partitions", "int64", "partitions in these requests"),
 )
-"""What requests of a member, or of a group, add up to."""
+"""Counts of the requests of a member, or of a group."""
 
 
 class Members(View[Membership]):
-    """The statistic ``members``: a row a member."""
+    """The statistic ``members``: a row for each member."""
 
     basis_type = Membership
     name = "members"
@@ -204,12 +204,12 @@ class Stays(View[Membership]):
 @packed
 @dataclass(slots=True)
 class _Group:
-    """A group, put together from its members and their stays."""
+    """A group, computed from its members and their stays."""
 
     types: set[str] = field(default_factory=set)
     protocols: set[str] = field(default_factory=set)
     members: dict[str, Member] = field(default_factory=dict)
-    """By instance id, else by member id, each as it was last."""
+    """The members in their last state, by instance id, else by member id."""
     joins: int = 0
     heartbeats: int = 0
     commits: int = 0
@@ -218,7 +218,7 @@ class _Group:
     span: Span = field(default_factory=Span)
     generations: dict[int, list[Stay]] = field(default_factory=dict)
     joining: list[Stay] = field(default_factory=list)
-    """Of members that still wait for a generation."""
+    """The stays of members that still wait for a generation."""
 
     def add(self, name: str, member: Member) -> None:
         """Count a member. The name is empty if a client is no member."""
@@ -237,7 +237,7 @@ class _Group:
 
 
 class Groups(View[Membership]):
-    """The statistic ``groups``: a row a group."""
+    """The statistic ``groups``: a row for each group."""
 
     basis_type = Membership
     name = "groups"
@@ -299,7 +299,7 @@ class Groups(View[Membership]):
         return [_result(name, group, self._rebalances(group)) for name, group in sorted(groups.items())]
 
     def _rebalances(self, group: _Group) -> list[RebalanceSpan]:
-        """What is known of each, in their order."""
+        """The known rebalances, in their order."""
         parts = [*(stays for _, stays in sorted(group.generations.items())), group.joining]
         found = (rebalance_to(stays, self.basis.end_ns, self.basis.ends) for stays in parts)
         return [rebalance for rebalance in found if rebalance is not None]

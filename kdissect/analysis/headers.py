@@ -1,8 +1,9 @@
-"""A record set → the headers of its batches, with no checksum computed.
+"""A record set → the headers of its batches, without checking checksums.
 
 The statistic that counts batches also checks them (:mod:`kdissect.record.sets`). The first 61 bytes of a
-batch tell who wrote it, when and in which order. Nothing is unpacked for that. Messages of magic 0 and 1 have
-no such header. They are read as record sets are; compressed ones are unpacked only where that is asked for.
+batch contain its producer, its times and its sequence. Nothing is unpacked for that. Messages of magic 0 and
+1 have no such header. They are read as record sets are. Compressed ones are unpacked only if the caller asks
+for it.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from kdissect.record.sets import read_record_set
 
 HEADER_BYTES = BATCH_HEADER.size
 MOST_MS = (1 << 63) // 2_000_000
-"""Of timestamps; what lies beyond is none that could be told in ns."""
+"""The largest timestamp. Larger ones do not fit in ns."""
 APART_MS = 4
-"""Records that lie closer together need no closer look."""
+"""Records that lie closer together than this are not sampled."""
 MOST_LOOKED_AT = 10_000
 SAMPLE = 64
-"""So many timestamps stand for all of a larger batch."""
+"""The number of timestamps that represent all records of a larger batch."""
 _MAGIC_AT, _HEADER_BYTES = 16, HEADER_BYTES
 _read = BATCH_HEADER.unpack_from
 
 
 class Header:  # noqa: PLW1641 - a value, but nobody's key
-    """What stands in front of a batch. Nobody changes it."""
+    """The header of a batch. It is never changed."""
 
     __slots__ = (
         *("attributes", "base_offset", "base_sequence", "base_timestamp", "crc", "is_whole", "last_offset"),
@@ -60,27 +61,27 @@ class Header:  # noqa: PLW1641 - a value, but nobody's key
         is_whole: bool = True,
     ) -> None:
         self.position = position
-        """Of its first byte in the set."""
+        """The position of its first byte in the set."""
         self.size = size
-        """Its bytes, header and all, as it announces them."""
+        """The size in bytes, with the header, as the header gives it."""
         self.magic = magic
         self.crc = crc
         self.attributes = attributes
         self.base_offset = base_offset
-        """As it stands there: in a Produce request mostly 0. Of a compressed message that is not unpacked,
-        the offset of its last record."""
+        """The base offset in the header: in a Produce request mostly 0. For a compressed message that is not
+        unpacked, it is the offset of its last record."""
         self.last_offset = last_offset
         self.base_timestamp = base_timestamp
-        """Ms since the epoch, -1 for none; in magic 0 and 1, the outer message's."""
+        """Ms since the epoch, -1 for none; in magic 0 and 1, the outer message's timestamp."""
         self.max_timestamp = max_timestamp
         self.producer_id = producer_id
         """-1 for none, as in magic 0 and 1."""
         self.producer_epoch = producer_epoch
         self.base_sequence = base_sequence
         self.records = records
-        """How many, as it announces; None where only unpacking tells."""
+        """The number of records in the header; None if only unpacking gives it."""
         self.is_whole = is_whole
-        """Whether all its bytes are there."""
+        """Whether all its bytes are present."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Header) and self._parts() == other._parts()
@@ -113,12 +114,12 @@ class Header:  # noqa: PLW1641 - a value, but nobody's key
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether the broker wrote the times, so that they tell nothing of the producer."""
+        """Whether the broker wrote the times, so that they are not the producer's."""
         return self.magic >= 1 and bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def length(self) -> int:
-        """How many offsets it takes, one at the least."""
+        """The number of offsets that it covers, at least one."""
         return max(self.records or self.last_offset - self.base_offset + 1, 1)
 
     @property
@@ -133,21 +134,20 @@ class Header:  # noqa: PLW1641 - a value, but nobody's key
 
     @property
     def content_crc(self) -> int | None:
-        """The checksum of all that the producer sent, which brokers keep as it is; None in magic 0 and 1."""
+        """The checksum of the producer's data, which brokers do not change; None in magic 0 and 1."""
         return self.crc if self.magic >= 2 else None
 
 
 def headers(data: bytes, limits: Limits = DEFAULTS) -> list[Header]:
-    """The headers of the whole batches, in order, up to the first that no batch can have. Nothing is
-    unpacked."""
+    """The headers of the whole batches, in order, up to the first invalid one. Nothing is unpacked."""
     found: list[Header] = []
     _read_headers(data, 0, limits, False, found)
     return [each for each in found if each.is_whole]
 
 
 def sets_of(data: bytes, limits: Limits = DEFAULTS) -> list[Header]:
-    """The same, and the last one too if its end is cut off. Consecutive messages of magic 0 and 1 become one,
-    and are unpacked because their offsets are inside."""
+    """The headers of the whole batches, and of the last one too if its end is cut off. Consecutive messages
+    of magic 0 and 1 become one, and are unpacked because their offsets are inside."""
     found: list[Header] = []
     _read_headers(data, 0, limits, True, found)
     out: list[Header] = []
@@ -189,10 +189,10 @@ def _joined(run: list[Header]) -> Header:
 
 
 def stamps_of(batch: Header, data: bytes) -> list[int]:
-    """Timestamps of records of a batch, ms, that stand for equally many each; empty where they lie close
-    together anyway, or only unpacking would tell.
+    """Timestamps of records of a batch, in ms, each of which represents equally many records. Empty if they
+    lie close together, or if only unpacking gives them.
 
-    :param data: the set that the batch is of.
+    :param data: the set that contains the batch.
     """
     count, first, last = batch.records, batch.first_ms, batch.last_ms
     if count is None or not 2 < count <= MOST_LOOKED_AT or first is None or last is None:
@@ -212,7 +212,7 @@ def stamps_of(batch: Header, data: bytes) -> list[int]:
 
 
 def _read_headers(data: bytes, position: int, limits: Limits, unpacks: bool, found: list[Header]) -> None:
-    """Add those of a set from a position on; only the last may be cut."""
+    """Add the headers of a set from a position on. Only the last batch may be cut."""
     end, most = len(data), len(found) + limits.elements
     while position + _HEADER_BYTES <= end and data[position + _MAGIC_AT] == 2 and len(found) < most:
         (
@@ -257,7 +257,7 @@ def _read_headers(data: bytes, position: int, limits: Limits, unpacks: bool, fou
 
 
 def _read_messages(data: bytes, start: int, limits: Limits, unpacks: bool, found: list[Header]) -> None:
-    """Add those of magic 0 and 1, and of the batches behind them."""
+    """Add the messages of magic 0 and 1, and the batches after them."""
     for batch in read_record_set(data[start:], limits).batches:
         if batch.magic >= 2:
             _read_headers(data, start + batch.position, limits, unpacks, found)
@@ -267,7 +267,7 @@ def _read_messages(data: bytes, start: int, limits: Limits, unpacks: bool, found
         is_wrapper = bool(batch.attributes & CODEC_BITS)
         base = batch.base_offset if unpacks else batch.header_offset
         if base is None:
-            continue  # where its records begin is not known
+            continue  # the position of its records is unknown
         found.append(
             Header(
                 start + batch.position,

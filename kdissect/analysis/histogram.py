@@ -1,9 +1,9 @@
-"""Many integers → how many, least, most, mean, and percentiles with a bounded error.
+"""Many integers → their number, minimum, maximum, mean, and percentiles with a bounded error.
 
 Values of 256 and more are counted in buckets: 128 of equal width between one power of two and the next. So a
-bucket is at most 1/128 of its values wide. A percentile is given as the middle of its bucket: it lies within
-1/256 (0.4 %) of the value that stands at that rank. Values below 256, the least, the most, and the mean are
-exact. Histograms over parts, merged, are equal to the one over the whole.
+bucket is at most 1/128 of its values wide. A percentile is the middle of its bucket: it lies within 1/256
+(0.4 %) of the value at that rank. Values below 256, the minimum, the maximum, and the mean are exact. Merged
+histograms of parts are equal to the histogram of the whole.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 EXACT_BITS = 8
-"""Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
+"""The number of leading bits that count. Values below ``2 ** EXACT_BITS`` have a bucket each."""
 
 _EXACT_BITS = EXACT_BITS
 _MOST_FRESH = 8
-"""So many values are kept as they are, before buckets are."""
+"""The number of values that are kept unchanged before buckets are made."""
 _SHORT = 1 << 57
-"""Compiled, values below this, which are nearly all, are counted without objects: also the sum of those that
-are fresh has 63 bits."""
+"""In compiled code, values below this, which are nearly all, are counted without Python objects: the sum of
+the fresh values fits in 63 bits too."""
 _SHORT_C = _SHORT
 
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
     for half in range(4, 14)
 )
-"""Where the bands of a distribution of times end: 100 µs, 316 µs, 1 ms … 3.16 s. The last has no end."""
+"""The ends of the bands of a distribution of times: 100 µs, 316 µs, 1 ms … 3.16 s. The last has no end."""
 
 
 class _Bucket:
-    """How many values are in a bucket. A number that changes costs less than a new one in a table."""
+    """The number of values in a bucket. Changing an attribute costs less than a new number in a table."""
 
     __slots__ = ("count",)
 
@@ -59,11 +59,11 @@ class Histogram:  # noqa: PLW1641 - it changes
         if buckets is not None:
             self._add_buckets(buckets)
         self._fresh = [0] * 8
-        """Values that nothing of that knows of yet, as many as :data:`_MOST_FRESH`. Most histograms, as those
-        of connections, never have more: to sort a few values is quicker than to keep buckets. Compiled they
-        are numbers of C."""
+        """Values that are not yet in the total, the extremes and the buckets, at most :data:`_MOST_FRESH`.
+        Most histograms, such as those of connections, never have more: sorting a few values is quicker than
+        keeping buckets. In compiled code they are C numbers."""
         self._fresh_count = 0
-        """How many of them there are."""
+        """The number of fresh values."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._parts() == other._parts()
@@ -79,12 +79,12 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     @property
     def total(self) -> int:
-        """The sum."""
+        """The sum of the values."""
         return self._total + sum(self._fresh_values())
 
     @property
     def least(self) -> int | None:
-        """None without values."""
+        """The minimum; None without values."""
         if not self._fresh_count:
             return self._least
         least = min(self._fresh_values())
@@ -92,7 +92,7 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     @property
     def most(self) -> int | None:
-        """None without values."""
+        """The maximum; None without values."""
         if not self._fresh_count:
             return self._most
         most = max(self._fresh_values())
@@ -100,13 +100,14 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     @property
     def buckets(self) -> dict[int, int]:
-        """Lowest magnitude of the bucket, with the sign of its values: how many. Do not change it."""
+        """The number of values in each bucket, by its lowest magnitude with the sign of its values. Do not
+        change it."""
         self._settle()
         known = self._buckets
         return {} if known is None else {magnitude: bucket.count for magnitude, bucket in known.items()}
 
     def add(self, value: int, times: int = 1) -> None:
-        """Count a value, or so many that are equal."""
+        """Count a value, or several equal ones."""
         if times == 1 and -_SHORT < value < _SHORT:
             self.add_one(value)
         else:
@@ -114,7 +115,7 @@ class Histogram:  # noqa: PLW1641 - it changes
             self._count(value, times)
 
     def add_one(self, value: int) -> None:
-        """Count a value of 63 bits: compiled, without a call of Python."""
+        """Count a value of 63 bits; in compiled code, without a Python call."""
         if not -_SHORT_C < value < _SHORT_C:
             self.add(value)
             return
@@ -159,7 +160,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return values
 
     def _bucket_of(self, magnitude: int) -> _Bucket:
-        """The bucket that begins there."""
+        """The bucket that begins at a magnitude."""
         if self._buckets is None:
             self._buckets = {}
         found = self._buckets.get(magnitude)
@@ -168,7 +169,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return found
 
     def _add_buckets(self, counts: dict[int, int]) -> None:
-        """Add what is counted in buckets."""
+        """Add counts of buckets."""
         if self._buckets is None:
             self._buckets = {}
         for magnitude, count in counts.items():
@@ -185,7 +186,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         bucket.count += times
 
     def merge(self, other: Histogram) -> None:
-        """Count what another one counted."""
+        """Add the counts of another histogram."""
         if not other.count:
             return
         count = self.count + other.count
@@ -206,20 +207,21 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     @property
     def mean(self) -> int | None:
-        """Rounded down; None without values."""
+        """The mean, rounded down; None without values."""
         return self.total // self.count if self.count else None
 
     def bands(self, ends: Sequence[int] = BANDS_NS) -> list[int]:
-        """How many values lie below each end, and not below the one before; then how many are left. As a
-        bucket is counted by its middle, values within 0.4 % of an end may stand on its other side."""
+        """The number of values from each end to the next, and last, the number of values above the last end.
+        A bucket is counted by its middle, so values within 0.4 % of an end may be counted on its other
+        side."""
         out = [0] * (len(ends) + 1)
         for bucket, count in self.buckets.items():
             out[bisect_right(ends, _middle(bucket))] += count
         return out
 
     def percentiles(self, *percents: int) -> list[int | None]:
-        """For each percentage, in ascending order: the smallest value that so many percent of all do not
-        exceed (nearest rank). None without values."""
+        """For each percentage, in ascending order: the smallest value that this percentage of all values does
+        not exceed (nearest rank). None without values."""
         if not self.count:
             return [None] * len(percents)
         if self._buckets is None:
@@ -236,7 +238,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return [min(max(_middle(bucket), least), most) for bucket in self._buckets_of(percents)]
 
     def ceiling(self, percent: int) -> int | None:
-        """A value that so many percent of all do not exceed for certain. It is at most 1/128 above the
+        """A value that this percentage of all values certainly does not exceed. It is at most 1/128 above the
         smallest such value. None without values."""
         most = self.most
         if most is None:
@@ -246,7 +248,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return min(_highest(bucket), most)
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int | None]:
-        """The values that stand at these ranks, 1 for the least; None where there is no such rank."""
+        """The values at these ranks, 1 for the minimum; None for a rank that does not exist."""
         found: list[int | None] = [None] * len(ranks)
         wanted = sorted([(rank, at) for at, rank in enumerate(ranks) if 1 <= rank <= self.count])
         if not wanted:
@@ -268,7 +270,8 @@ class Histogram:  # noqa: PLW1641 - it changes
         return found
 
     def up_to(self, values: Sequence[int | None]) -> list[int]:
-        """How many values are less than each of these, or lie in its bucket; 0 of an unknown one."""
+        """For each of these values, the number of counted values that are less than it or lie in its bucket;
+        0 for None."""
         if self._buckets is None:
             counts = [(_bucket(value), 1) for value in self._fresh_values()]
         else:
@@ -283,7 +286,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return [max(1, (percent * self.count + 99) // 100) for percent in percents]
 
     def _buckets_of(self, percents: tuple[int, ...]) -> list[int]:
-        """The buckets in which the percentiles lie; every value must be in its bucket."""
+        """The buckets that contain the percentiles. All values must already be in their buckets."""
         found: list[int] = []
         ranks = self._ranks(percents)
         counts = self.buckets
@@ -296,7 +299,7 @@ class Histogram:  # noqa: PLW1641 - it changes
 
 
 def add_known(histograms: list[Histogram], values: tuple[int | None, ...]) -> None:
-    """Count each value in the histogram at its place; None is not known, and is not counted."""
+    """Add each value to the histogram at the same index. None is unknown, and is not counted."""
     for at in range(len(values)):
         value = values[at]
         if value is not None:
@@ -319,7 +322,7 @@ def _bucket(value: int) -> int:
 
 
 def _short_bucket(value: int) -> int:
-    """The same of a value of 63 bits."""
+    """The bucket of a value of 63 bits."""
     magnitude = -value if value < 0 else value
     shift = _short_shift(magnitude)
     magnitude = magnitude >> shift << shift
@@ -327,7 +330,7 @@ def _short_bucket(value: int) -> int:
 
 
 def _short_shift(magnitude: int) -> int:
-    """How many bits of such a magnitude do not count."""
+    """The number of low bits of a magnitude that do not count."""
     left, shift = magnitude >> _EXACT_BITS, 0
     while left >= 0x100:
         left >>= 8
@@ -339,13 +342,13 @@ def _short_shift(magnitude: int) -> int:
 
 
 def _highest(bucket: int) -> int:
-    """The highest of its values."""
+    """The highest value of a bucket."""
     shift = abs(bucket).bit_length() - EXACT_BITS
     return bucket if shift <= 0 or bucket < 0 else bucket + (1 << shift) - 1
 
 
 def _middle(bucket: int) -> int:
-    """The middle of its values."""
+    """The middle of a bucket."""
     magnitude = -bucket if bucket < 0 else bucket
     shift = magnitude.bit_length() - EXACT_BITS
     if shift <= 0:

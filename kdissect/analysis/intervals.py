@@ -1,7 +1,7 @@
-"""What went on in each interval of time: requests, responses, bytes each way, records, errors.
+"""The traffic in each interval of time: requests, responses, bytes each way, records, errors.
 
-Intervals are counted from the epoch, so that those of several captures agree; one in which nothing was
-captured has no row. A message counts for the interval in which it was complete.
+Intervals are counted from the epoch, so that those of several captures agree. An interval without captured
+messages has no row. A message counts for the interval in which it was complete.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class _Interval:
         self.errors = Grades()
 
     def ask(self, request: Request | Token, produced: int) -> None:
-        """Count a request with so many records."""
+        """Count a request with this number of records."""
         self.requests += 1
         self.request_bytes += request.frame.size
         self.produced += produced
 
     def answer(self, exchange: Exchange, response: Response | Token, fetched: int) -> None:
-        """Count the response of an exchange, with so many records."""
+        """Count the response of an exchange, with this number of records."""
         self.responses += 1
         self.response_bytes += response.frame.size
         self.fetched += fetched
@@ -74,7 +74,7 @@ class Intervals(Batched, OneTable[int, _Interval]):
     def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
         super().__init__(_Interval, limits)
         self._length_ns = length_ns
-        """By number, counted from the epoch."""
+        """The intervals by number, counted from the epoch."""
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._rows, self._length_ns, self.limits)

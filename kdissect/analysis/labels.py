@@ -1,7 +1,7 @@
-"""Topics as the wire names them, by name or by id, and what the ids are called.
+"""Topics as the wire names them, by name or by id, and the names of the ids.
 
-Rows are kept under what stands on the wire. The name of an id may be told after the exchanges that use it, or
-never. When the rows are asked for, what is known by then counts from the start.
+Rows are kept under the name or id on the wire. The name of an id may be told after the exchanges that use it,
+or never. When the rows are asked for, the names known by then count from the start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=tuple[Any, ...])
 
 
 class Topic(NamedTuple):
-    """One of the two is not empty."""
+    """A topic, by its name or its id: exactly one of them is set, or none for no topic."""
 
     name: str
     topic_id: str
@@ -39,7 +39,7 @@ def _by_id(topic_id: str) -> Topic:
 class Labels:
     """Names of topic ids.
 
-    :param latest: knows the names that were told so far.
+    :param latest: has the names known so far.
     """
 
     __slots__ = ("_latest", "_most", "_names", "_unnamed")
@@ -52,7 +52,7 @@ class Labels:
         latest.tell(self)
 
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
-        """The topic that a message names so."""
+        """The topic with this name or id from a message."""
         if not topic_id:
             return _by_name(name or "")
         if topic_id not in self._names and len(self._unnamed) < self._most:
@@ -60,29 +60,30 @@ class Labels:
         return _by_id(topic_id)
 
     def merge(self, later: Labels) -> None:
-        """Add what was told later."""
+        """Add the names of later exchanges."""
         self._latest.merge(later._latest)
         self._names = {**later._names, **self._names}
         both = {**self._unnamed, **later._unnamed}
         self._unnamed = {each: None for each in both if each not in self._names}
 
     def name(self, topic: Topic) -> str | None:
-        """Its name; its id where the name was not known when :meth:`settle` was called; None for no topic."""
+        """The topic's name; its id if the name was unknown when :meth:`settle` was called; None for no
+        topic."""
         return topic.name or self._names.get(topic.topic_id) or topic.topic_id or None
 
     def by_name(self, rows: Mapping[K, R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
-        """The rows under names, where a Topic stands first in their keys: those of an id and of its name
-        are one. Do not change them: most are the rows themselves."""
+        """The rows under names, if their keys begin with a Topic. The rows of an id and of its name become
+        one. Do not change the rows: most are not copied."""
         self.settle()
         return as_one(rows, new, lambda key: (self.name(key[0]), *key[1:]))
 
     def by_cluster(
         self, rows: Mapping[K, R], new: Callable[[], R], *others: Mapping[K, Any]
     ) -> dict[tuple[Any, ...], R]:
-        """The same, where a broker stands behind the Topic in the keys. Its cluster stands there then; it is
-        empty if it is unknown.
+        """The rows under names and clusters, if their keys begin with a Topic and a broker. In the result,
+        the broker's cluster is in its place; it is empty if unknown.
 
-        :param others: what is known by the same names, so that all are told apart alike.
+        :param others: other rows under the same names, so that all are separated alike.
         """
         self.settle()
         places = {
@@ -92,7 +93,7 @@ class Labels:
         return as_one(rows, new, lambda key: (self.name(key[0]), apart[places[key[:2]]].at, *key[2:]))
 
     def settle(self) -> None:
-        """Give the names that are known by now to the ids that had none."""
+        """Give ids without a name the names that are known by now."""
         told = self._latest.names
         for topic_id in list(self._unnamed):
             name = told.get(topic_id)

@@ -1,17 +1,17 @@
-"""How far consumer groups are behind: what they committed, where the log ends, and how that changes.
+"""How far consumer groups are behind: their committed offsets, the ends of logs, and the changes of both.
 
-* Three messages say what is committed: an accepted OffsetCommit, an answer to OffsetFetch, and a
+* Three messages give committed offsets: an accepted OffsetCommit, an answer to OffsetFetch, and a
   TxnOffsetCommit from the end of its transaction on. For share groups it is the start offset that is told or
   written.
-* The log ends at the newest offset that any answer told. That is the offset behind what was produced, the
-  high watermark of a fetch, the latest offset of ListOffsets, or a committed one.
+* The log ends at the newest offset in any answer. That is the offset after the produced records, the high
+  watermark of a fetch, the latest offset of ListOffsets, or a committed one.
 
-What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
-interval in which one of the two was told, with what held at its end.
+Both are computed when rows are asked for, in the order of time. ``lag,1s`` gives a row for each interval with
+a new value of one of the two, with the values at its end.
 
-A topic that is deleted and made again under the same name has offsets of its own. What was told of the former
-one does not count for it. A commit of a smaller offset is then no step back. The row is that of the last one
-for which the group committed something.
+A topic that is deleted and made again under the same name has its own offsets. Facts about the former topic
+do not count for it. A commit of a smaller offset is then no step back. The row is that of the last topic for
+which the group committed something.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NO_OFFSET = -1
 
 _Key = tuple[NameAt, Topic, int]
 _Place = tuple[str, Topic, int]
-"""The broker that told it, topic, partition."""
+"""The broker that gave the offset, topic, partition."""
 _NONE: OfClusters[Mark] = OfClusters()
 
 
@@ -111,13 +111,13 @@ class Lag(Statistic):
         self._commits: Timelines[_Key] = Timelines(self.room)
         """``(ns, number, kind, offset, client id, counts, producer)``."""
         self._ended: Timelines[NameAt] = Timelines(self.room)
-        """By transactional id: ``(ns, number, whether it was committed)``."""
+        """For each transactional id, ``(ns, number, whether it was committed)``."""
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
-        """The newest so far, and when it was told."""
+        """The highest offset so far, and when it was told."""
         self._lives = TopicLives(self.room)
         self._cut = 0
-        """Rows that were too many when they were last asked for."""
+        """The number of rows left out at the last call, because there were too many."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -136,7 +136,7 @@ class Lag(Statistic):
         elif take is not None and not follows_log(exchange):
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
 
-    # -- where logs end ---------------------------------------------------------------------------------
+    # -- ends of logs -----------------------------------------------------------------------------------
 
     def _produce(self, exchange: Exchange) -> None:
         for found in record_sets(exchange, self.limits):
@@ -179,13 +179,13 @@ class Lag(Statistic):
             self._ends.add(place, ns, offset)
 
     def _forget(self, names: list[str]) -> None:
-        """What was the newest of a topic is none of the one that has its name now."""
+        """Forget the highest offsets of topics whose name another topic has now."""
         if names:
             anew = frozenset(names)
             for place in [place for place in self._highest if place[1].name in anew]:
                 del self._highest[place]
 
-    # -- what is committed ------------------------------------------------------------------------------
+    # -- committed offsets ------------------------------------------------------------------------------
 
     def _commit(
         self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
@@ -252,7 +252,7 @@ class Lag(Statistic):
     def _transaction(
         self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
     ) -> None:
-        """EndTxn, and InitProducerId, which aborts what is open."""
+        """EndTxn, and InitProducerId, which aborts an open transaction."""
         name = asked.get("transactionalId")
         if isinstance(name, str) and answer.get("errorCode") == 0:
             is_committed = exchange.api == "EndTxn" and bool(asked.get("committed"))
@@ -266,7 +266,7 @@ class Lag(Statistic):
             for partition in each.get("partitions") or ():
                 yield topic, partition
 
-    # -- all of it --------------------------------------------------------------------------------------
+    # -- rows -------------------------------------------------------------------------------------------
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
@@ -322,7 +322,7 @@ class Lag(Statistic):
         return found
 
     def _ends_in_clusters(self) -> dict[tuple[str | None, int], OfClusters[tuple[int, int]]]:
-        """Where logs ended when, by topic and partition."""
+        """The ends of logs through time, by topic and partition."""
         names = {place: self._labels.name(place[1]) for place in self._ends}
         places = self.latest.clusters.apart(NameAt(name or "", place[0]) for place, name in names.items())
         found: dict[tuple[str | None, int], OfClusters[tuple[int, int]]] = {}
@@ -335,7 +335,7 @@ class Lag(Statistic):
     def _settled(
         self, line: list[Mark], cluster: str, ended: dict[str, OfClusters[Mark]]
     ) -> Iterator[CommittedOffset]:
-        """The commits of a line; those of a transaction when it was committed, if it was."""
+        """The commits of a timeline. Those in a transaction count from its commit on, if it was committed."""
         for ns, number, kind, offset, client_id, counts, producer in line:
             order = number
             if kind == PENDING:
@@ -357,7 +357,7 @@ class Lag(Statistic):
         yield from {row["ns"]: row for row in rows}.values()
 
     def _series(self, whole: Row, course: LagCourse) -> Iterator[Row]:
-        """A row for each interval in which something was told of a topic."""
+        """A row for each interval with a new value for the topic."""
         interval: int | None = None
         largest: int | None = None
         row: Row | None = None

@@ -1,6 +1,6 @@
 """The course of a lag (:mod:`kdissect.analysis.lag`): commits of a group and ends of a log, by time.
 
-They give the lag, how it changes, and where commits step back.
+From it follow the lag, its changes, and the commits that step back.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from kdissect.analysis.packed import packed
 from kdissect.analysis.trend import rising, sampled, slope_per_s
 
 COMMIT, PENDING, TOLD = "commit", "pending", "told"
-"""What tells an offset: a commit, a commit of a transaction that is open, an answer."""
+"""The sources of an offset: a commit, a commit in an open transaction, an answer."""
 
 
 class LagKey(NamedTuple):
-    """What a lag is of."""
+    """The key of a lag."""
 
     group: NameAt
     topic: str | None
-    """By name."""
+    """The topic's name."""
     partition: int
 
 
 class CommittedOffset(NamedTuple):
-    """From when on what is committed."""
+    """An offset, and the time from which on it is committed."""
 
     ns: int
     offset: int | None
@@ -38,7 +38,7 @@ class CommittedOffset(NamedTuple):
     client_id: str | None
     exchange: int
     order: int
-    """The number of the exchange by which it was committed: of a transaction, its end."""
+    """The number of the exchange that committed it; in a transaction, of the exchange that ended it."""
     counts: bool
 
 
@@ -50,12 +50,12 @@ class LagCourse:
     commits: list[CommittedOffset] = field(default_factory=list)
     ends: list[tuple[int, int]] | None = field(default_factory=list)
     """None if it is unknown which of several logs of this name it is, or which of several transactions of one
-    id commit to it."""
+    id committed to it."""
     begun: list[int] = field(default_factory=list)
     """When other topics got the name."""
 
     def lives(self) -> list[LagCourse]:
-        """The courses of the topics that had the name one after the other."""
+        """The courses of the topics that had the name one after another."""
         found: defaultdict[int, LagCourse] = defaultdict(
             lambda: LagCourse(ends=None if self.ends is None else [])
         )
@@ -73,9 +73,9 @@ class LagCourse:
         return [life for life in lives if life.commits]
 
     def _leave_out_former(self, former: int | None) -> None:
-        """Forget the commits with which it begins that are a position in the topic before it, where the group
-        had committed ``former``. A consumer that has not noticed commits what it read there, and brokers
-        take it."""
+        """Remove the first commits if they are positions in the former topic, where the group had committed
+        ``former``. A consumer that has not noticed the change still commits its old positions, and brokers
+        accept them."""
         if former is None or not self.ends:
             return
         for at, commit in enumerate(self.commits):
@@ -86,7 +86,7 @@ class LagCourse:
         self.commits.clear()
 
     def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
-        """Time, committed and log end from then on. What happens at one time is one step."""
+        """Time, committed offset and log end from then on. Changes at one time are one step."""
         moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
         highest = -1
         for ns, offset in sorted(self.ends or ()):
@@ -106,7 +106,7 @@ class LagCourse:
 
 
 def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
-    """The row at the end."""
+    """The row at the end of the course."""
     steps = list(lives[-1].steps())
     both = [
         (ns, end - committed, committed, end)
@@ -155,8 +155,8 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
-    """Commits of an offset before the one that was committed, with that one. After a loss, a smaller
-    offset is no step back."""
+    """Commits of an offset before the committed one, with that commit. After a loss, a smaller offset is no
+    step back."""
     former: tuple[int, CommittedOffset] | None = None
     for each in course.commits:
         if each.kind == TOLD and each.offset is None:
@@ -169,7 +169,7 @@ def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
 
 
 def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffset]]:
-    """Answers that nothing is committed, though something had been, each with that commit."""
+    """Answers that nothing is committed after a commit, each with that commit."""
     former: CommittedOffset | None = None
     for each in course.commits:
         if each.kind == COMMIT and each.offset is not None:
@@ -180,6 +180,6 @@ def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffse
 
 
 def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:
-    """Whether a commit came before another one, though the clock says the opposite: it was set back. The
+    """Whether a commit came before another one, though its time is later because the clock was set back. The
     exchanges of a client are numbered as they came."""
     return commit.client_id == other.client_id and commit.order < other.order

@@ -1,9 +1,8 @@
-"""Where the time of exchanges goes: the parts of their latency, by API and version.
+"""The parts of the latency of exchanges, by API and version.
 
 The parts are columns of an exchange: ``behind_ns``, ``throttle_ns``, ``network_ns`` and ``served_ns``. If the
-wait is known, ``served_ns`` is told apart into ``wait_ns`` and ``broker_ns``. The parts add up to
-``latency_ns``. The transfers and the client's own time stand outside. An exchange counts for the parts that
-are known of it.
+wait is known, ``served_ns`` is split into ``wait_ns`` and ``broker_ns``. The parts add up to ``latency_ns``,
+which does not contain the transfers and the client's own time. An exchange counts for its known parts.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ PARTS = {
     "wait": "part of served: the wait that the client asked for, if known",
     "broker": "part of served: the broker's work, if the wait is known",
 }
-"""Those of a latency."""
+"""The parts of a latency."""
 OUTSIDE = {
     "request_transfer": "from the first byte of the request to its last",
     "response_transfer": "from the first byte of the response to its last",
     "think": "the client's time since the previous response, if no other request was waiting",
 }
-"""What is not in a latency."""
+"""The times that are not in a latency."""
 _ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
 
 
@@ -41,7 +40,7 @@ class _Parts:
     def __init__(self) -> None:
         self.count = 0
         self.times: list[Histogram] = [Histogram() for _ in _ALL]
-        """Of each, in the same order."""
+        """The times of each part, in the same order."""
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
@@ -79,7 +78,7 @@ def _columns() -> tuple[Declared, ...]:
 
 
 class Latency(Batched, OneTable[ApiRowKey, _Parts]):
-    """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
+    """The statistic ``latency``. ``by`` has some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
 
     name = "latency"
     about = "the parts of latencies: behind others, quotas, network, waits, the broker's work"

@@ -1,8 +1,9 @@
-"""What the exchanges so far tell of all others: the names of topic ids, the time, and for who needs it the
-clusters of brokers. Folds that are fed together share one, so that each exchange is looked at once for it.
+"""Facts of the exchanges so far that matter for all others: the names of topic ids and the time. If a fold
+needs them, also the clusters of brokers. Folds that are fed together share one object, so that each exchange
+is read once for it.
 
     latest.see(exchange)             every exchange, counted or not
-    share([latest, other, …])        from now on these are one
+    share([latest, other, …])        from now on they share one
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ if TYPE_CHECKING:
 
 
 TELLING_CLUSTERS = (api_key("Metadata"), api_key("DescribeCluster"))
-"""APIs whose answers say of which cluster a broker is."""
+"""APIs whose answers give the cluster of a broker."""
 
 
 class Namer(Protocol):
-    """What gives ids their names by what is known."""
+    """An object that gives ids their known names."""
 
     def settle(self) -> None:
-        """Give the names that are known by now to the ids that had none."""
+        """Give ids without a name the names that are known by now."""
 
 
 class _SharedLatest:
-    """What was seen by all that share it."""
+    """The facts of all exchanges, for the folds that share them."""
 
     __slots__ = ("clusters", "namers", "names", "ns", "packet")
 
@@ -40,11 +41,11 @@ class _SharedLatest:
         self.packet = 0
         self.ns: int | None = None
         self.clusters: Clusters | None = None
-        """None where no fold keeps them."""
+        """None if no fold keeps them."""
 
 
 class Latest:
-    """What one fold knows of the exchanges so far."""
+    """The facts of the exchanges so far, as one fold knows them."""
 
     __slots__ = ("_seen",)
 
@@ -52,11 +53,11 @@ class Latest:
         self._seen = _SharedLatest()
 
     def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange, or all of them by :meth:`see_all`."""
+        """Take in an exchange. Call this for every exchange, or :meth:`see_all` for all of them."""
         self.see_all((exchange,))
 
     def see_all(self, exchanges: Sequence[Exchange]) -> None:
-        """The same with many, one after the other."""
+        """Take in many exchanges, in their order."""
         seen = self._seen
         latest, ns, clusters = seen.packet, seen.ns, seen.clusters
         of: Exchange | None = None
@@ -74,30 +75,30 @@ class Latest:
 
     @property
     def names(self) -> Names:
-        """The names of topic ids that the last packet knows."""
+        """The names of topic ids, as the last packet knows them."""
         return self._seen.names
 
     @property
     def ns(self) -> int | None:
-        """The latest time at which an exchange was over; None before the first."""
+        """The latest end of an exchange; None before the first."""
         return self._seen.ns
 
     def keep_clusters(self, clusters: Clusters) -> None:
-        """From now on note there what is told of the clusters of brokers."""
+        """From now on, note the clusters of brokers in ``clusters``."""
         self._seen.clusters = clusters
 
     @property
     def clusters(self) -> Clusters:
-        """What is known of them, where a fold keeps them."""
+        """The clusters of brokers, if a fold keeps them."""
         assert self._seen.clusters is not None
         return self._seen.clusters
 
     def tell(self, namer: Namer) -> None:
-        """Before other names count, have this one take those that are known."""
+        """Let ``namer`` take the known names before other names count."""
         self._seen.namers.append(namer)
 
     def merge(self, later: Latest) -> None:
-        """Add what was seen later. It does no harm to do so again."""
+        """Add the facts of later exchanges. Repeating it changes nothing."""
         mine, theirs = self._seen, later._seen
         for each in (*mine.namers, *theirs.namers):
             each.settle()
@@ -110,7 +111,7 @@ class Latest:
 
 
 def share(every: Sequence[Latest]) -> None:
-    """Let folds that are fed the same exchanges see each once."""
+    """Let folds that are fed the same exchanges read each once."""
     for each in every[1:]:
         every[0]._seen.namers += each._seen.namers
         every[0]._seen.clusters = every[0]._seen.clusters or each._seen.clusters

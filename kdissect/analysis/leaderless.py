@@ -1,6 +1,6 @@
-"""How long a quorum of KRaft had no leader, by the Fetches of its log of metadata (KIP-595).
+"""How long a KRaft quorum had no leader, by the Fetches of its metadata log (KIP-595).
 
-What is kept does not depend on the order in which it comes. So parts of a capture add up to the whole, also
+The kept facts do not depend on the order in which they come. So parts of a capture add up to the whole, even
 if its clock was set back.
 """
 
@@ -14,12 +14,12 @@ from kdissect.analysis.fold import SECOND
 from kdissect.analysis.packed import packed
 
 SERVED_NS = SECOND
-"""A follower asks again within half a second. Answers no farther apart than this are of one leader."""
+"""A follower asks again within half a second. Answers that are at most this far apart are of one leader."""
 PATIENCE_NS = 3 * SECOND
 """Without a leader, a node asks again at once if it is refused. If it is not answered, it asks after 2 s
 (``controller.quorum.request.timeout.ms``). Refusals farther apart show nothing of the time between them."""
 SLOT_NS = SECOND // 2
-"""Refusals are put together by slots of time of this length."""
+"""Refusals are grouped by slots of time of this length."""
 
 Span = tuple[int, int]
 
@@ -27,16 +27,16 @@ Span = tuple[int, int]
 @packed
 @dataclass(slots=True)
 class _RefusedFetches:
-    """Those of one slot."""
+    """The refusals of one slot."""
 
     first_ns: int
     last_ns: int
     askers: frozenset[int]
     """The nodes that were refused."""
     is_unnamed: bool
-    """Whether one of them names no leader."""
+    """Whether one of the refusals names no leader."""
     named: int = -1
-    """The latest epoch of which one of them names the leader."""
+    """The latest epoch whose leader one of the refusals names."""
 
     def merge(self, other: _RefusedFetches) -> None:
         self.first_ns = min(self.first_ns, other.first_ns)
@@ -62,19 +62,19 @@ class _Reign:
 @packed
 @dataclass(slots=True)
 class Leaderless:
-    """When the followers of one quorum were served, and when they were told that the node they asked does not
+    """When the followers of one quorum were served, and when they were refused by a node that does not
     lead."""
 
     most: int
-    """So much is kept of each."""
+    """The most entries of each kind that are kept."""
     served: list[Span] = field(default_factory=list)
     """Ascending, and farther apart than :data:`SERVED_NS`."""
     refused: dict[int, _RefusedFetches] = field(default_factory=dict)
-    """By slot."""
+    """The refusals of each slot."""
     reigns: dict[int, _Reign] = field(default_factory=dict)
-    """By epoch."""
+    """The reign of each epoch."""
     is_full: bool = False
-    """Whether something was left out. Then nothing is told."""
+    """Whether something was left out. Then there is no result."""
 
     def serve(self, ns: int, node: int, epoch: int) -> None:
         """The leader of that epoch answered a follower."""
@@ -84,7 +84,7 @@ class Leaderless:
             self._reign(epoch, _Reign(ns, frozenset((node,))))
 
     def refuse(self, ns: int, node: int, named: int | None) -> None:
-        """A follower was told to look elsewhere.
+        """Note that a node refused a follower because it does not lead.
 
         :param named: the epoch of the leader that the answer names; None if it names none.
         """
@@ -97,7 +97,7 @@ class Leaderless:
         if spans and spans[-1][0] <= begin <= spans[-1][1] + SERVED_NS:
             spans[-1] = spans[-1][0], max(spans[-1][1], end)
             return
-        # Those that the new one touches lie side by side.
+        # The spans that the new one touches are next to each other.
         low = bisect_left(spans, begin - SERVED_NS, key=_end)
         high = low
         while high < len(spans) and spans[high][0] <= end + SERVED_NS:
@@ -127,7 +127,7 @@ class Leaderless:
             self.is_full = True
 
     def merge(self, later: Leaderless) -> None:
-        """Add what another one was told."""
+        """Add the facts of another part."""
         self.is_full = self.is_full or later.is_full
         for span in later.served:
             self._serve(span)
@@ -137,13 +137,13 @@ class Leaderless:
             self._reign(epoch, reign)
 
     def longest(self) -> tuple[int, int]:
-        """The longest time without a leader: how long, and minus its beginning. The first of equal ones."""
+        """The longest time without a leader: its length, and minus its beginning. The first of equal ones."""
         if self.is_full:
             return 0, 0
         return max((found for run in self._runs() for found in self._judged(run)), default=(0, 0))
 
     def _runs(self) -> Iterator[list[_RefusedFetches]]:
-        """Refusals one soon after the other, while nobody is served and no new leader is named."""
+        """Refusals in close succession, while nobody is served and no new leader is named."""
         run: list[_RefusedFetches] = []
         for _, each in sorted(self.refused.items()):
             since_ns = run[-1].last_ns if run else each.first_ns
@@ -155,8 +155,9 @@ class Leaderless:
         yield run
 
     def _is_led(self, since_ns: int, told: _RefusedFetches) -> bool:
-        """Whether a leader served somebody from that time on, until the end of these refusals. Or one of them
-        names the leader of a newer epoch than any in which somebody was served before."""
+        """Whether there was a leader. A leader served somebody from that time on, until the end of these
+        refusals. Or one of them names the leader of a newer epoch than any in which somebody was served
+        before."""
         at = bisect_left(self.served, since_ns, key=_end)
         if at < len(self.served) and self.served[at][0] <= told.last_ns:
             return True
@@ -168,9 +169,9 @@ class Leaderless:
 
     def _judged(self, run: list[_RefusedFetches]) -> Iterator[tuple[int, int]]:
         if not run or not self.served or self.served[0][0] > run[0].first_ns:
-            return  # the quorum may just come about
+            return  # the quorum may just be starting
         if not self._is_all(run) and not all(each.is_unnamed for each in run):
-            # One node alone may be cut off from the leader that it is sent to. If no leader is named, the
+            # A single node may be cut off from the leader to which it is sent. If no leader is named, the
             # controllers themselves know of none.
             unnamed = [each for each in run if each.is_unnamed]
             if unnamed:
@@ -186,7 +187,7 @@ class Leaderless:
 
     def _is_all(self, run: list[_RefusedFetches]) -> bool:
         """Whether several nodes are refused. Or the only one is one of several that the same leader served
-        before: so the capture does not show that node's connections alone."""
+        before, so that the capture does not show that node's connections alone."""
         askers = frozenset[int]().union(*(each.askers for each in run))
         reign = self.reigns.get(self._epoch(run[0].first_ns))
         return len(askers) > 1 or (reign is not None and len(reign.nodes) > 1 and askers <= reign.nodes)

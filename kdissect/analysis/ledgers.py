@@ -1,4 +1,4 @@
-"""Many rows of whole numbers by key, small in memory: what folds keep that join things only at the end."""
+"""Many rows of whole numbers by key, small in memory: for folds that join things only at the end."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from kdissect.analysis.room import Room
 K = TypeVar("K", bound=Hashable)
 
 NONE = -(1 << 63)
-"""Stands for a number that is not known."""
+"""Means an unknown number."""
 
 
 def known(value: int | None) -> int:
-    """The number, as it is kept."""
+    """The number in its kept form."""
     return NONE if value is None else value
 
 
 KEY_BYTES = 500
-"""About what a key and its array take without rows."""
+"""The approximate size of a key and its array without rows."""
 
 
 class Ledgers(Generic[K]):
-    """Rows of ``width`` 64-bit numbers each, by key. Beyond so many keys, or so many rows in all, or where
-    there is no room, further ones are only counted."""
+    """Rows of ``width`` 64-bit numbers each, by key. Beyond the limit of keys or of rows, or without room,
+    further ones are only counted."""
 
     def __init__(self, width: int, keys: int, rows: int, room: Room) -> None:
         self._width = width
@@ -36,11 +36,11 @@ class Ledgers(Generic[K]):
         self._kept: dict[K, array[int]] = {}
         self._count = 0
         self.left_out = 0
-        """How many rows were not kept."""
+        """The number of rows that were not kept."""
         self._is_shut = False
-        """Whether no row finds room in what it is to be added to."""
+        """Whether the ledgers to which this one will be added have no room for a row."""
         self._is_short = False
-        """Whether that has no memory for it."""
+        """Whether they have no memory for it."""
 
     @property
     def is_full(self) -> bool:
@@ -48,12 +48,12 @@ class Ledgers(Generic[K]):
         return self._count >= self._most_rows or not self._room.has(self._row_bytes)
 
     def keep_to(self, whole: Ledgers[K]) -> None:
-        """Keep no rows that would find no room in what they are to be added to."""
+        """Keep no rows that would have no room in the ledgers to which this one will be added."""
         self._is_shut = whole.is_full
         self._is_short = not whole._room.has(self._row_bytes)
 
     def add(self, key: K, *row: int) -> None:
-        """Add a row; one with a number beyond 64 bits is counted as left out."""
+        """Add a row. A row with a number beyond 64 bits counts as left out."""
         if self._is_shut:
             self.left_out += 1
             self._room.refused |= self._is_short
@@ -94,7 +94,7 @@ class Ledgers(Generic[K]):
         self._count += rows
 
     def merge(self, later: Ledgers[K]) -> None:
-        """Add the rows of another that came after."""
+        """Add the rows of a later part."""
         self.left_out += later.left_out
         for key, numbers in later._kept.items():
             self._add(key, numbers)
@@ -105,4 +105,4 @@ class Ledgers(Generic[K]):
     def rows(self, key: K) -> Iterator[tuple[int, ...]]:
         """The rows of ``key``, in the order in which they came."""
         numbers = iter(self._kept.get(key, ()))
-        return zip(*[numbers] * self._width, strict=True)  # each row takes the next so many
+        return zip(*[numbers] * self._width, strict=True)  # each row takes the next numbers

@@ -1,5 +1,5 @@
-"""How long producers kept batches until a young record was in them: what a rule judges by before it asks how
-records were delivered. Nothing is joined for it, so it takes a small part of the time."""
+"""How long producers kept batches until a young record was in them. A rule reads this before it asks for the
+delivery of records. It joins nothing, so it takes a small part of the time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from kdissect.analysis.fold import Row, View
 from kdissect.analysis.transit import Transit
 
 MARGIN = 1.02
-"""Percentiles in the rows of ``delivery`` are within 0.4 % of what they stand for, so what is compared here
-may differ by a little more."""
+"""The factor within which percentiles may differ. In the rows of ``delivery`` they are exact within 0.4 %."""
 
 
 class Lingers(View[Transit]):
-    """A row a topic with batches whose youngest record was less than half as old as the first when they were
-    sent.
+    """A row for each topic with batches whose youngest record was less than half as old as the first when
+    they were sent.
 
-    Where no batch is such a one, the median age of youngest records is no less than half of the median age of
-    first ones. If only one of the two ages is known of some batches, all batches count.
+    Without such a batch, the median age of youngest records is at least half of the median age of first ones.
+    If only one of the two ages is known for some batches, all batches count.
     """
 
     basis_type = Transit

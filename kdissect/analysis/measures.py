@@ -1,4 +1,4 @@
-"""The measures of a profile, and what counts exchanges into them.
+"""The measures of a profile, and the classes that count exchanges into them.
 
 alike.slices.add(…); left_out = alike.settle()    each exchange once; later all of them into each measure
 """
@@ -11,7 +11,7 @@ from kdissect.analysis.slices import SlicedAlike, SlicedSums, SlicedTimes
 
 
 class Measure:
-    """One of the two, by the kind of the key; made as it is first counted into."""
+    """One of the two, by the kind of the key; made on first use."""
 
     __slots__ = ("counted", "times")
 
@@ -20,13 +20,13 @@ class Measure:
         self.times: SlicedTimes | None = None
 
     def sums(self) -> SlicedSums:
-        """Where it is counted into."""
+        """The sums of the measure."""
         if self.counted is None:
             self.counted = SlicedSums()
         return self.counted
 
     def durations(self) -> SlicedTimes:
-        """Where times are counted into."""
+        """The times of the measure."""
         if self.times is None:
             self.times = SlicedTimes()
         return self.times
@@ -41,12 +41,13 @@ class Measure:
 
 
 Additions = list[tuple[SlicedSums | None, int, int]]
-"""What adds to which measure: total and count of one. None where there is no room for the measure."""
+"""For each measure, the total and the count of one exchange to add; None if there is no room for the
+measure."""
 
 
 class AlikeExchanges:
-    """Exchanges that one client, by its client id, has in one version of one API, with the same parts known.
-    They are counted together, and their measures take them in later: to count each into each of its measures
+    """Exchanges of one client id in one version of one API, with the same parts known. They are counted
+    together, and their measures take the counts in later. Counting each exchange into each of its measures
     would take several times as long."""
 
     __slots__ = ("answers", "asked", "network", "slices", "times")
@@ -59,9 +60,9 @@ class AlikeExchanges:
         self.network: list[SlicedTimes | None] = []
 
     def settle(self) -> int:
-        """Let the measures take in what was counted.
+        """Add the counts to the measures.
 
-        :returns: how often there was no room for it.
+        :returns: how often there was no room for a measure.
         """
         found = self.slices
         for sums, total, count in self.asked:
@@ -88,4 +89,4 @@ class DirectMeasures(NamedTuple):
     errors: list[SlicedSums]
     times: list[SlicedTimes]
     left_out: int
-    """How many others there is no room for."""
+    """The number of further measures without room."""

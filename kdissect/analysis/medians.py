@@ -1,4 +1,5 @@
-"""Medians, as those of ``statistics``, which brings ``decimal`` and ``fractions``: a tenth of a start."""
+"""Medians like those of ``statistics``, but without its imports ``decimal`` and ``fractions``, which take a
+tenth of a start."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from collections.abc import Iterable
 
 
 def median(values: Iterable[float]) -> float:
-    """The middle one of some values; of an even number of them the mean of the middle two.
+    """The middle value; for an even number of values, the mean of the middle two.
 
-    :raises IndexError: it is given no values.
+    :raises IndexError: there are no values.
     """
     every = sorted(values)
     middle = len(every) // 2
@@ -16,9 +17,9 @@ def median(values: Iterable[float]) -> float:
 
 
 def median_low(values: Iterable[int]) -> int:
-    """The same; of an even number of values the smaller one of the middle two.
+    """The middle value; for an even number of values, the smaller of the middle two.
 
-    :raises IndexError: it is given no values.
+    :raises IndexError: there are no values.
     """
     every = sorted(values)
     return every[(len(every) - 1) // 2]

@@ -1,4 +1,4 @@
-"""A member of a group, and what it did (:mod:`kdissect.analysis.membership`)."""
+"""A member of a group, and its requests (:mod:`kdissect.analysis.membership`)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class MemberKey(NamedTuple):
     group: NameAt
     member: str
     instance: str
-    """Only where the member id is not given."""
+    """Set only if the request has no member id."""
 
 
 @packed
 @dataclass(slots=True)
 class Member:
-    """What a member did."""
+    """The requests of a member."""
 
     types: set[str] = field(default_factory=set)
     client_id: str | None = None
@@ -37,24 +37,24 @@ class Member:
     leave_reason: str | None = None
     left_ns: int | None = None
     left_by: tuple[str, str | None] | None = None
-    """Client and client id of whoever made it leave; perhaps an administrator."""
+    """Client and client id of the sender that made it leave, perhaps an administrator."""
     offers: set[str] = field(default_factory=set)
-    """Assignors, or other protocols, that it is ready to use."""
+    """Assignors, or other protocols, that it supports."""
     subscribed: set[str] = field(default_factory=set)
-    """Topics that it asked for last."""
+    """The topics of its last subscription."""
     session_ms: int | None = None
     rebalance_ms: int | None = None
     errors: Grades = field(default_factory=Grades)
     requests: Span = field(default_factory=Span)
     """Its requests, without those to leave."""
     leaving: Span = field(default_factory=Span)
-    """Requests that made it leave, its own and others'."""
+    """Requests that made it leave, from itself and from others."""
     refused: Span = field(default_factory=Span)
-    """Requests that it leave that were refused."""
+    """Refused requests that it leave."""
 
     @property
     def is_removed(self) -> bool:
-        """Whether another made it leave: from elsewhere, or under another client id."""
+        """Whether another client made it leave: from elsewhere, or under another client id."""
         if self.left_by is None or self.client is None:
             return False
         client, client_id = self.left_by
@@ -64,7 +64,7 @@ class Member:
 
     @property
     def span(self) -> Span:
-        """Its own requests; where none was seen, those about it."""
+        """Its own requests; if none was seen, the requests of others about it."""
         if self.requests.first_ns is None:
             return self.whole_span
         found = Span()
@@ -75,14 +75,14 @@ class Member:
 
     @property
     def whole_span(self) -> Span:
-        """Its requests and those about it."""
+        """Its requests and those of others about it."""
         found = Span()
         for each in (self.requests, self.leaving, self.refused):
             found.merge(each)
         return found
 
     def merge(self, later: Member) -> None:
-        """Add what it did later."""
+        """Add later requests."""
         self.types |= later.types
         self.offers = later.offers or self.offers
         self.subscribed = later.subscribed or self.subscribed

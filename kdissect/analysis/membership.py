@@ -1,18 +1,17 @@
-"""Members of groups and their generations: what the statistics of groups are made of.
+"""Members of groups and their generations: the data of the statistics of groups.
 
-A member is its id within its group. Each exchange tells by itself of a member, and of its stay in a
-generation:
+A member is its id within its group. Each exchange gives facts about a member and its stay in a generation:
 
 * Classic groups: JoinGroup gives a member its generation, SyncGroup its assignment, Heartbeat and
   OffsetCommit name the generation, LeaveGroup ends it.
 * Groups of KIP-848 (consumer), KIP-932 (share) and KIP-1071 (streams): a heartbeat's answer gives the member
   epoch, which takes the generation's place. A member leaves with a heartbeat of epoch -1; a static member
-  that will come back, with -2. An assignment that is null is unchanged.
+  that will come back, with -2. A null assignment means unchanged.
 
 A static member may be removed by its instance id alone (KIP-345): the request has no member id then. It is
-the member that was last heard of under that instance id. If no member was, it has a row of its own. A request
-about a member makes its time in the group longer only if the member sent it itself. Requests of clients that
-commit without being a member (generation -1, no member id) count for the member with the empty id.
+the member that last used that instance id. Without one, the instance id has its own row. A request about
+a member makes its time in the group longer only if the member sent it itself. Requests of clients that commit
+without being a member (generation -1, no member id) count for the member with the empty id.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ HEARTBEATS = {
     "ShareGroupHeartbeat": "share",
     "StreamsGroupHeartbeat": "streams",
 }
-"""API: the group's type."""
+"""The group type of each API."""
 COMMITS = ("OffsetCommit", "TxnOffsetCommit")
 LEAVES = {-1: "member epoch -1", -2: "member epoch -2"}
 
@@ -44,7 +43,7 @@ StayKey = tuple[NameAt, int, str]
 
 
 class Membership(Fold):
-    """Members and stays; what the statistics of groups are views of."""
+    """Members and stays; the statistics of groups are views of them."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
@@ -52,13 +51,14 @@ class Membership(Fold):
         self._members: Rows[MemberKey, Member] = Rows(Member, self.room)
         self._stays: Rows[StayKey, Stay] = Rows(Stay, self.room)
         self._hidden: Rows[StayKey, Stay] = Rows(Stay, self.room)
-        """What exchanges that do not count tell of stays: when they joined, and were given assignments."""
+        """Facts about stays from exchanges that do not count: when members joined, and when they got
+        assignments."""
         self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, self.room)
         """Members whose JoinGroup was never answered, each with the number of the exchange."""
         self._closed_ns: int | None = None
-        """When the last connection was over."""
+        """When the last connection ended."""
         self.ends: dict[int, int] = {}
-        """When connections were over."""
+        """When each connection ended."""
 
     def merge(self, later: Self) -> None:
         self._members.merge(later._members)
@@ -121,18 +121,18 @@ class Membership(Fold):
         assert exchange.request is not None
         return self.latest.clusters.name_at(exchange, exchange.request.body()["groupId"])
 
-    # -- what the rows are made of ----------------------------------------------------------------------
+    # -- data of the rows -------------------------------------------------------------------------------
 
     def _places(self) -> dict[NameAt, NameAt]:
-        """Each group at a broker, and the same in its cluster."""
+        """For each group at a broker, the same group in its cluster."""
         found = {key.group for key in self._members}
         found |= {group for rows in (self._stays, self._hidden) for group, *_ in rows}
         found |= {key.group for key, _ in self._unanswered}
         return self.latest.clusters.apart(found)
 
     def members(self) -> dict[MemberKey, Member]:
-        """The members, each once, by their keys. If several coordinators were told something of one, the last
-        that the member asked counts."""
+        """The members, each once, by their keys. If several coordinators have facts about a member, the last
+        one that it asked counts."""
         places = self._places()
         in_order = dict(sorted(self._members.items(), key=lambda each: each[1].whole_span.last_ns or 0))
         members = as_one(in_order, Member, lambda key: key._replace(group=places[key.group]))
@@ -159,7 +159,7 @@ class Membership(Fold):
         return found
 
     def stays(self) -> dict[StayKey, Stay]:
-        """The stays; what ended the joining of each, also where that does not count."""
+        """The stays, with the joins that ended in each, even if the exchanges do not count."""
         places = self._places()
         hiding = as_one(self._hidden, Stay, lambda key: (places[key[0]], *key[1:]))
         found: dict[StayKey, Stay] = {}
@@ -178,7 +178,7 @@ class Membership(Fold):
 
     def joining(self) -> dict[MemberKey, Stay]:
         """Members that asked to join and were not answered. A member does not count if others of its group
-        were told a generation after it asked. Then it either has that too, or asked again."""
+        were told a generation after it asked. Then it either has that generation too, or asked again."""
         places = self._places()
         joined: dict[NameAt, int | None] = {}
         for rows in (self._stays, self._hidden):
@@ -312,7 +312,7 @@ class Membership(Fold):
     def _member(
         self, exchange: Exchange, request: dict[str, Any], member_id: str | None, instance: str | None
     ) -> Member | None:
-        """The member's row, with what every request of its own tells of it."""
+        """The member's row, updated with the facts in each of its own requests."""
         member = self._members.row(self._member_key(exchange, member_id, instance))
         if member is None:
             return None
@@ -338,17 +338,17 @@ def _body(exchange: Exchange) -> dict[str, Any]:
 
 
 def _named(topics: Iterable[str | None] | None) -> set[str]:
-    """Names of topics without the null that a damaged message may have among them."""
+    """Names of topics, without the nulls that a damaged message may contain."""
     return {each for each in topics or () if each is not None}
 
 
 def _is_good(response: dict[str, Any]) -> bool:
-    """Whether there is a response, and it tells of no error."""
+    """Whether there is a response without an error."""
     return response.get("errorCode") == 0
 
 
 def _join_times(stay: Stay | None, exchange: Exchange) -> None:
-    """A JoinGroup that was answered with the generation."""
+    """The times of a JoinGroup that was answered with the generation."""
     assert exchange.request is not None
     if stay is not None:
         stay.join_ns = least(stay.join_ns, exchange.request.frame.last_ns)
@@ -357,7 +357,7 @@ def _join_times(stay: Stay | None, exchange: Exchange) -> None:
 
 
 def _sync_times(stay: Stay | None, exchange: Exchange) -> None:
-    """A SyncGroup, whatever came of it."""
+    """The times of a SyncGroup, whatever its result."""
     if stay is None:
         return
     if _is_good(_body(exchange)):
@@ -379,5 +379,5 @@ _COUNTED: dict[str, Callable[[Membership, Exchange, dict[str, Any]], None]] = {
     **dict.fromkeys(COMMITS, Membership._commit),
     "LeaveGroup": Membership._leave,
 }
-"""What is counted of each API."""
+"""The function that counts each API's exchanges."""
 Membership.apis = frozenset((*_COUNTED, "JoinGroup", "SyncGroup"))

@@ -1,5 +1,5 @@
-"""How often clients ask for metadata, and of how many topics. Rules judge by this. What brokers ask is left
-out."""
+"""How often clients ask for metadata, and for how many topics. Rules judge by this. Requests of brokers are
+left out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Asked:
 
 
 class MetadataAsked(OneTable[tuple[str, str], _Asked]):
-    """A row a client and client id."""
+    """A row for each client and client id."""
 
     apis = frozenset(("Metadata",))
     name = "metadata_asked"
@@ -71,7 +71,7 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
         row.requests += 1
         row.span.add(ns, exchange.number)
         body = exchange.request.body()
-        # Version 0 cannot say null: there an empty list stands for every topic.
+        # Version 0 cannot say null: there an empty list means all topics.
         if "topics" in body and (body["topics"] is None or (not body["topics"] and not exchange.api_version)):
             row.all_topics += 1
             row.all_span.add(ns, exchange.number)

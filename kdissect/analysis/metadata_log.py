@@ -1,8 +1,8 @@
 """Records of ``__cluster_metadata``, as brokers and controllers of KRaft fetch them → statements.
 
-The log is the truth about its cluster (KIP-500, KIP-631). All that fetch it are told the same, so a record is
-kept once, by its offset. What is fetched from the end of the log has just happened. What lies before the end
-has happened earlier, at a time that nobody sees. A broker that starts reads all of that.
+The log is the truth about its cluster (KIP-500, KIP-631). All that fetch it get the same records, so a record
+is kept once, by its offset. Records at the end of the log have just happened. Records before the end have
+happened earlier, at an unknown time. A starting broker reads all of these.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Told = Iterator[Statement]
 
 CARRIERS = ("Fetch", "FetchSnapshot")
 NEAR_END = 8
-"""So many records before the high watermark still count as the end of the log: a fetch or two."""
+"""Records up to this many before the high watermark still count as the end of the log: a fetch or two."""
 _CHANGED = {1: True, -1: False}
 """``BrokerRegistrationFencingChange``: 0 is no change."""
 KEEPS_LEADER = -2
@@ -39,7 +39,8 @@ KEEPS_LEADER = -2
 
 
 class LogPlace(NamedTuple):
-    """Where a record stands in the log of a cluster. A snapshot stands before the offset that it ends at."""
+    """The position of a record in the log of a cluster. A snapshot comes before the offset at which it
+    ends."""
 
     cluster: str | None
     offset: int
@@ -50,7 +51,7 @@ class LogPlace(NamedTuple):
 @packed
 @dataclass(slots=True)
 class Logged:
-    """A record, or what its fields say."""
+    """A record, or the statements of its fields."""
 
     name: str
     said: tuple[Statement, ...]
@@ -63,7 +64,7 @@ class Logged:
 
 
 _RECORD_BYTES = 1_500
-"""About what a record takes."""
+"""The approximate size of a record."""
 
 
 class MetadataLog:
@@ -76,7 +77,7 @@ class MetadataLog:
         self.left_out = 0
 
     def see(self, exchange: Exchange, counts: bool) -> bool:
-        """Take in a Fetch or FetchSnapshot; gives whether anything was told."""
+        """Take in a Fetch or FetchSnapshot; return whether it had any records."""
         found = False
         for place, logged in _read(exchange, counts, self._limits):
             self._add(place, logged)
@@ -103,26 +104,27 @@ class MetadataLog:
         )
 
     def merge(self, later: MetadataLog) -> None:
-        """Add what was fetched later."""
+        """Add later fetches."""
         self.left_out += later.left_out
         for place, logged in later._records.items():
             self._add(place, logged)
 
     def __iter__(self) -> Iterator[tuple[LogPlace, Logged]]:
-        """In the order of the log."""
+        """The records in the order of the log."""
         order = sorted(self._records, key=lambda place: (place.cluster or "", *place[1:]))
         for place in order:
             yield place, self._records[place]
 
 
 def may_have_log(exchange: Exchange, api: str) -> bool:
-    """Whether records of the log may be in it: by its API, its topics, and the sizes of its record sets."""
+    """Whether an exchange may have records of the log, judged by its API, its topics, and the sizes of its
+    record sets."""
     if exchange.response is None or api not in CARRIERS or not exchange.may_carry_metadata():
         return False
     if api == "Fetch":
         seen = exchange.response.survey()
         if seen is not None and not any(map(int.__sub__, seen.records[1::2], seen.records[::2])):
-            return False  # as nearly always: who follows the log asks several times a second
+            return False  # as nearly always: followers of the log ask several times a second
     topics = topics_of(exchange)
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
@@ -154,7 +156,7 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
 
 
 def _ends(response: Body) -> tuple[int, int | None]:
-    """The high watermark that an answer tells, -1 without one; where the snapshot ends that it is of."""
+    """The high watermark in an answer, -1 without one; and the offset at which its snapshot ends."""
     for topic in (*(response.get("responses") or ()), *(response.get("topics") or ())):
         for each in topic.get("partitions") or ():
             if "snapshotId" in each and "size" in each:
@@ -173,7 +175,7 @@ def _records(batch: Batch) -> Iterator[tuple[int, str, tuple[Statement, ...]]]:
 
 
 def _told(value: bytes) -> tuple[str, tuple[Statement, ...]]:
-    """The name of a record, and what it says."""
+    """The name of a record, and its statements."""
     found = decode_internal("metadata", None, value)
     name = found.name or ""
     tell = _TELLERS.get(name)
@@ -184,7 +186,8 @@ def _told(value: bytes) -> tuple[str, tuple[Statement, ...]]:
 
 _KNOWN_BYTES = 512
 _known = lru_cache(maxsize=1_024)(_told)
-"""The same for records that are small: every broker and controller fetches each of them."""
+"""The same as :func:`_told`, remembered. For small records only: every broker and controller fetches each of
+them."""
 
 
 def _broker(body: Body) -> Told:
@@ -236,7 +239,7 @@ def _topic_removed(body: Body) -> Told:
 
 
 def _partition(body: Body) -> Told:
-    """A partition as it is made, or as it is written anew."""
+    """A partition when it is made, or written again as a whole."""
     found = fields(
         topic_id=body.get("topicId"),
         leader=body.get("leader"),
@@ -304,8 +307,8 @@ _TELLERS: dict[str, Callable[[Body], Told]] = {
 
 def followed(records: Iterator[tuple[LogPlace, Logged]]) -> Iterator[tuple[LogPlace, Logged, Statement]]:
     """The statements of the log. Those of partitions have the epochs that follow from the records before
-    (``PartitionRegistration.merge``). Each change makes the partition's epoch one more. If a change names a
-    leader, even the same, the leader's epoch is one more too."""
+    (``PartitionRegistration.merge``). Each change raises the partition's epoch by one. If a change names a
+    leader, even the same, it raises the leader's epoch by one too."""
     epochs: dict[tuple[Any, ...], tuple[int, int]] = {}
     for place, logged in records:
         for said in logged.said:

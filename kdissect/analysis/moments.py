@@ -1,6 +1,6 @@
 """Moments that a time line shows: rebalances, moves of leaders, ends of transactions, each once.
 
-What was there before is known from whatever mentions it first, so that only news are marked.
+The first mention of something older shows the state before. So only news are marked.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from kdissect.message import Response, Token
 from kdissect.protocol.schema import ZERO_UUID
 
 MOST_TEXTS = 20
-"""Marks of one interval."""
+"""The most marks of one interval."""
 _MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
 _EPOCHS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 MARKING = frozenset((*_MEMBERS, *_EPOCHS, "Metadata", "Produce", "Fetch", "EndTxn"))
-"""APIs of exchanges that may tell a moment."""
+"""APIs of exchanges that may contain a moment."""
 
 _First = tuple[int, bool, bool, str]
-"""When something was first told; whether that is a moment to be marked, and counts; what was told."""
+"""When something was first told; whether it is a moment to mark; whether it counts; its text."""
 
 
 REBALANCE, LEADER, TRANSACTION = "rebalance", "leader", "transaction"
@@ -47,7 +47,7 @@ _MOST_TOLD = 64
 
 
 def _leaders(answer: dict[str, Any]) -> _Leaders:
-    """The leaders that an answer to Metadata tells."""
+    """The leaders in an answer to Metadata."""
     found: list[tuple[str | None, int, int, str]] = []
     for topic in answer.get("topics") or ():
         for each in topic.get("partitions") or ():
@@ -63,30 +63,31 @@ def _leaders(answer: dict[str, Any]) -> _Leaders:
 
 _leaders_in = KnownAnswers(_leaders, _MOST_TOLD, 16_384).of
 _FIRST_BYTES = 400
-"""About what one of them takes."""
+"""The approximate size of a first mention."""
 
 
 class Moments:
-    """What was told first, and when."""
+    """The first mentions of things, with their times."""
 
     def __init__(self, room: Room, latest: Latest) -> None:
         self._labels = Labels(latest, room.limits)
         self._room = room
         self._generations: dict[tuple[str, int], _First] = {}
-        """Of groups: a moment where a member joins it."""
+        """For groups: a moment when a member joins a generation."""
         self._leaders: dict[tuple[Topic, int, int], _First] = {}
-        """Of partitions, by leader epoch."""
+        """For partitions, by leader epoch."""
         self._ended: dict[tuple[str, int], _First] = {}
-        """Of transactional ids, by the exchange that ends a transaction."""
+        """For transactional ids, by the exchange that ends a transaction."""
         self._most = room.limits.rows
         self._told: dict[int, tuple[_Leaders, int]] = {}
-        """Leaders that answers told lately, by the object that stands for them, and when first."""
+        """Leaders in recent answers, by the identity of the object that holds them, and when they were first
+        told."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_told": {}}
 
     def see(self, exchange: Exchange, counts: bool) -> None:
-        """To be called with every exchange of :data:`MARKING`; others tell nothing."""
+        """Take in an exchange. Call it for every exchange of :data:`MARKING`; others have no moments."""
         api = exchange.api
         if api in _MEMBERS or api in _EPOCHS:
             self._member(exchange, counts)
@@ -127,7 +128,7 @@ class Moments:
         leaders, ns = _leaders_in(exchange, response), exchange.told_ns
         known = self._told.get(id(leaders))
         if known is not None and known[1] <= ns:
-            return  # the very same was told before
+            return  # the same leaders were told before
         if len(self._told) >= _MOST_TOLD:
             self._told.clear()
         self._told[id(leaders)] = leaders, ns
@@ -136,7 +137,7 @@ class Moments:
             self._add(self._leaders, key, (ns, True, counts, leader))
 
     def _hints(self, exchange: Exchange, counts: bool) -> None:
-        """Brokers that are not the leader tell who is (KIP-951)."""
+        """Leaders in answers of brokers that do not lead (KIP-951)."""
         answer = exchange.response.body() if exchange.response is not None else {}
         for topic in answer.get("responses") or ():
             topic_id = topic.get("topicId", ZERO_UUID)
@@ -166,7 +167,7 @@ class Moments:
             known[key] = first
 
     def merge(self, later: Moments) -> None:
-        """Add what was told later."""
+        """Add the facts of later exchanges."""
         self._labels.merge(later._labels)
         for mine, theirs in (
             (self._generations, later._generations),
@@ -177,7 +178,8 @@ class Moments:
                 self._add(mine, key, first)
 
     def texts(self, length_ns: int) -> dict[int, list[str]]:
-        """What happened in each interval, by its number; of many, the first and how many more."""
+        """The moments of each interval, by its number. If there are many, the first ones and the number of
+        the others."""
         found: dict[int, dict[str, list[int]]] = {}
         for ns, _, text in self.moments():
             times = found.setdefault(ns // length_ns, {})
@@ -185,7 +187,7 @@ class Moments:
         return {number: _told(texts) for number, texts in found.items()}
 
     def moments(self) -> Iterator[Moment]:
-        """What happened, in no order."""
+        """All moments, unsorted."""
         self._labels.settle()
         for (group, generation), (ns, is_moment, counts, what) in self._generations.items():
             if is_moment and counts:

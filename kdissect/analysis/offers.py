@@ -1,4 +1,4 @@
-"""What brokers offer: the ranges of versions in their ApiVersions answers. What rules judge by."""
+"""The ranges of versions that brokers offer in ApiVersions answers. Rules judge by them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Offer:
 
 
 class Offers(OneTable[tuple[str, Ranges], _Offer]):
-    """A row a broker and what it offers: several where that changed."""
+    """A row for each broker and offer: several if the offer changed."""
 
     apis = frozenset(("ApiVersions",))
     name = "offers"
@@ -56,7 +56,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
             row.span.add(exchange.begun_ns, exchange.number)
 
     def _ordered(self, offered: Mapping[int, tuple[int, int]]) -> Ranges:
-        """In order; most connections are offered what the one before was."""
+        """The ranges in ascending order. Most connections get the same offer as the one before."""
         if offered is not self._offered[0]:
             self._offered = offered, _in_order(offered)
         return self._offered[1]

@@ -1,6 +1,6 @@
-"""What a broker offers (ApiVersions) and answers, as connections tell it.
+"""The versions that a broker offers (ApiVersions) and answers, seen on connections.
 
-Each connection asks, and brokers of one release offer the same on all of them. That is kept once.
+Each connection asks, and brokers of one release offer the same on all of them. The offer is kept once.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.packed import packed
 
 MOST_VERSIONS = 4_096
-"""Of one client on one connection: more than all APIs have."""
+"""The most versions of one client on one connection: more than all APIs have."""
 Ranges = Mapping[int, tuple[int, int]]
-"""The lowest and the highest version that are offered, by API key. Those of many connections share one:
-nobody changes it."""
+"""The lowest and the highest offered version of each API key. Many connections share one mapping, so it must
+not be changed."""
 _MOST_SHARED = 256
 """Offers of more APIs are not shared: no broker has so many."""
 
 
 def ranges_of(answer: Mapping[str, Any]) -> Ranges:
-    """What the body of an answer to ApiVersions offers. It may lack fields."""
+    """The offers in the body of an answer to ApiVersions. The body may lack fields."""
     if not answer:
         return {}
     told = tuple(
@@ -36,12 +36,12 @@ def ranges_of(answer: Mapping[str, Any]) -> Ranges:
 
 @lru_cache(maxsize=64)
 def _shared(told: tuple[tuple[int, tuple[int, int]], ...]) -> Ranges:
-    """The same for all connections: brokers of one release offer the same."""
+    """The offers, shared by all connections with the same ones: brokers of one release offer the same."""
     return dict(told)
 
 
 ranges_in = KnownAnswers(ranges_of).of
-"""``ranges_in(exchange, response)``: what an answer to ApiVersions offers."""
+"""``ranges_in(exchange, response)``: the offers in an answer to ApiVersions."""
 
 
 class _BrokerOffer(NamedTuple):
@@ -55,19 +55,20 @@ class _BrokerOffer(NamedTuple):
 @packed
 @dataclass(slots=True)
 class OffersSeen:
-    """What a broker offers, by API key; the last exchange counts. And what it answered."""
+    """The versions that a broker offers, by API key, and those that it answered. The last exchange with an
+    offer counts."""
 
     number: int = -1
-    """The last exchange that told offers."""
+    """The last exchange with offers."""
     ranges: Ranges = field(default_factory=dict)
-    """What that told."""
+    """Its offers."""
     others: dict[int, _BrokerOffer] = field(default_factory=dict)
-    """What earlier exchanges told of other APIs."""
+    """Offers of other APIs in earlier exchanges."""
     answered: dict[int, int] = field(default_factory=dict)
-    """The highest version that it answered, and did not refuse."""
+    """The highest version of each API that it answered without refusing it."""
 
     def offers(self, api_key: int) -> tuple[int, int] | None:
-        """The lowest and the highest version; None where it is not known."""
+        """The lowest and the highest version; None if unknown."""
         found = self.ranges.get(api_key)
         if found is not None:
             return found
@@ -75,8 +76,8 @@ class OffersSeen:
         return None if other is None else (other.low, other.high)
 
     def told(self, number: int, ranges: Ranges) -> None:
-        """An exchange told these offers."""
-        if ranges is self.ranges:  # what most exchanges tell
+        """Note the offers of an exchange."""
+        if ranges is self.ranges:  # as in most exchanges
             self.number = max(self.number, number)
             return
         if not ranges or (number == self.number and ranges == self.ranges):
@@ -96,7 +97,7 @@ class OffersSeen:
             del self.others[api_key]
 
     def _told_before(self, number: int, ranges: Ranges) -> None:
-        """An exchange before the last told these."""
+        """Note the offers of an exchange before the last."""
         for api_key, (low, high) in ranges.items():
             if api_key not in self.ranges:
                 self._other(api_key, _BrokerOffer(number, low, high))
@@ -107,7 +108,7 @@ class OffersSeen:
             self.others[api_key] = offer
 
     def answers(self, api_key: int, api_version: int) -> None:
-        """It answered a request of this version."""
+        """Note an answer to a request of this version."""
         if api_key in self.answered or len(self.answered) < MOST_VERSIONS:
             self.answered[api_key] = max(api_version, self.answered.get(api_key, api_version))
 

@@ -1,5 +1,5 @@
-"""Which clients were told where their group goes on, and which were told that nothing is committed. Rules
-judge by this."""
+"""Clients that were given a committed offset of their group, and clients that were told that nothing is
+committed. Rules judge by this."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 MOST = 8
-"""So many topics, exchanges and brokers are kept of a client."""
+"""The most topics, exchanges and brokers that are kept for a client."""
 
 
 class _LastAnswer(NamedTuple):
-    """The last answer of all."""
+    """The last answer."""
 
     ns: int = 0
     exchange: int = 0
     partitions: int = 0
     without: int = 0
-    """Partitions that have no offset."""
+    """The number of its partitions without an offset."""
 
 
 _NO_ANSWER = _LastAnswer()
@@ -44,9 +44,9 @@ class _OffsetAnswers:
     without: int = 0
     last: _LastAnswer = _NO_ANSWER
     topics: list[str] = field(default_factory=list)
-    """Those of answers in which partitions had no offset."""
+    """The topics of partitions without an offset."""
     exchanges: list[int] = field(default_factory=list)
-    """The first of these answers."""
+    """The numbers of the first answers with such partitions."""
     brokers: list[str] = field(default_factory=list)
 
     def merge(self, later: _OffsetAnswers) -> None:
@@ -59,7 +59,7 @@ class _OffsetAnswers:
 
 
 class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
-    """A row a client, client id and group."""
+    """A row for each client, client id and group."""
 
     apis = frozenset(("OffsetFetch",))
     name = "offsets_asked"

@@ -1,6 +1,6 @@
-"""How quickly each client is served at each broker, API by API, and what holds it up: what rules judge by.
+"""How quickly each broker serves each client, API by API, and the reasons for delays. Rules judge by this.
 
-Brokers ask each other too; their own requests are left out.
+Requests of brokers to each other are left out.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from kdissect.session.throttling import told_ms
 
 SHARE_FETCH = 78
 BEHIND_NS = 10 * MILLISECOND
-"""A wait behind another request that is worth counting."""
+"""The shortest wait behind another request that counts."""
 POLLED_NS = 50 * MILLISECOND
-"""The same behind a long poll."""
+"""The shortest wait behind a long poll that counts."""
 BACKWARDS_NS = MILLISECOND
-"""An answer so long before its request shows a clock that goes wrong."""
+"""If an answer is this long before its request, a clock is wrong."""
 LARGE_BYTES = 100_000_000
-"""What librdkafka takes by default (``receive.message.max.bytes``)."""
+"""librdkafka's default limit of an answer (``receive.message.max.bytes``)."""
 _LARGE_BYTES = LARGE_BYTES
 BEYOND_BYTES = 64 << 10
-"""Answers with less are small, whatever was asked for."""
+"""Answers with fewer bytes are small, whatever the request allowed."""
 WORST = 8
 MOST_SECONDS = 10_000
-"""So many seconds with such waits are kept."""
+"""The most seconds with such waits that are kept."""
 _OWN = re.compile(r"raft-client-\d+|broker-\d+-fetcher-\d+|\d+")
 """Client ids of brokers (KafkaRaftManager, ReplicaFetcherThread, NodeToControllerChannelManager)."""
 
 
 def is_of_brokers(exchange: Exchange) -> bool:
-    """Whether a broker or controller asks, by its client id."""
+    """Whether a broker or controller sent the request, judged by its client id."""
     return is_own_id(exchange.client_id)
 
 
 @lru_cache(maxsize=4_096)
 def is_own_id(client_id: str | None) -> bool:
-    """Whether a client id is one of brokers and controllers."""
+    """Whether a client id is one that brokers and controllers use."""
     return client_id is not None and _OWN.fullmatch(client_id) is not None
 
 
 class _Worst:
-    """How often something took long (or was large), and the exchanges in which it was worst."""
+    """The number of slow (or large) cases, and the exchanges with the worst ones."""
 
     __slots__ = ("count", "span", "total_ns", "worst")
 
@@ -67,7 +67,7 @@ class _Worst:
         self.count = 0
         self.total_ns = 0
         self.worst: list[tuple[int, int]] = []
-        """Minus how long, and the number."""
+        """For each, minus its duration or size, and its number."""
         self.span = Span()
 
     def add(self, ns: int, exchange: Exchange) -> None:
@@ -99,7 +99,7 @@ class _Worst:
 
 
 class _PaceRow:
-    """There is one for each API on each connection, so what seldom happens takes no room until it does."""
+    """The counts of an API on a connection. Rare events take no room until they happen."""
 
     __slots__ = (
         *("answered", "away", "behind_ns", "behind_seconds", "beyond_limit", "broker", "happened"),
@@ -110,12 +110,12 @@ class _PaceRow:
         self.latency = Histogram()
         self.broker = Histogram()
         self.known_ns = 0
-        """The latencies of which it is known what they waited behind."""
+        """The sum of the latencies whose waits behind other requests are known."""
         self.behind_ns = 0
         self.behind_seconds: dict[int, tuple[int, int]] = {}
-        """In each second: how many waited so, and for how long together."""
+        """For each second, the number of such waits and their total time."""
         self.happened: dict[str, _Worst] = {}
-        """What held it up, or was too large, by the word that begins the names of its columns."""
+        """The delays and large messages, by the word that begins the names of their columns."""
         self.away: Histogram | None = None
         self.quota: Quota | None = None
         self.answered: Histogram | None = None
@@ -188,7 +188,7 @@ class _PaceRow:
             self.happens("away", think, exchange)
 
     def happens(self, what: str, ns: int, exchange: Exchange) -> None:
-        """Count something in an exchange: how long it took, or how large it was."""
+        """Count an event in an exchange, with its duration or size."""
         found = self.happened.get(what)
         if found is None:
             found = self.happened[what] = _Worst()
@@ -219,7 +219,7 @@ class _PaceRow:
         self.span.merge(later.span)
 
     def waited(self, second: int, count: int, total_ns: int) -> None:
-        """Requests waited behind others in a second."""
+        """Add the waits behind other requests in a second."""
         before = self.behind_seconds.get(second, (0, 0))
         if before[0] or len(self.behind_seconds) < MOST_SECONDS:
             self.behind_seconds[second] = (before[0] + count, before[1] + total_ns)
@@ -230,7 +230,7 @@ _Key = tuple[str, str, str, str]
 
 
 class Pace(Batched, OneTable[_Key, _PaceRow]):
-    """A row a broker, client, client id and API."""
+    """A row for each broker, client, client id and API."""
 
     name = "pace"
     about = "how quickly clients are served, and what holds them up"
@@ -339,13 +339,13 @@ _HAPPENED = {
     "away": ("exchanges",),
     "backwards": ("count", "max_ns", "exchanges"),
 }
-"""What may happen: which columns tell of it."""
+"""The possible events, with the columns of each."""
 _QUIET: Row = {
     **dict.fromkeys(each.name for each in Pace.columns),
     **{f"{what}_{part}": _Worst().told(part) for what, parts in _HAPPENED.items() for part in parts},
     **{"away_count": 0, "away_sum_ns": 0},
 }
-"""A row in which nothing of that happened, as in most; nobody adds to its lists."""
+"""A row without any event, like most rows. Its lists must not be changed."""
 
 
 def _result(key: _Key, row: _PaceRow) -> Row:

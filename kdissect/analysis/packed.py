@@ -1,4 +1,4 @@
-"""How the rows of folds travel between processes: as a call with their values.
+"""How the rows of folds travel between processes: pickled as a call with their values.
 
     @packed
     @dataclass(slots=True)
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 def packed(kind: type[T]) -> type[T]:
     """A dataclass or NamedTuple whose instances are pickled as a call of their class with all values. Every
-    field must be one of ``__init__``, and no instance may hold itself."""
+    field must be a parameter of ``__init__``, and no instance may contain itself."""
     if issubclass(kind, tuple):
         cast("Any", kind).__reduce__ = _of_tuple
         return kind

@@ -1,10 +1,11 @@
-"""Some of a capture's events, counted elsewhere: in another process, or in a task of Spark.
+"""A part of a capture's events, counted elsewhere: in another process, or in a task of Spark.
 
     part = counted(lists, Together(…), chooser)
     add(whole, part, chosen)                        part by part, in the order of the events
 
-If a filter chooses what counts, a connection that is over counts if one of its exchanges does. That exchange
-may have been in an earlier part. So such connections travel with the part and are fed when parts are added.
+If a filter chooses the events that count, an ended connection counts if one of its exchanges does. That
+exchange may have been in an earlier part. So such connections travel with the part and are fed when parts are
+added.
 """
 
 from __future__ import annotations
@@ -19,38 +20,39 @@ from kdissect.session.conversation import Connection
 
 
 class Counted(Protocol):
-    """What events are counted into."""
+    """A fold, or folds, that count events."""
 
     def feed(self, event: Event, counts: bool = True) -> None:
-        """Take in the next event; one that does not count tells of others."""
+        """Take in the next event. An event that does not count may tell of others."""
 
     def feed_all(self, events: Sequence[Event]) -> None:
         """Take in the next events, all of which count."""
 
     def merge(self, later: Self) -> None:
-        """Add what was counted later."""
+        """Add later counts."""
 
 
 class Chooses(Protocol):
-    """What tells which events count."""
+    """Decides which events count."""
 
     chosen: set[int]
     """Connections with an exchange that counts."""
 
     def counts(self, event: Event) -> bool:
-        """Whether an exchange counts; of a connection, whether an exchange of it was seen that does."""
+        """Whether an exchange counts; for a connection, whether an exchange of it that counts was seen."""
 
 
 C = TypeVar("C", bound=Counted)
 
 MOST_EVENTS, MOST_BYTES = 128, 1 << 20
-"""So many are fed together, with no more captured bytes. More would not stay in the caches of a processor."""
+"""The most events that are fed together, and the most captured bytes. More would not stay in the caches of a
+processor."""
 
 
 def gathered(lists: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
-    """The events, as many together as should be fed together.
+    """The events, in lists of the size that should be fed together.
 
-    :raises KeyboardInterrupt: the input ends with it; what came before it is given first.
+    :raises KeyboardInterrupt: the input ends with it; the events before it are given first.
     """
     waiting: list[Event] = []
     size = 0
@@ -70,21 +72,22 @@ def gathered(lists: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
 
 
 class Part(NamedTuple, Generic[C]):
-    """What comes of some of the events."""
+    """The counts of a part of the events."""
 
     counted: C
     chosen: frozenset[int] = frozenset()
     """Connections with an exchange that counts."""
     connections: Sequence[tuple[Connection, bool]] = ()
-    """Those that are over, where a filter chooses; and whether the part itself tells that they count."""
+    """Ended connections, if a filter chooses; and whether an exchange in this part already makes them
+    count."""
 
 
 def counted(lists: Iterable[Sequence[Event]], into: C, chooser: Chooses | None) -> Part[C]:
     """Count a part.
 
     :param lists: its events, in lists of any length.
-    :param into: what to count into; it must be new.
-    :param chooser: one for this part alone; None where everything counts.
+    :param into: the object to count into; it must be new.
+    :param chooser: a chooser for this part alone; None if everything counts.
     """
     if chooser is None:
         for together in gathered(lists):
@@ -103,7 +106,8 @@ def counted(lists: Iterable[Sequence[Event]], into: C, chooser: Chooses | None) 
 def add(whole: C, part: Part[C], chosen: set[int]) -> None:
     """Add the next part.
 
-    :param chosen: connections with an exchange that counts in the parts before; this part's are added.
+    :param chosen: connections with an exchange that counts in the parts before. This part's connections are
+        added to it.
     """
     whole.merge(part.counted)
     for connection, counts in part.connections:

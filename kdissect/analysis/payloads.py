@@ -1,10 +1,10 @@
-"""What keys and values of records are: format, schema, compression, by topic and direction.
+"""Keys and values of records: format, schema, compression, by topic and direction.
 
-Every record is unpacked and looked at, so no other statistic needs what this one costs. Rules on it run with
-``explain --deep`` only. Nothing of a key or value is kept: only what it is, how many there are, and where.
+This statistic unpacks every record, so no other statistic depends on it. Rules on it run with ``explain
+--deep`` only. No key or value is kept: only its form, and the number and the places of such records.
 
-Each row is one form: a topic has several where its records differ. The schemas of ``_schemas`` records that
-are in the capture give schema ids their names, wherever in the capture they stand.
+Each row is one form: a topic has several rows if its records differ. The ``_schemas`` records in the capture
+give schema ids their names, wherever in the capture they are.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ from kdissect.record.sets import read_record_set
 if TYPE_CHECKING:
     from kdissect.payload import decoder, recognise, schemas
     from kdissect.payload.decoder import DecodedPayload, PayloadDecoder
-else:  # twenty modules, which only this statistic needs of all
+else:  # twenty modules, which only this statistic needs
     decoder = Later("kdissect.payload.decoder")
     recognise = Later("kdissect.payload.recognise")
     schemas = Later("kdissect.payload.schemas")
 
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
 MOST_PRODUCERS = 8
-"""Clients that a row names."""
+"""The most clients that a row names."""
 MOST_UNKNOWN_IDS = 5
-"""Schema ids of a topic that nobody knows. Bytes that begin with more different ones are numbers."""
+"""The most unknown schema ids of a topic. If more different ones occur, the bytes are numbers and not schema
+ids."""
 NULL, UNKNOWN = "null", "unknown"
 _SCHEMA_FIRST = re.compile(r'\s*\{\s*"schema"\s*:\s*')
 
 
 class Form(NamedTuple):
-    """What tells rows of a topic apart."""
+    """The key of a row of a topic."""
 
     topic: Topic
     part: str
@@ -94,7 +95,7 @@ class _SeenForms:
 
 
 def least_texts(texts: set[str]) -> set[str]:
-    """At most :data:`MOST_PRODUCERS` of them, the same in whatever order they came."""
+    """At most :data:`MOST_PRODUCERS` of the texts, independent of their order."""
     return texts if len(texts) <= MOST_PRODUCERS else set(sorted(texts)[:MOST_PRODUCERS])
 
 
@@ -157,15 +158,15 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         super().__init__(_SeenForms, limits)
         self._labels = Labels(self.latest, limits)
         self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, self.room)
-        """By form, and digest of the key. What is more than the limit counts nowhere."""
+        """The keys' counts by form and digest. Keys beyond the limit are not counted."""
         self._decoder = decoder.PayloadDecoder(limits=limits)
         self._subjects: dict[str, str] = {}
-        """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
+        """The subject of each schema id in ``_schemas`` records; of several, the alphabetically first."""
         self._has_start = False
-        """Whether the capture has the topic from its beginning."""
+        """Whether the capture has the ``_schemas`` topic from its beginning."""
 
     def use(self, own: PayloadDecoder) -> None:
-        """Decode with these schemas and rules; before anything is fed."""
+        """Decode with these schemas and rules. Call it before the first event."""
         self._decoder = own
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -227,7 +228,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         return at
 
     def _learn(self, batch: Batch, assigned: int | None) -> None:
-        """The subject of each schema that a batch of ``_schemas`` names."""
+        """Note the subject of each schema in a batch of ``_schemas``."""
         for record in batch.records():
             if record.offset == 0 and assigned is None:
                 self._has_start = True
@@ -257,7 +258,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         return [self._row(key, seen, top.get(key)) for key, seen in order]
 
     def _without_numbers(self, rows: dict[Any, _SeenForms]) -> dict[Any, _SeenForms]:
-        """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
+        """The rows, but with one row for all forms of a topic with too many unknown ids: those are no ids."""
         groups: dict[tuple[Any, ...], list[Any]] = {}
         for key, seen in rows.items():
             topic, part, direction, format, _registry, schema, _envelope, compression = key
@@ -359,7 +360,7 @@ def _count(
 
 
 def _schema_bytes(data: bytes) -> int:
-    """Bytes of the schema that Connect's ``JsonConverter`` writes in front of the payload."""
+    """The size of the schema that Connect's ``JsonConverter`` writes before the payload."""
     text = data.decode("utf-8", "replace")
     begins = _SCHEMA_FIRST.match(text)
     if begins is None:

@@ -1,4 +1,5 @@
-"""One partition of one fetcher: since when it is asked for, from which offset, and what responses told.
+"""One partition of one fetcher: since when it is fetched, from which offset, and what the responses
+contained.
 
 The requests of a connection are its steps, numbered from 0: :mod:`kdissect.analysis.positions`.
 """
@@ -14,7 +15,7 @@ from kdissect.record.records import wrap64
 
 
 class Position:
-    """The state of it."""
+    """The state of the partition."""
 
     __slots__ = (
         *("aborted_unnamed", "aborted_unnamed_count", "batches", "beyond", "beyond_stable"),
@@ -25,11 +26,11 @@ class Position:
 
     def __init__(self) -> None:
         self.fetches = 0
-        """Requests that asked for it, up to the last time it was let go."""
+        """Requests that fetched it, up to the last :meth:`let_go`."""
         self.counts = False
-        """Whether an exchange that names it counts; where a filter chooses, others are replayed too."""
+        """Whether an exchange that names it counts. With a filter, other exchanges are replayed too."""
         self.since: int | None = None
-        """The step since which it is asked for; None where it is not."""
+        """The step since which it is fetched; None if it is not."""
         self.touched: int | None = None
         """The step at which it was first named or forgotten."""
         self.named = 0
@@ -39,27 +40,27 @@ class Position:
         self.log_start_offset: int | None = None
         self.max_lag: int | None = None
         self.unplaced: int | None = None
-        """The largest high watermark told while no position was known."""
+        """The largest high watermark while the position was unknown."""
         self.full = 0
-        """Answers with its records that came near what the request allows as a whole."""
+        """Answers with its records whose size came near the limit of the request."""
         self.beyond_stable = Span()
-        """Exchanges that brought records from the last stable offset on, to whom only reads what is
-        committed."""
+        """Exchanges that brought records from the last stable offset on to a reader of committed records."""
         self.beyond_stable_count = 0
         self.beyond: tuple[int, int, int] | None = None
-        """The offset of such records, the time and the number of the exchange, while no later answer has
-        shown whether the last stable offset had already moved on when they were read."""
+        """The offset of such records, and the time and the number of the exchange. It is kept until a later
+        answer shows whether the last stable offset had already moved on when they were read."""
         self.first_stable: int | None = None
-        """The first last stable offset told."""
+        """The first last stable offset in an answer."""
         self.aborted_unnamed = Span()
-        """Exchanges that brought records of an aborted transaction, and did not name it, to the same."""
+        """Exchanges that brought records of an aborted transaction to such a reader, and did not name the
+        transaction."""
         self.aborted_unnamed_count = 0
         self.batches = Batches()
         self.errors = Grades()
         self.span = Span()
 
     def ask(self, step: int, offset: int) -> None:
-        """It is named."""
+        """A request names the partition."""
         self.named += 1
         self.position = offset
         self._touch(step)
@@ -67,7 +68,7 @@ class Position:
             self.since = step
 
     def forget(self, step: int) -> None:
-        """It is no longer asked for."""
+        """The fetcher no longer asks for the partition."""
         self._touch(step)
         self.let_go(step)
 
@@ -82,8 +83,8 @@ class Position:
             self.touched = step
 
     def tell(self, high: int, stable: int, start: int) -> None:
-        """A response tells the high watermark, the last stable offset and where the log starts; each -1 where
-        it does not."""
+        """Note the high watermark, the last stable offset and the log start of a response; -1 means
+        absent."""
         if high >= 0:
             self.high_watermark = high
             self._place(high)
@@ -95,7 +96,7 @@ class Position:
             self.log_start_offset = start
 
     def _settle(self, stable: int) -> None:
-        """A later answer tells the last stable offset, which never goes back."""
+        """Judge the kept case by the last stable offset of a later answer. That offset never goes back."""
         if self.beyond is None:
             return
         offset, ns, number = self.beyond
@@ -112,20 +113,20 @@ class Position:
 
     @property
     def lag(self) -> int | None:
-        """The high watermark minus the offset asked for, both as last told."""
+        """The high watermark minus the requested offset, from the last messages."""
         if self.high_watermark is None or self.position is None:
             return None
         return wrap64(self.high_watermark - self.position)
 
     def shifted(self, steps: int) -> Position:
-        """A copy with ``steps`` before its first."""
+        """A copy with ``steps`` earlier steps before its first."""
         out = copy(self)
         out.since = None if self.since is None else self.since + steps
         out.touched = None if self.touched is None else self.touched + steps
         return out
 
     def merge(self, later: Position) -> None:
-        """Add what was found later; its steps count on from those here."""
+        """Add a later part. Its steps continue those here."""
         self.fetches += later.fetches
         self.counts |= later.counts
         if later.touched is not None:

@@ -1,27 +1,27 @@
-"""Fetch sessions replayed: what each fetcher asks for, from which offset, and how far behind it is.
+"""Replayed fetch sessions: the partitions of each fetcher, its offset in each, and its lag.
 
-Since KIP-227 a fetch request of a session names only the partitions that changed, and a response only
-those that have something new. What was asked for follows from all requests of the session:
+Since KIP-227 a fetch request of a session names only the partitions that changed, and a response only those
+with news. The fetched partitions follow from all requests of the session:
 
-* Session epoch 0 begins anew and -1 stands outside sessions. Such a request, and every one before version 7,
-  names all that is fetched. What it does not name is no longer fetched.
-* Any other epoch goes on. What is named is fetched from then on, or from another offset.
-  ``forgottenTopicsData`` is no longer fetched. The rest stays as it was.
+* Session epoch 0 begins a session, and -1 is outside sessions. Such a request, and every request before
+  version 7, names all fetched partitions. Partitions that it does not name are no longer fetched.
+* Any other epoch continues the session. A named partition is fetched from then on, or from another offset.
+  Partitions in ``forgottenTopicsData`` are no longer fetched. The others stay as they were.
 * A broker leaves out of such a response only partitions in which nothing changed
   (``FetchSession.CachedPartition``): no records, the same high watermark, and so on. They stay as they were.
 
-A session belongs to one connection here, as clients that lose a connection begin anew. Where the capture
-begins within a session, partitions come to be known when they are first named (``from_start`` is false).
+A session belongs to one connection here, because clients that lose a connection begin a new session. If the
+capture begins within a session, partitions become known when they are first named (``from_start`` is false).
 
-The lag is the high watermark minus the offset that was asked for. So it includes what the same response
-brings. ``max_lag`` is the largest at the time of a response that told a high watermark.
+The lag is the high watermark minus the requested offset. So it includes the records of the same response.
+``max_lag`` is the largest lag at the time of a response with a high watermark.
 
-If a filter chooses what counts, all fetches are replayed, because some of them do not tell the session. Shown
-are the partitions that a counted fetch names.
+If a filter chooses the exchanges that count, all fetches are replayed, because a single fetch does not
+contain the whole session. The rows are the partitions that a counted fetch names.
 
-How two parts of a capture are put together: the requests of a connection are its steps, numbered in each
-part. What the earlier part fetches at its end is fetched on until the later part first touches it or begins
-anew. The later part keeps the step at which it did.
+Merging two parts of a capture: the requests of a connection are its steps, numbered in each part. The earlier
+part's partitions at its end are fetched on until the later part first touches them or begins a new session.
+The later part keeps the step at which it did.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from kdissect.protocol.apis import api_key
 
 FETCH = api_key("Fetch")
 READ_COMMITTED = 1
-"""The isolation level of who only reads what is committed (KIP-98)."""
+"""The isolation level of a reader of committed records (KIP-98)."""
 
 _Key = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
 _POSITION_BYTES, _FETCHER_BYTES = 3_500, 900
-"""About what they take: a partition that is fetched, with its row; a connection that fetches."""
+"""The approximate sizes: of a fetched partition, with its row, and of a connection that fetches."""
 
 
 class Positions(Statistic):
@@ -232,7 +232,7 @@ class Positions(Statistic):
         self._replay(exchange)
 
     def _replay(self, exchange: Exchange) -> Iterable[Position]:
-        """Go on by one exchange; gives the rows of the partitions that it names."""
+        """Replay one exchange; return the rows of the partitions that it names."""
         self._affiliations.see(exchange)
         if exchange.api_key != FETCH:
             return ()
@@ -378,7 +378,8 @@ class Positions(Statistic):
         self._rows.left_out += later._rows.left_out
 
     def _end(self, connection: int, mine: Fetcher, theirs: Fetcher, later: Self) -> None:
-        """Let go of what the earlier part asked for where the later part first touches it, or begins anew."""
+        """End the earlier part's fetches where the later part first touches their partitions, or begins
+        again."""
         for (topic, number), row in list(mine.asked.items()):
             there = later._rows.rows.get((connection, topic, number))
             end = least(there.touched if there is not None else None, theirs.began_anew)

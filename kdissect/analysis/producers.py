@@ -1,7 +1,8 @@
-"""Producers: what each writes to each partition, how, and what it sent again; by headers of batches.
+"""Producers: the batches of each to each partition, their form, and those sent again, by the headers of
+batches.
 
-A row is a producer, by its producer id or, without one, by client id and address, and a partition. What was
-sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
+A row is a producer, by its producer id or, without one, by client id and address, and a partition.
+:mod:`kdissect.analysis.resends` finds the batches that were sent again. No record is unpacked.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from kdissect.record.compression import CODECS
 from kdissect.session.conversation import Connection
 
 _RUNS_BYTES = 500
-"""About what is kept of the codecs by which a partition was fetched."""
+"""The approximate size of the codecs that are kept for a partition."""
 _Key = tuple[Topic, str, int, int, str | None, str]
 """Topic, broker, partition, producer id, client id, address."""
 
@@ -180,10 +181,10 @@ class Producers(OneTable[_Key, Production]):
         self._most_sent = limits.timeline_key_events * WIDTH
         self._most_kept = limits.timeline_events
         self._kept = 0
-        """Batches and runs that are kept."""
+        """The number of batches and runs that are kept."""
         self._not_kept = 0
         self._blind: dict[int, None] = {}
-        """Connections of which not all was captured."""
+        """Connections that were not completely captured."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -246,7 +247,7 @@ class Producers(OneTable[_Key, Production]):
                         row.acks.add(acks)
 
     def _has_room(self, row: Production) -> bool:
-        """Take room for what tells whether a batch was sent before; False where there is none."""
+        """Take room for a batch that may be sent again; False if there is no room."""
         if (
             len(row.sent) >= self._most_sent
             or self._kept >= self._most_kept
@@ -258,7 +259,7 @@ class Producers(OneTable[_Key, Production]):
         return True
 
     def _read(self, fetched: SharedSet, broker: str) -> None:
-        """Take in what was fetched."""
+        """Take in the codecs of a fetched record set."""
         place = fetched.place
         key = (
             self._labels.topic(place.topic, place.topic_id),
@@ -375,10 +376,13 @@ class Producers(OneTable[_Key, Production]):
 
 
 def _set_back_ns(batches: list[SentBatch]) -> int:
-    """How far the capture's clock went back. Requests of a connection are numbered as they came, and each is
-    answered after all that came before it were asked. What was lost and came again is late itself, and so are
-    the answers behind it, so only an answer tells. A request without one (``acks=0``) that was lost and came
-    again looks the same as one before which the clock was set back."""
+    """How far the capture's clock went back.
+
+    Requests of a connection are numbered as they came. Each is answered after all requests before it were
+    sent. A lost message that was sent again is late, and so are the answers after it. So only an answer shows
+    a clock that was set back. For a request without an answer (``acks=0``), a retransmission and a clock set
+    back look the same.
+    """
     latest: dict[int, int] = {}
     furthest = 0
     for each in sorted(batches, key=lambda batch: batch.number):

@@ -1,5 +1,5 @@
-"""What one producer wrote to one partition: counts of its batches, and samples of how well they compress. It
-also keeps what tells later which of them were sent again."""
+"""The batches that one producer wrote to one partition: their counts, and samples of their compression. The
+batches are also kept to find those that were sent again."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from kdissect.record.batch import CODEC_BITS
 from kdissect.record.compression import decompress
 
 AHEAD_MS = 5_000
-"""A record is dated in the future if its time lies so far after the packet's."""
+"""A record is dated in the future if its time is this much later than the packet's."""
 SAMPLED_BYTES = 256 << 10
-"""About one batch in so many bytes is sampled. Its checksum decides: the choice is always the same."""
+"""About one batch per this many bytes is sampled. Its checksum decides, so the choice is always the same."""
 _SAMPLED_BYTES = SAMPLED_BYTES
 LOOKED_AT_BYTES = 16 << 10
-"""So much of a batch that is not compressed is tried."""
+"""The most bytes of an uncompressed batch that are tried."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 MOST_UNPACKED_BYTES = 1 << 20
-"""Compressed batches that are larger are not looked into."""
+"""Compressed batches that are larger than this are not unpacked."""
 
 
 class Sampled:
-    """How well batches are, or could be, compressed."""
+    """The compression of batches, or the compression that is possible."""
 
     __slots__ = ("after", "before", "bytes")
 
     def __init__(self) -> None:
         self.bytes = 0
-        """Of all of them."""
+        """The bytes of all batches."""
         self.before = 0
-        """Of the samples, uncompressed."""
+        """The uncompressed bytes of the samples."""
         self.after = 0
-        """Of the samples, compressed."""
+        """The compressed bytes of the samples."""
 
     @property
     def ratio(self) -> float | None:
@@ -51,14 +51,14 @@ class Sampled:
         return self.after / self.before if self.before else None
 
     def merge(self, later: Sampled) -> None:
-        """Add what was sampled later."""
+        """Add later samples."""
         self.bytes += later.bytes
         self.before += later.before
         self.after += later.after
 
 
 class Production:
-    """What one producer wrote to one partition."""
+    """The batches that one producer wrote to one partition."""
 
     __slots__ = (
         *("acks", "ahead", "batches", "bytes", "codecs", "counted", "counts", "epoch"),
@@ -75,9 +75,9 @@ class Production:
         self.counts = Histogram()
         self.codecs: set[str] = set()
         self.plain = Sampled()
-        """Batches that are not compressed; of the samples, what zlib makes of them."""
+        """Uncompressed batches, with samples compressed by zlib."""
         self.packed = Sampled()
-        """Compressed ones; of the samples, what is in them."""
+        """Compressed batches, with samples unpacked."""
         self.acks: set[int] = set()
         self.transactional = 0
         self.linger = Histogram()
@@ -87,12 +87,12 @@ class Production:
         self.error_names: set[str] = set()
         self.span = Span()
         self.epoch: tuple[int, int, int] | None = None
-        """When and in which exchange the last was, and which."""
+        """The time and the exchange of the last producer epoch, and the epoch."""
         self.sent: array[int] = array("q")
         self.counted = False
 
     def merge(self, later: Production) -> None:
-        """Add what was written later."""
+        """Add later batches."""
         self.requests += later.requests
         self.batches += later.batches
         self.records += later.records
@@ -118,7 +118,7 @@ class Production:
     def count(self, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
         """Count a batch.
 
-        :param is_first: whether it is the first of its request that counts here.
+        :param is_first: whether it is the first counted batch of its request.
         """
         self.counted = True
         self.requests += is_first
@@ -154,7 +154,7 @@ def keep(
     ns: int,
     acks: Any,
 ) -> None:
-    """Keep what tells whether a batch was sent before: the values of a
+    """Keep a batch to find whether it is sent again: the values of a
     :class:`~kdissect.analysis.resends.SentBatch`."""
     response = exchange.response
     if response is not None:
@@ -164,7 +164,7 @@ def keep(
     else:
         state = UNANSWERED if exchange.missing in ("connection closed", "capture ended") else UNKNOWN
     offset = None
-    if not code and not batch.position:  # of several batches, the answer tells the first
+    if not code and not batch.position:  # the answer has only the offset of the first batch
         offset = exchange.assigned_base_offset(place)
     kept = (
         ns,
@@ -197,7 +197,7 @@ def _checksum(broker: str) -> int:
 
 
 def first_record(data: bytes, batch: Header) -> int:
-    """The checksum of the bytes of the first record; -1 where they cannot be told."""
+    """The checksum of the bytes of the first record; -1 if they are unknown."""
     if batch.magic < 2 or batch.attributes & CODEC_BITS or batch.producer_id >= 0 or not batch.records:
         return -1
     start, shift, size = batch.position + HEADER_BYTES, 0, 0
@@ -215,7 +215,7 @@ def first_record(data: bytes, batch: Header) -> int:
 
 
 def sample(row: Production, data: bytes, batch: Header, limits: Limits) -> None:
-    """Measure how well one batch of many is, or could be, compressed."""
+    """Measure the compression of one batch of many, or the compression that is possible."""
     found = row.packed if batch.is_compressed else row.plain
     found.bytes += batch.size
     if batch.magic < 2 or batch.crc * _SAMPLED_BYTES >= batch.size << 32:

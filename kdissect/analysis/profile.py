@@ -1,8 +1,9 @@
-"""What a capture is like: rates, shares, means and percentiles with their margins, of each API, broker,
+"""The profile of a capture: rates, shares, means and percentiles with their margins, of each API, broker,
 client, topic and group. ``kdissect diff`` compares the profiles of two captures.
 
-A service that starts again is the same service, though its client id may hold a new random part or the next
-number. So client ids and group names that differ in such parts only are one; ``*`` stands for these parts.
+A restarted service is the same service, though its client id may contain a new random part or the next
+number. So client ids and group names that differ only in such parts become one, with ``*`` in place of these
+parts.
 """
 
 from __future__ import annotations
@@ -44,34 +45,34 @@ _DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
 
 
 _MEASURE_BYTES = 3_500
-"""About what a measure takes, in slices of time, with its rows."""
+"""The approximate size of a measure in slices of time, with its rows."""
 
 
 _ProfileKey = tuple[Topic, str, str, str, str]
-"""The subject (of areas that are no topics, their name stands for the topic's), the area, what, the kind, and
-what it is a share of."""
+"""The subject (a topic, or for other areas their name in its place), the area, the quantity, the kind, and
+the base of a share."""
 
 
 _MOST_KINDS = 512
-"""So many are remembered at a time."""
+"""The most kinds that are remembered at a time."""
 _FEW = 3
-"""Exchanges with fewer groups and topics are alike only if they name the same ones. Others are counted at
-once in each of theirs: there are too many ways to name several."""
+"""Exchanges with fewer groups and topics than this are counted together if they name the same ones. Other
+exchanges are counted at once for each of theirs: there are too many combinations of names."""
 _ID_LENGTH = 22
-"""Characters of a topic id."""
+"""The length of a topic id."""
 _MOST_WAITING = 20_000
-"""So many exchanges are counted together at most: their times take memory until the measures have them."""
+"""The most exchanges that are counted together. Their times take memory until the measures take them in."""
 
 
 class _Error(NamedTuple):
     name: str
     is_fatal: bool
     topic: Topic | None
-    """What it is about; None where that is no topic."""
+    """The topic; None for other subjects."""
 
 
 _NO_ERRORS: set[_Error] = set()
-"""Of most exchanges; nobody adds to it."""
+"""The errors of most exchanges. Do not change it."""
 
 
 class Profile(Statistic):
@@ -105,7 +106,7 @@ class Profile(Statistic):
         self._labels = Labels(self.latest, limits)
         self._alike: dict[tuple[Any, ...], AlikeExchanges] = {}
         self._waiting = 0
-        """How many exchanges are counted there."""
+        """The number of exchanges in ``_alike``."""
         self._kinds: dict[tuple[Any, ...], DirectMeasures] = {}
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
 
@@ -147,7 +148,7 @@ class Profile(Statistic):
     def _each(
         self, exchange: Exchange, ns: int, errors: set[_Error], groups: list[str], topics: list[Topic]
     ) -> None:
-        """Count at once by groups and topics."""
+        """Count an exchange at once by its groups and topics."""
         for group in groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
         for topic in topics:
@@ -166,7 +167,7 @@ class Profile(Statistic):
         groups: tuple[str, ...],
         topics: tuple[str, ...],
     ) -> None:
-        """Count by API and client, and by these groups and topics, which all have names."""
+        """Count an exchange by API and client, and by these groups and topics, which all have names."""
         network_ns = None if exchange.latency_ns is None else exchange.network_ns
         is_answered = exchange.response is not None
         which = (
@@ -191,7 +192,7 @@ class Profile(Statistic):
         groups: tuple[str, ...],
         topics: tuple[str, ...],
     ) -> AlikeExchanges:
-        """Where exchanges like this one are counted."""
+        """The counts for exchanges like this one."""
         out, version, client = AlikeExchanges(), exchange.api_version, _client(exchange)
         subjects = (API, _named(api)), (CLIENT, client)
         out.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
@@ -216,7 +217,7 @@ class Profile(Statistic):
         return out
 
     def _settle(self) -> None:
-        """Let the measures take in what waits."""
+        """Let the measures take in the waiting exchanges."""
         for alike in self._alike.values():
             self._rows.left_out += alike.settle()
         self._alike.clear()
@@ -225,7 +226,8 @@ class Profile(Statistic):
     def _of_broker(
         self, exchange: Exchange, ns: int, api: str, has_errors: bool, broker_ns: int | None
     ) -> None:
-        """Count by broker. Each of its measures counts at once: many brokers have few exchanges each."""
+        """Count an exchange by broker. Each measure of a broker counts at once: many brokers have few
+        exchanges each."""
         broker, is_answered = exchange.broker, exchange.response is not None
         which = broker, api, is_answered, broker_ns is None
         kind = self._kinds.get(which)
@@ -245,9 +247,9 @@ class Profile(Statistic):
         is_answered: bool,
         timed: str | None = None,
     ) -> DirectMeasures:
-        """Where exchanges of a kind are counted from now on.
+        """The measures for exchanges of a kind.
 
-        :param timed: the API of which the broker's time is counted.
+        :param timed: the API whose broker time is counted.
         """
         if len(self._kinds) >= _MOST_KINDS:
             self._kinds.clear()
@@ -263,7 +265,7 @@ class Profile(Statistic):
         return kind
 
     def _errors(self, exchange: Exchange) -> set[_Error]:
-        """Its errors that are not routine."""
+        """The errors of an exchange that are not routine."""
         found = set()
         for each in errors_of(exchange):
             if each.grave != ROUTINE:
@@ -311,7 +313,7 @@ class Profile(Statistic):
 
     def _records(self, exchange: Exchange, ns: int, done: str) -> None:
         if done == "read" and _is_follower(exchange):
-            return  # a broker that follows
+            return  # a follower
         for each in record_sets(exchange, self.limits):
             topic = self._topic(exchange, each.place.topic, each.place.topic_id)
             for batch in each.headers:
@@ -328,8 +330,8 @@ class Profile(Statistic):
                     self._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
 
     def _of_batches(self, topic: Topic, done: str) -> list[SlicedSums | None]:
-        """Where batches of a topic are counted: records, bytes, and of those that are written the size of
-        each, its records, and their number."""
+        """The measures of a topic's batches: records and bytes; for written batches also the size of each,
+        its records, and their number."""
         found = self._batches.get((topic, done))
         if found is None:
             if len(self._batches) >= _MOST_KINDS:
@@ -342,24 +344,25 @@ class Profile(Statistic):
         return found
 
     def _sums(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> SlicedSums | None:
-        """Where a measure is counted, often."""
+        """The sums of a measure, for a caller that keeps them."""
         row = self._often((subject, area, what, kind, of))
         return None if row is None else row.sums()
 
     def _durations(self, subject: Topic, area: str, what: str) -> SlicedTimes | None:
-        """Where times are counted, often."""
+        """The times of a measure, for a caller that keeps them."""
         row = self._often((subject, area, what, PERCENTILE, ""))
         return None if row is None else row.durations()
 
     def _often(self, key: _ProfileKey) -> Measure | None:
-        """The row of a measure, to be counted into often; what it does not take in is counted then."""
+        """The row of a measure, for a caller that keeps it. The caller counts exchanges without room, so this
+        does not."""
         before = self._rows.left_out
         row = self._rows.row(key)
         self._rows.left_out = before
         return row
 
     def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
-        """Count one of those that something else counts."""
+        """Count an exchange in a measure that is a share of another."""
         row = self._rows.row((subject, area, what, SHARE, of))
         if row is not None:
             row.sums().add(ns, 1, 0)
@@ -375,7 +378,7 @@ class Profile(Statistic):
 
 
 def _may_be_ids(topics: list[str]) -> bool:
-    """Whether one of these may be the id of a topic whose name is not known."""
+    """Whether one of these may be the id of a topic with an unknown name."""
     return _ID_LENGTH in map(len, topics)
 
 
@@ -384,7 +387,7 @@ def _client(exchange: Exchange) -> Topic:
 
 
 def _is_follower(exchange: Exchange) -> bool:
-    """Whether a broker fetches, to keep a copy."""
+    """Whether the exchange is a Fetch of a follower."""
     return replica_id(exchange) >= 0
 
 
@@ -403,5 +406,5 @@ _BY_LOT = re.compile(
 
 @lru_cache(maxsize=4096)
 def stem(name: str) -> str:
-    """A name with ``*`` for what was drawn by lot or counted up in it: UUIDs, long numbers, names of pods."""
+    """A name with ``*`` in place of random parts and counters: UUIDs, long numbers, names of pods."""
     return _BY_LOT.sub(lambda found: "-*" if found[0].startswith("-") else "*", name)

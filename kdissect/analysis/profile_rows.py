@@ -12,12 +12,12 @@ from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
 AREAS = API, BROKER, CLIENT, TOPIC_AREA, GROUP_AREA = ("api", "broker", "client", "topic", "group")
 RATE, MEAN, SHARE, PERCENTILE = ("rate", "mean", "share", "percentile")
 BASE = ""
-"""Of what only counts what others are a share of; it has no row."""
+"""The kind of a measure that is only the base of shares. It has no row."""
 PERCENTS = (50, 90, 99)
 
 
 class NamedKey(NamedTuple):
-    """What a measure is about, with the topic by its name."""
+    """The key of a measure, with the topic's name."""
 
     subject: str | None
     area: str
@@ -47,7 +47,7 @@ def rows_of(key: NamedKey, measure: Measure, named: Mapping[NamedKey, Measure]) 
 
 
 def _part_of(part: SlicedSums, base: SlicedSums) -> SlicedSums:
-    """What a part comes to among all that were counted."""
+    """A part, with the number of the base's events as its count."""
     out = SlicedSums()
     out.merge(base)
     for each in out.slices.values():
@@ -93,5 +93,5 @@ def _number(value: float | None) -> float | None:
 
 
 def in_order(row: Row) -> tuple[int, str, str, str]:
-    """What rows are sorted by."""
+    """The sort key of a row."""
     return AREAS.index(row["area"]), row["subject"] or "", row["what"], row["kind"]

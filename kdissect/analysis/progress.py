@@ -1,6 +1,6 @@
-"""How a fetcher moves on in a partition, or does not.
+"""How a fetcher moves on in a partition, or stops.
 
-What it asked for and what it was told, in order → trend of the lag, longest stop at one offset, rewinds,
+Its requested offsets and the answers, in order → trend of the lag, longest stop at one offset, rewinds,
 resets.
 """
 
@@ -20,19 +20,19 @@ OUT_OF_RANGE = 1
 """The code of OFFSET_OUT_OF_RANGE."""
 
 Move = tuple[int, ...]
-"""Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset,
-log start that were told, or NONE; records that came, NONE where the capture lacks bytes of the answer; error
-code; bytes: those that a request allows, or those that came."""
+"""Time; number of the exchange; the requested offset, or :data:`NONE`; high watermark, last stable offset and
+log start in the answer, or NONE; the number of records, NONE if the capture lacks bytes of the answer; error
+code; bytes: those that a request allows, or those of an answer."""
 NEARLY = 0.9
-"""An answer with so much of what was allowed was cut by it."""
+"""An answer with at least this share of the allowed bytes was cut by that limit."""
 APART_NS = 2 * SECOND
-"""Answers with records that lie no further apart are of one stretch of reading."""
+"""The longest time between two answers with records that count as one stretch of reading."""
 MOST_STRETCHES = 64
 
 
 class Stall(NamedTuple):
-    """Answers with records while one offset was asked for, again and again. A client that fetches ahead asks
-    for later offsets between: then each time counts that it comes back to the same one."""
+    """Answers with records while the requested offset stayed the same. A client that fetches ahead asks for
+    later offsets in between: then each return to the same offset counts."""
 
     offset: int
     answers: int
@@ -41,7 +41,7 @@ class Stall(NamedTuple):
 
 
 class Reset(NamedTuple):
-    """What was asked for was not there, and something else was asked for."""
+    """A requested offset that was out of range, and the next requested offset."""
 
     before: int
     after: int | None
@@ -52,30 +52,30 @@ class Reset(NamedTuple):
 @packed
 @dataclass(slots=True)
 class Progress:
-    """What becomes of the moves."""
+    """The results of the moves."""
 
     lag_first: int | None = None
     lag_per_s: float | None = None
     points: int = 0
     stall: Stall | None = None
-    """The longest, of two answers or more."""
+    """The longest stall, of two answers or more."""
     begun_at: int | None = None
-    """The offset that is asked for first."""
+    """The first requested offset."""
     rewinds: int = 0
     rewound: tuple[int, int] | None = None
-    """The last: from where, to where."""
+    """The last rewind: from which offset, to which offset."""
     out_of_range: int = 0
     reset: Reset | None = None
-    """The last."""
+    """The last reset."""
     starved: int = 0
-    """The most answers without a whole record at one offset, which is below the high watermark."""
+    """The most answers without a whole record at one offset below the high watermark."""
     starved_at: int | None = None
     answers: int = 0
-    """With records."""
+    """Answers with records."""
     max_bytes: int | None = None
-    """How many bytes were allowed last."""
+    """The last request's limit of bytes."""
     cut: int = 0
-    """Answers that came near that, with more to come."""
+    """Answers that came near the limit although the log had more records."""
     reading: list[tuple[int, int]] = field(default_factory=list)
     """Stretches in which records came: first and last time."""
     _hungry: int = 0
@@ -83,11 +83,11 @@ class Progress:
     _answers: int = 0
     _first_ns: int = 0
     _back: Stall | None = None
-    """Where it came back to last, and what came there."""
+    """The last rewind's offset, and the answers with records there."""
     _lags: list[tuple[int, int]] = field(default_factory=list)
 
     def ask(self, offset: int) -> None:
-        """An offset is asked for."""
+        """Take in a requested offset."""
         if offset == self._at:
             return
         if self.begun_at is None:
@@ -101,7 +101,7 @@ class Progress:
         self._at, self._answers, self._hungry = offset, 0, 0
 
     def answer(self, ns: int, records: int, size: int, high: int) -> None:
-        """Records came."""
+        """Take in an answer with records."""
         self.answers += 1
         if self.reading and ns - self.reading[-1][1] <= APART_NS:
             self.reading[-1] = self.reading[-1][0], max(ns, self.reading[-1][1])
@@ -125,7 +125,7 @@ class Progress:
             self.stall = stall
 
     def nothing(self, high: int, stable: int) -> None:
-        """No records came."""
+        """Take in an answer without records."""
         if self._at is None or self._at >= (high if stable == NONE else min(high, stable)):
             return
         self._hungry += 1
@@ -133,29 +133,29 @@ class Progress:
             self.starved, self.starved_at = self._hungry, self._at
 
     def unknown(self) -> None:
-        """What came was not captured, so that nobody knows where it goes on from."""
+        """Take in an answer whose records were not captured, so that the position is unknown."""
         self._at, self._hungry, self._answers = None, 0, 0
 
     def watermark(self, ns: int, high: int) -> None:
-        """Where the log ends was told."""
+        """Take in a high watermark."""
         if self._at is not None:
             self._lags.append((ns, wrap64(high - self._at)))
 
     def refuse(self, ns: int, exchange: int) -> None:
-        """The offset that is asked for is not there."""
+        """Take in an answer that the requested offset is out of range."""
         self.out_of_range += 1
         if self._at is not None:
             self.reset = Reset(self._at, None, exchange, ns)
 
     def end(self) -> None:
-        """That is all."""
+        """Compute the results after the last move."""
         points = sampled(sorted(self._lags))
         self.lag_first = self._lags[0][1] if self._lags else None
         self.lag_per_s, self.points = slope_per_s(points), len(points)
 
 
 def progress(moves: Iterable[Move]) -> Progress:
-    """What the moves of a fetcher in a partition come to, in the order of its requests."""
+    """The results of a fetcher's moves in a partition, in the order of its requests."""
     out = Progress()
     for ns, exchange, offset, high, stable, _, records, code, size in moves:
         if offset != NONE:

@@ -1,5 +1,5 @@
-"""The nodes of a KRaft cluster: who asked for votes, and who leads. How each node follows the log of
-metadata, and how its heartbeats come (KIP-595, KIP-631, KIP-853, KIP-996)."""
+"""The nodes of a KRaft cluster: candidates and leaders, how each node follows the metadata log, and its
+heartbeats (KIP-595, KIP-631, KIP-853, KIP-996)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATE_NS = 4_500 * MILLISECOND
 """Half of ``broker.session.timeout.ms``, which is 9 s; a heartbeat comes every 2 s."""
 WINDOW_NS, START_NS = 60 * SECOND, 10 * SECOND
 CAUGHT_UP = 8
-"""A node that lacks no more offsets than these follows the log: a record of its own comes every 500 ms."""
+"""A node that lacks at most this many offsets follows the log: a record of its own comes every 500 ms."""
 _APIS = (
     "Vote",
     "BeginQuorumEpoch",
@@ -38,15 +38,16 @@ Body = dict[str, Any]
 @packed
 @dataclass(slots=True)
 class _Turns:
-    """Times of something that comes again and again, and how far they are apart."""
+    """The times of repeated events, and the gaps between them."""
 
     count: int = 0
     gaps: Histogram = field(default_factory=Histogram)
     late: int = 0
     longest: tuple[int, int] = (0, 0)
-    """Of the gaps: how long, and minus the time at which it began. So the first of equal ones counts."""
+    """The longest gap: its length, and minus the time of its beginning, so that the first of equal ones
+    counts."""
     first: tuple[int, int] | None = None
-    """Time and epoch; gaps between lives of a node are none."""
+    """Time and epoch; the time between two runs of a node is no gap."""
     last: tuple[int, int] | None = None
 
     def add(self, ns: int, epoch: int = 0) -> None:
@@ -59,7 +60,7 @@ class _Turns:
         self.last = now
 
     def _follow(self, later: tuple[int, int], last: tuple[int, int]) -> None:
-        """One comes after the one before it."""
+        """Count the gap between an event and the one before it."""
         if last[1] == later[1]:
             gap = max(0, later[0] - last[0])
             self.gaps.add(gap)
@@ -86,47 +87,48 @@ class _Lack(NamedTuple):
     """A time in which a node lacked offsets of the log."""
 
     since_ns: int
-    """When it lacked none for the last time, or was first seen."""
+    """The last time when it lacked none, or when it was first seen."""
     last_ns: int
     """When it was last seen behind."""
     offsets: int = 0
-    """The most that it lacked."""
+    """The largest number of offsets that it lacked."""
     number: int = 0
     """The exchange that shows it, the first of equal ones."""
 
     def then(self, later: _Lack) -> _Lack:
-        """The same, with what came after."""
+        """The lack, extended by a later one."""
         offsets, shown = max((self.offsets, -self.number), (later.offsets, -later.number))
         return _Lack(self.since_ns, max(self.last_ns, later.last_ns), offsets, -shown)
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
-        """Orders them by how long they are; the first of equal ones is the highest."""
+        """The sort key: by duration; the first of equal ones is the highest."""
         return self.last_ns - self.since_ns, -self.since_ns, self.offsets, -self.number
 
 
 @packed
 @dataclass(slots=True)
 class _Behind:
-    """The longest time for which a node lacked offsets of the log, between two at which it lacked none."""
+    """The longest time for which a node lacked offsets of the log, between two times at which it lacked
+    none."""
 
     first: _Lack | None = None
-    """Until it was first seen to lack none."""
+    """The lack until it was first seen to lack none."""
     open: _Lack | None = None
-    """Since it last lacked none. Null before the first such time."""
+    """The lack since it last lacked none. None before the first such time."""
     longest: _Lack | None = None
-    """Of those that are over, and those that the leader tells. Not the first: that one may have begun in a
-    part of the capture that is added later."""
+    """The longest of the finished ones and of those that the leader reports. The first is excluded: it may
+    have begun in a part of the capture that is added later."""
 
     def add(self, ns: int, number: int, offsets: int) -> None:
-        """It lacked so many offsets at that time."""
+        """Note the number of offsets that it lacked at a time."""
         if offsets <= CAUGHT_UP:
             self._close(_Lack(ns, ns))
         else:
             self._lack(_Lack(ns, ns, offsets, number))
 
     def told(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
-        """The leader says when it last lacked none."""
+        """Note the leader's statement of when it last lacked none."""
         if offsets > CAUGHT_UP and since_ns < ns:
             self.longest = _longer(self.longest, _Lack(since_ns, ns, offsets, number))
 
@@ -149,12 +151,12 @@ class _Behind:
         self.longest = _longer(self.longest, later.longest)
 
     def worst(self) -> _Lack | None:
-        """The longest one, that at the end included."""
+        """The longest lack, including the one at the end."""
         return _longer(_longer(self.longest, self.first), self.open)
 
 
 def _longer(one: _Lack | None, other: _Lack | None) -> _Lack | None:
-    """The longer one of those in which something was lacking."""
+    """The longer of the two lacks that have missing offsets."""
     some = [each for each in (one, other) if each is not None and each.offsets]
     return max(some, key=lambda each: each.rank, default=None)
 
@@ -169,22 +171,22 @@ class _QuorumNode:
     votes_granted: int = 0
     prevotes: int = 0
     stood: dict[int, int] = field(default_factory=dict)
-    """Epochs in which it asked for votes, and when first."""
+    """For each epoch in which it asked for votes, the first time."""
     fetches: _Turns = field(default_factory=_Turns)
     lag: tuple[int, int, int] | None = None
-    """Time, exchange, and offsets that it lacked, at the last."""
+    """The last time, exchange, and number of offsets that it lacked."""
     caught_ns: int | None = None
-    """When it was seen to lack none, at the last."""
+    """When it was last seen to lack none."""
     behind_ns: int | None = None
-    """When it was seen first."""
+    """When it was first seen."""
     behind: _Behind = field(default_factory=_Behind)
     snapshots: int = 0
     beats: _Turns = field(default_factory=_Turns)
     fenced: tuple[int, int, bool] | None = None
-    """Time, exchange, and whether it was."""
+    """The time, the exchange, and whether it was fenced."""
 
     def stand(self, epoch: int, ns: int) -> None:
-        """It asked for votes."""
+        """Note that it asked for votes."""
         self.stood[epoch] = min(ns, self.stood.get(epoch, ns))
 
     def merge(self, later: _QuorumNode) -> None:
@@ -207,7 +209,7 @@ class _QuorumNode:
 
 
 class Quorum(Statistic):
-    """The statistic ``quorum``: a row a node."""
+    """The statistic ``quorum``: a row for each node."""
 
     apis = frozenset(_APIS)
     name = "quorum"
@@ -273,9 +275,9 @@ class Quorum(Statistic):
         super().__init__(limits)
         self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, self.room)
         self._leaders: dict[int, tuple[int, int]] = {}
-        """Epoch: when it was first seen who leads in it, and who."""
+        """For each epoch, when its leader was first seen, and the leader."""
         self._leaderless: dict[str | None, Leaderless] = {}
-        """By the id of the cluster, as its followers give it."""
+        """By the id of the cluster in its followers' requests."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -439,7 +441,7 @@ class Quorum(Statistic):
         ]
 
     def _most_elections(self) -> int:
-        """In 60 s, after the quorum has come about."""
+        """The most elections within 60 s, after the quorum has started."""
         began: dict[int, int] = {}
         for row in self._nodes.rows.values():
             for epoch, ns in row.stood.items():

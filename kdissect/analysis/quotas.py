@@ -1,9 +1,9 @@
-"""What the quota of a client may be, by what it sends and how long it is throttled (KIP-13).
+"""The likely quota of a client, by its bytes and throttle times (KIP-13).
 
-A broker (ClientQuotaManager) measures bytes over the last :data:`WINDOW_S` (``quota.window.num`` windows of
-a second), those before the client came counted as 0. Over the quota it has the client wait so long that the
-same bytes over the window and the wait are the quota again. So at a throttled answer, with all bytes so far:
-``quota ≈ bytes / (the longer of the time since and the window + the wait)``.
+A broker (ClientQuotaManager) measures bytes over the last :data:`WINDOW_S` (``quota.window.num`` windows of a
+second), with 0 for the time before the client came. Over the quota, it makes the client wait until the same
+bytes, over the window and the wait, are within the quota again. So at a throttled answer, with all bytes so
+far: ``quota ≈ bytes / (the longer of the time since and the window + the wait)``.
 
 A Fetch over the quota is answered without records (KIP-219), though they were measured. The client asks again
 after the wait, and gets them then. So the bytes of its next answer belong to those before the wait.
@@ -17,12 +17,12 @@ from kdissect.protocol.apis import FETCH, PRODUCE
 from kdissect.session.briefs import Brief
 
 WINDOW_S = 10.5
-"""Ten full windows, and on average half of the one that goes on."""
+"""Ten full windows, and on average half of the current one."""
 COUNTED = frozenset(("Produce", "Fetch"))
 """The APIs whose bytes quotas count."""
 _FETCH, _PRODUCE = FETCH, PRODUCE
 _EMPTY_BYTES = 1024
-"""An answer of a Fetch with more brought records; brokers before KIP-219 sent them late."""
+"""A Fetch answer with more bytes than this has records; brokers before KIP-219 sent such answers late."""
 
 
 class Quota:
@@ -36,21 +36,20 @@ class Quota:
     def __init__(self) -> None:
         self.first_ns: int | None = None
         self.first_size = -1
-        """The bytes of the first answer of a Fetch with records, if no throttled one came before it; else
-        -1."""
+        """The bytes of the first Fetch answer with records, if no throttled one came before it; else -1."""
         self.held_size = -1
-        """The bytes of the latest throttled answer of a Fetch, while its records are to come; else -1."""
+        """The bytes of the latest throttled Fetch answer until its records come; else -1."""
         self.last_ns: int | None = None
         self.size = 0
         self.throttled_ns: int | None = None
         """When the latest throttled answer came."""
         self.throttled_ms = 0
-        """The time that it tells."""
+        """Its throttle time."""
         self.throttled_bytes = 0
         """All bytes until then."""
 
     def add(self, exchange: Exchange, throttle_ms: int) -> None:
-        """Count an exchange with its answer; those whose bytes no quota counts are left out."""
+        """Count an exchange with its answer. APIs whose bytes no quota counts are left out."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or request.api_key is None:
             return
@@ -62,7 +61,7 @@ class Quota:
             self._answered(request.frame.first_ns, response.frame.first_ns, size, throttle_ms)
 
     def add_brief(self, brief: Brief, throttle_ms: int) -> None:
-        """The same of one in brief."""
+        """Count an exchange in brief."""
         key = brief.form.key
         if key == _PRODUCE:
             size = brief.asked_end - brief.asked_start
@@ -74,12 +73,12 @@ class Quota:
         self._answered(brief.asked_first_ns, brief.answer_first_ns, size, throttle_ms)
 
     def _fetched(self, size: int, throttle_ms: int) -> None:
-        """An answer of a Fetch came: what was held back, or something new."""
+        """Take in a Fetch answer: records that were held back, or new ones."""
         if throttle_ms:
             self.held_size = size if size <= _EMPTY_BYTES else -1
             return
         if size <= _EMPTY_BYTES:
-            return  # nothing was in it either: what is held back is to come
+            return  # this answer is empty too: the held records are still to come
         if self.throttled_ns is None and self.first_size < 0:
             self.first_size = size
         if self.held_size >= 0:
@@ -92,7 +91,7 @@ class Quota:
         self._count(asked_ns, ns, size)
 
     def merge(self, later: Quota) -> None:
-        """Add what came later."""
+        """Add a later part."""
         if later.first_ns is None or later.last_ns is None:
             return
         if later.first_size >= 0:
@@ -103,7 +102,7 @@ class Quota:
         self._count(later.first_ns, later.last_ns, later.size)
 
     def _throttle(self, ns: int, throttle_ms: int, size: int) -> None:
-        """A throttled answer came, with so many bytes since those that are counted."""
+        """Take in a throttled answer, with this many bytes that are not yet counted."""
         if self.throttled_ns is None or ns >= self.throttled_ns:
             self.throttled_bytes = self.size + size
             self.throttled_ns, self.throttled_ms = ns, throttle_ms
@@ -117,7 +116,7 @@ class Quota:
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second while it is throttled; None where it is not."""
+        """Bytes per second while it is throttled; None if it is not."""
         if self.throttled_ns is None or self.first_ns is None or self.last_ns is None:
             return None
         span = self.last_ns - self.first_ns
@@ -125,7 +124,7 @@ class Quota:
 
     @property
     def estimate(self) -> float | None:
-        """Bytes a second that the quota may allow; None where it does not show."""
+        """Bytes per second that the quota may allow; None if it does not show."""
         if self.throttled_ns is None or self.first_ns is None or self.held_size >= 0:
             return None
         span_s = max(WINDOW_S, (self.throttled_ns - self.first_ns) / SECOND) + self.throttled_ms / 1_000

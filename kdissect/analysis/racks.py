@@ -1,4 +1,4 @@
-"""From which brokers consumers fetch, with the rack that each says it is in (KIP-392)."""
+"""The brokers from which consumers fetch, with the rack that each consumer names (KIP-392)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _RackFetches:
 
 
 class Racks(Statistic):
-    """The statistic ``racks``: a row for each consumer, partition and broker that it was given records by."""
+    """The statistic ``racks``: a row for each consumer, partition and broker that sent it records."""
 
     apis = frozenset(("Fetch",))
     name = "racks"
@@ -63,7 +63,7 @@ class Racks(Statistic):
         super().__init__(limits)
         self._labels = Labels(self.latest, limits)
         self._rows: Rows[tuple[Any, ...], _RackFetches] = Rows(_RackFetches, self.room)
-        """By topic, partition, client, client id, rack and broker."""
+        """The fetches by topic, partition, client, client id, rack and broker."""
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:

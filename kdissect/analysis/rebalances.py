@@ -1,7 +1,7 @@
-"""Rebalances of groups, their steps, and what was assigned: three tables of one timeline.
+"""Rebalances of groups, their steps, and the assignments: three tables of one timeline.
 
 A row is a generation of a classic group (Kafka Connect's too), or a rise of the epoch of one of the newer
-groups. What the capture does not tell is null. If a packet is missing that may have begun it, the client that
+groups. Unknown values are null. If a packet is missing that may have begun the rebalance, the client that
 began it is null. The time is null if it was before the capture.
 """
 
@@ -41,14 +41,14 @@ MEMBER_COLUMN = column(
 
 
 class GroupRebalances(GroupTimeline):
-    """The timeline with the rebalances that follow from it, which are found once for all three tables."""
+    """The timeline with its rebalances, which are found once for all three tables."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._found: tuple[Any, list[Rebalance]] = None, []
 
     def rebalances(self) -> list[Rebalance]:
-        """All rebalances that have an exchange that counts, by group and time."""
+        """All rebalances with an exchange that counts, by group and time."""
         if self._found[0] != (self.changes, self.end_ns):
             self._found = (self.changes, self.end_ns), _rebalances_of(self)
         return self._found[1]
@@ -62,7 +62,7 @@ class _RebalanceTable(View[GroupRebalances]):
 
     basis_type = GroupRebalances
     _whole: list[Rebalance] | None = None
-    """The rebalances that rows were made of last, if all of these rows were given."""
+    """The rebalances that the last rows were made from, if all of their rows were given."""
 
     @abstractmethod
     def _rows(self, each: Rebalance) -> Iterator[Row]:
@@ -95,7 +95,7 @@ def _rebalances_of(timeline: GroupTimeline) -> list[Rebalance]:
 
 
 class Rebalances(_RebalanceTable):
-    """The statistic ``rebalances``: a row a rebalance of a group."""
+    """The statistic ``rebalances``: a row for each rebalance of a group."""
 
     name = "rebalances"
     about = "each rebalance: who began it and why, who was late, how long consumption stood still"
@@ -221,7 +221,7 @@ def _between(first_ns: int | None, last_ns: int | None) -> int | None:
 
 
 class RebalanceSteps(_RebalanceTable):
-    """The statistic ``rebalance_steps``: what each member did in each rebalance."""
+    """The statistic ``rebalance_steps``: the steps of each member in each rebalance."""
 
     name = "rebalance_steps"
     about = "the steps of each rebalance, member by member"
@@ -289,7 +289,7 @@ class RebalanceSteps(_RebalanceTable):
 
 
 class Assignments(_RebalanceTable):
-    """The statistic ``assignments``: which member had which partition in each generation."""
+    """The statistic ``assignments``: the partitions of each member in each generation."""
 
     name = "assignments"
     about = "the partitions and tasks that each member kept, gained and lost in a rebalance"

@@ -1,8 +1,8 @@
-"""What clients ask for again and again: requests of one sort, with the same outcome, on one connection.
+"""Requests that clients repeat: of one kind, with the same outcome, on one connection.
 
-A row is a connection, an API, an error (or none) and what that is about. The longest stretch in which one
-follows the other at once (50 ms) shows loops without a pause. Without an error, only equal requests make such
-a stretch. The longest stretch with a second between them at most shows storms.
+A row is a connection, an API, an error (or none) and the object of the error. The longest stretch of requests
+that follow each other at once (50 ms) shows loops without a pause. Without an error, only equal requests make
+such a stretch. The longest stretch with at most a second between requests shows storms.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SOON_NS = SECOND
 NEVER_THE_SAME = frozenset(
     ("Produce", "Fetch", "ShareFetch", "ShareAcknowledge", "OffsetCommit", "TxnOffsetCommit", "FetchSnapshot")
 )
-"""Without an error each is another step, or waits for one."""
+"""APIs whose requests, without an error, each are a new step, or wait for one."""
 EVIDENCE = 3
 SHORT_MS = 10
-"""A Fetch that may wait no longer than this does not wait."""
+"""A Fetch with at most this ``maxWaitMs`` does not wait."""
 
 
 class _Stretch:
@@ -52,10 +52,10 @@ class _Stretch:
         self.last_ns = last_ns
         self.first_exchange = first_exchange
         self.content = content
-        """What they ask for; 0 where that does not matter."""
+        """A hash of the requests' content; 0 if it does not matter."""
 
     def parts(self) -> tuple[int, ...]:
-        """What it is made of."""
+        """The values for pickling."""
         return self.requests, self.first_ns, self.last_ns, self.first_exchange, self.content
 
     def joined(self, later: _Stretch) -> _Stretch:
@@ -64,7 +64,7 @@ class _Stretch:
 
 
 class _LongestStretches:
-    """The longest of them, and those at the ends, which other parts of the capture may go on."""
+    """The longest stretch, and those at both ends, which may continue in other parts of the capture."""
 
     __slots__ = ("best", "head", "tail")
 
@@ -75,7 +75,7 @@ class _LongestStretches:
         self.tail: _Stretch | None = None if tail is None else _Stretch(*tail)
 
     def parts(self) -> tuple[tuple[int, ...] | None, ...]:
-        """What it is made of."""
+        """The values for pickling."""
         head, best, tail = self.head, self.best, self.tail
         return (
             None if head is None else head.parts(),
@@ -84,7 +84,7 @@ class _LongestStretches:
         )
 
     def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
-        """The next request."""
+        """Add the next request."""
         last = self.tail if self.tail is not None else self.head
         if last is None or content != last.content or ns - last.last_ns > gap_ns:
             self.add(_Stretch(1, ns, ns, number, content), gap_ns)
@@ -93,7 +93,7 @@ class _LongestStretches:
         last.last_ns = ns
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
-        """The next one; it goes on with the last where it follows soon."""
+        """Add the next stretch; join it with the last one if it follows soon."""
         if self.head is None:
             self.head = later
             return
@@ -112,7 +112,7 @@ class _LongestStretches:
             self.best = one
 
     def merge(self, later: _LongestStretches, gap_ns: int) -> None:
-        """Those of a later part."""
+        """Add the stretches of a later part."""
         if later.head is not None:
             self.add(later.head, gap_ns)
         if later.tail is not None:
@@ -121,7 +121,7 @@ class _LongestStretches:
             self.tail = later.tail
 
     def longest(self) -> _Stretch | None:
-        """The first of the longest."""
+        """The first of the longest stretches."""
         found = self.head
         for each in (self.best, self.tail):
             if each is not None and (
@@ -162,7 +162,7 @@ class _Repeat:
         self.exchanges = list(exchanges)
 
     def __reduce__(self) -> tuple[type[_Repeat], tuple[object, ...]]:
-        # One call for all of it: there is a row for each API of each connection.
+        # One call for all values: there is a row for each API of each connection.
         whose = self.client, self.broker, self.client_id, self.replica_id, self.count, self.exchanges
         return _Repeat, (*whose, self.span._parts(), self.at_once.parts(), self.soon.parts())
 
@@ -182,7 +182,7 @@ class _Repeat:
         self.span.add(ns, number)
         self.count += 1
         if not code or not exchange.behind_ns:
-            # One that was sent before the last was refused tries nothing again.
+            # A request that was sent before the last refusal is no new try.
             self.at_once.go_on(ns, number, content, AT_ONCE_NS)
         self.soon.go_on(ns, number, 0, SOON_NS)
         if len(self.exchanges) < EVIDENCE:
@@ -265,11 +265,11 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
 
 
 NOWHERE = Topic("", "")
-"""Of what is about no topic."""
+"""For rows without a topic."""
 
 
 def _count(exchanges: list[Exchange], rows: Rows[_Key, _Repeat]) -> list[Exchange]:
-    """Count exchanges without errors; gives those with errors."""
+    """Count exchanges without errors; return those with errors."""
     failed = []
     for exchange in exchanges:
         response = exchange.response
@@ -277,7 +277,7 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _Repeat]) -> list[Exchang
             continue
         if exchange.error is not None:
             failed.append(exchange)
-        elif not response.is_cut:  # what it says where the capture lacks bytes is not known
+        elif not response.is_cut:  # the answer is unknown if the capture lacks bytes of it
             api = exchange.api or ""
             if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
                 row = rows.row((NOWHERE, exchange.connection, api, 0, -1))
@@ -287,7 +287,7 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _Repeat]) -> list[Exchang
 
 
 def _is_idle(exchange: Exchange) -> bool:
-    """Whether it is a Fetch that was answered with nothing at all, long before it had to be."""
+    """Whether the exchange is a Fetch with an empty answer that came long before the end of its wait."""
     if exchange.request is None or exchange.response is None:
         return False
     longest, _ = asked_wait(exchange.request)

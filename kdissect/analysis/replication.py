@@ -1,7 +1,7 @@
-"""How brokers copy from each other: a row for each follower and the broker that it fetches from.
+"""Replication between brokers: a row for each follower and the broker that it fetches from.
 
-What a write with ``acks=all`` waits for is that every replica in sync fetches past it. A write that took
-long, while one follower sent no Fetch, waited for that one.
+A write with ``acks=all`` waits until every replica in sync fetches past it. If a write took long while one
+follower sent no Fetch, it waited for that follower.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import is_metadata_topic
 
 SLOW_NS = SECOND
-"""A write that took so long is asked whom it waited for."""
+"""The shortest duration of a write whose followers are examined."""
 PAUSE_NS = 900 * MILLISECOND
-"""So long a follower sends no Fetch where it is not waiting for an answer either: they wait 500 ms
-(``replica.fetch.wait.max.ms``)."""
+"""The shortest time without a Fetch that counts as a pause of a follower that is not waiting for an answer: a
+Fetch waits 500 ms (``replica.fetch.wait.max.ms``)."""
 MOST = 8
 Body = dict[str, Any]
 Pause = tuple[int, int, int]
-"""From the answer to a Fetch to the next Fetch: times, and the exchange that ended it."""
+"""The time from the answer to a Fetch to the next Fetch: both times, and the exchange that ended it."""
 
 
 @packed
@@ -37,21 +37,21 @@ class _Follower:
     fetches: int = 0
     gaps: Histogram = field(default_factory=Histogram)
     first: tuple[int, int] | None = None
-    """When the first Fetch was sent, and its number."""
+    """The time and the number of the first Fetch."""
     last_ns: int | None = None
-    """When the last was sent."""
+    """The time of the last Fetch."""
     longest: tuple[int, int, int] = (0, 0, 0)
-    """The longest time between two Fetches, when it began, the exchange that ended it."""
+    """The longest time between two Fetches: duration, beginning, and the exchange that ended it."""
     pauses: list[Pause] = field(default_factory=list)
     lag: int | None = None
     lag_exchange: int | None = None
     truncations: int = 0
     version: int = -1
-    """Of its Fetches, the highest."""
+    """The highest version of its Fetches."""
     span: Span = field(default_factory=Span)
 
     def add(self, ns: int, number: int, version: int) -> None:
-        """A Fetch that was sent then. It is the same as to merge one that has just this."""
+        """Add a Fetch. It gives the same result as merging a follower with only this Fetch."""
         self.fetches += 1
         if self.last_ns is not None:
             self._follow(ns, number, self.last_ns)
@@ -62,7 +62,7 @@ class _Follower:
         self.span.add(ns, number)
 
     def _follow(self, ns: int, number: int, last_ns: int) -> None:
-        """A Fetch comes after the one before it."""
+        """Count the pause between a Fetch and the one before it."""
         gap = max(0, ns - last_ns)
         self.gaps.add(gap)
         self.longest = max(self.longest, (gap, last_ns, number))
@@ -117,9 +117,9 @@ class Replication(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._followers: Rows[tuple[int, str, int], _Follower] = Rows(_Follower, self.room)
-        """By node, broker and connection: between connections there is no gap to be blamed for."""
+        """By node, broker and connection. The time between two connections is no pause."""
         self._writes: Timelines[str] = Timelines(self.room)
-        """Of each host, slow writes: sent, number, answered."""
+        """For each host, slow writes: sent, number, answered."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -218,5 +218,5 @@ class Replication(Statistic):
 
 
 def _host(broker: str) -> str:
-    """A broker has several listeners; what they share is the host."""
+    """The host of a broker, which its listeners share."""
     return broker.rpartition(":")[0]

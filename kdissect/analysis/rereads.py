@@ -1,5 +1,5 @@
-"""What groups fetch more than once: what rules judge by. Whether it was processed twice is not on the "
-"wire."""
+"""Records that groups fetch more than once. Rules judge by this. Whether a record was processed twice is not
+on the wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdissect.analysis.transit import Transit
 
 
 class Rereads(View[Transit]):
-    """A row a group, topic and partition."""
+    """A row for each group, topic and partition."""
 
     basis_type = Transit
     name = "rereads"

@@ -1,16 +1,18 @@
-"""Batches that one producer sent to one partition → what was sent again, and what became of it.
+"""Batches that one producer sent to one partition → the batches sent again, and the result of each.
 
 With a producer id a batch has a sequence: the same sequence again is the same batch. A broker remembers the
-last five. It appends nothing again, and answers with the offset of before. Without one, a batch is sent again
-where the one before was refused, or where its connection carries nothing more of the partition, and
+last five. It does not append them again, and answers with the earlier offset. A batch without a producer id
+can be one sent again if the one before was refused. The same holds if the earlier connection carries nothing
+more of the partition. It is one sent again if
 
 * it is the same: checksum, records and bytes; or
-* it begins with the same record: by its bytes where nothing is compressed, else by its time. (librdkafka
-  packs what it sends again with what came since.)
+* it begins with the same record: by its bytes if nothing is compressed, else by its time. (librdkafka puts
+  newer records into the batch that it sends again.)
 
-Three things tell what was appended before: its offset, an error that brokers give after appending, or,
-without an answer, the offsets around it. The last needs a partition that only this producer writes to. There,
-the offsets between its acknowledged batches are as many as the records that were sent and not answered.
+A batch had been appended before if its offset or an error that brokers give after appending shows it. Without
+an answer, the offsets around it decide. That needs a partition that only this producer writes to. There, the
+number of offsets between its acknowledged batches must equal the number of records that were sent and not
+answered.
 """
 
 from __future__ import annotations
@@ -29,22 +31,24 @@ from kdissect.analysis.packed import packed
 from kdissect.protocol.errors import RETRIABLE, error_class
 
 GOOD, REFUSED, UNANSWERED, UNKNOWN, ACKS_0 = range(5)
-"""What became of a batch: a Produce request whose connection ended has no answer; one whose answer was not
-captured may have had any."""
+"""The result of a batch. UNANSWERED: the connection of the Produce request ended. UNKNOWN: the answer was not
+captured."""
 _APPENDED_CODES = (7, 20)
-"""REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has appended the batch, and then lacked
-others to confirm it."""
+"""REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: the leader has appended the batch, but other
+replicas did not confirm it."""
 WINDOW_NS = 600 * SECOND
-"""For how long a batch without a producer id may be sent again."""
+"""The longest time after which a batch without a producer id may be sent again."""
 PASSED_ON_NS = SECOND // 20
-"""Clients wait for longer before they try again (``retry.backoff.ms``, 100 ms)."""
+"""The longest time after which a proxy passes a batch on. Clients wait longer before they try again
+(``retry.backoff.ms``, 100 ms)."""
 _SOLE = 3
-"""Batches that must follow each other by offset, before gaps in the offsets are taken for one's own."""
+"""The number of batches with consecutive offsets that is needed before gaps in the offsets count as the
+producer's own."""
 _SEQUENCES = 1 << 31
 
 
 class SentBatch(NamedTuple):
-    """A batch in a Produce request; all of it numbers."""
+    """A batch in a Produce request, in numbers only."""
 
     ns: int
     number: int
@@ -55,17 +59,17 @@ class SentBatch(NamedTuple):
     size: int
     crc: int
     codec: int
-    """And magic: ``magic * 8 + codec``."""
+    """Codec and magic: ``magic * 8 + codec``."""
     base_ms: int
     max_ms: int
     first: int
-    """Checksum of the first record's bytes; -1 where they are compressed."""
+    """Checksum of the first record's bytes; -1 if they are compressed."""
     state: int
     error: int
     offset: int
-    """-1 where it is not told."""
+    """-1 if unknown."""
     done_ns: int
-    """0 where it was not answered."""
+    """0 without an answer."""
     broker: int
     """A checksum of the broker's address."""
 
@@ -73,11 +77,11 @@ class SentBatch(NamedTuple):
 WIDTH = len(SentBatch._fields)
 _NS_AND_NUMBER = itemgetter(0, 1)
 _batch_of: Callable[[tuple[int, ...]], SentBatch] = partial(tuple.__new__, SentBatch)
-"""A batch of its numbers, without the calls that NamedTuple's own way costs."""
+"""A batch from its numbers, without the calls of NamedTuple's own constructor."""
 
 
 def unpacked(kept: array[int]) -> list[SentBatch]:
-    """Batches as they are kept, by time."""
+    """The batches in their kept form, by time."""
     numbers = iter(kept)
     rows = sorted(zip(*[numbers] * WIDTH, strict=True), key=_NS_AND_NUMBER)  # each takes the next so many
     return list(map(_batch_of, rows))
@@ -86,30 +90,30 @@ def unpacked(kept: array[int]) -> list[SentBatch]:
 @packed
 @dataclass(slots=True)
 class Account:
-    """What was found of a producer and a partition."""
+    """The results for a producer and a partition."""
 
     resent: int = 0
     resent_appended: int = 0
     absorbed: int = 0
     unanswered: int = 0
-    """Batches sent again to the broker that had closed their connection, or let it be closed, unanswered."""
+    """Batches sent again to the broker that had left them unanswered when their connection closed."""
     gaps: int = 0
     lost_sequences: int = 0
     overtaken: int = 0
     epochs: int = 0
     given_up: int = 0
-    """Batches that were tried again for long and never acknowledged."""
+    """Batches that were tried for long and never acknowledged."""
     tried_ns: int = 0
     """The longest time from the first to the last try of a batch that was not acknowledged."""
     telling: list[int] | None = None
-    """Numbers of exchanges that show what was sent again."""
+    """Numbers of exchanges with batches sent again."""
 
     def tell(self, *numbers: int) -> None:
         self.telling = [*(self.telling or []), *numbers][:8]
 
 
 def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Account:
-    """Go through the batches of one producer and one partition, by time.
+    """Examine the batches of one producer and one partition, by time.
 
     :param has_id: whether they have a producer id.
     :param is_sole: whether no other producer was seen to write to the partition.
@@ -160,7 +164,7 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
     seen: dict[int, list[SentBatch]] = {}
     expected: int | None = None
     holes: list[tuple[int, SentBatch]] = []
-    """The sequence number that was expected, and the batch that came instead."""
+    """The expected sequence number, and the batch that came instead."""
     for each in batches:
         if each.sequence < 0:
             continue
@@ -183,7 +187,7 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
             if 0 < ahead < _SEQUENCES // 2 and each.state != UNKNOWN:
                 holes.append((expected, each))
             if ahead >= _SEQUENCES // 2:
-                continue  # behind what was expected: a part of an earlier batch
+                continue  # before the expected number: a part of an earlier batch
         if not same or expected is None:
             expected = following
     brought = sorted(_brought(batches)) if holes else []
@@ -198,19 +202,19 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
 
 
 def _brought(batches: Sequence[SentBatch]) -> Iterator[tuple[int, int]]:
-    """The first sequence number and the records of each batch that the broker has, or may have."""
+    """The first sequence number and the number of records of each batch that the broker has, or may have."""
     for each in batches:
         if each.sequence >= 0 and (each.state in (GOOD, UNKNOWN) or error_name_is_duplicate(each.error)):
             yield each.sequence, each.records
 
 
 def _never_written(start: int, count: int, brought: list[tuple[int, int]]) -> int:
-    """How many of so many sequence numbers no batch brought to the broker, before or after what came instead:
-    a client may send a batch later that got lost with its connection."""
+    """The number of sequence numbers in a range that no batch brought to the broker, before or after the
+    unexpected batch: a client may send a batch later that got lost with its connection."""
     first = bisect_left(brought, (start, 0))
     lost = at = 0
     for index in range(first, first + len(brought)):
-        sequence, records = brought[index % len(brought)]  # numbers begin anew after the last one
+        sequence, records = brought[index % len(brought)]  # numbers begin again at 0 after the last one
         begin = (sequence - start) % _SEQUENCES
         if begin >= count:
             break
@@ -233,14 +237,14 @@ def _given_up(tries: Sequence[SentBatch], batches: Sequence[SentBatch], out: Acc
     if len(tries) < 3 or any(each.state not in (REFUSED, UNANSWERED) for each in tries):
         return
     if batches[-1].ns <= tries[-1].ns and tries[-1].state == UNANSWERED:
-        return  # it may still go on
+        return  # its tries may continue
     out.given_up += 1
     out.tried_ns = max(out.tried_ns, tries[-1].ns - tries[0].ns)
     out.tell(tries[0].number, tries[-1].number)
 
 
 def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
-    """Without a producer id: batches are told by what is in them."""
+    """Examine batches without a producer id, which are identified by their content."""
     last_of: dict[int, tuple[int, int]] = {}
     for each in batches:
         last_of[each.connection] = (each.ns, each.number)
@@ -250,7 +254,7 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     again: set[int] = set()
     tries: dict[int, list[SentBatch]] = {}
     rest: tuple[int, SentBatch, int] | None = None
-    """Records of a batch sent again that are still to come: how many, which batch, on which connection."""
+    """Records of a batch sent again that are still to come: their number, the batch, and the connection."""
     for at, each in enumerate(batches):
         keys = ((each.crc, each.records, each.size), (each.base_ms, each.first), (each.base_ms, each.codec))
         candidates = [by_crc.get(keys[0], ()), by_first.get(keys[1], ()) if each.first >= 0 else ()]
@@ -308,7 +312,7 @@ def _was_lost(earlier: SentBatch, each: SentBatch, last_of: dict[int, tuple[int,
 
 
 def _with_it(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[int]:
-    """The batch at ``first``, and those behind it on its connection, which are sent again with it."""
+    """The batch at ``first``, and those after it on its connection, which are sent again with it."""
     yield first
     for at in range(first + 1, until):
         if batches[at].connection == batches[first].connection:
@@ -316,7 +320,7 @@ def _with_it(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[i
 
 
 def _was_appended(batches: Sequence[SentBatch], one: int, again: int, is_sole: bool) -> bool:
-    """Whether a batch stands in the log, before it was sent again."""
+    """Whether a batch was already in the log before it was sent again."""
     batch = batches[one]
     if batch.offset >= 0:
         return batches[again].offset not in (batch.offset, -1) or batches[again].state == ACKS_0
@@ -336,7 +340,7 @@ def _was_appended(batches: Sequence[SentBatch], one: int, again: int, is_sole: b
 
 
 def _overtaken(batches: Sequence[SentBatch], first: int, at: int) -> bool:
-    """Whether a batch sent meanwhile stands before one that was refused at first."""
+    """Whether a batch sent in between is in the log before one that was refused at first."""
     each = batches[at]
     if each.state != GOOD or batches[first].state != REFUSED or batches[first].error in _APPENDED_CODES:
         return False

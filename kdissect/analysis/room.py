@@ -1,12 +1,12 @@
 """The memory that folds may take: one budget for all that are fed together.
 
-    room = Room(limits)               of one fold; all of the budget, as long as it is alone
+    room = Room(limits)               for one fold; all of the budget, as long as it is alone
     share([room, other, …])           from now on these have one budget
-    if room.takes(200): …             else what would be kept is counted as left out
+    if room.takes(200): …             else the fold counts the data as left out
 
-Sizes are estimates: what is kept, and the row that is made of it. Half of the budget is divided evenly, so
-that no fold is without room where another one has much to keep. The rest is for whoever needs it first; none
-of several may take over half of it.
+Sizes are estimates: of the kept data, and of the row that is made from it. Half of the budget is divided
+evenly, so that no fold is without room because another one has much to keep. The other half is taken by the
+folds that need it first; if there are several folds, none may take over half of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HALF = 2
 
 
 class _Common:
-    """Bytes that whoever needs them first takes."""
+    """The bytes of the common half that are left."""
 
     __slots__ = ("left",)
 
@@ -28,7 +28,7 @@ class _Common:
 
 
 class Room:
-    """What one fold may hold."""
+    """The memory of one fold."""
 
     __slots__ = ("_common", "_held", "_most", "_own", "limits", "refused")
 
@@ -36,7 +36,7 @@ class Room:
         self.limits = limits
         self._held = 0
         self._own = 0
-        """So many bytes nobody else may take."""
+        """The number of bytes that are reserved for this fold."""
         self._most = limits.fact_bytes
         self._common = _Common(limits.fact_bytes)
         self.refused = False
@@ -44,11 +44,11 @@ class Room:
 
     @property
     def held(self) -> int:
-        """Bytes that were taken."""
+        """The number of bytes taken."""
         return self._held
 
     def takes(self, size: int) -> bool:
-        """Take so many bytes; False, and nothing is taken, where they are not left."""
+        """Take this many bytes. If they are not left, take none and return False."""
         if not self.has(size):
             self.refused = True
             return False
@@ -59,7 +59,7 @@ class Room:
         return True
 
     def has(self, size: int) -> bool:
-        """Whether so many bytes are left. Where they are not, they never will be."""
+        """Whether this many bytes are left. If they are not, they never will be."""
         held = self._held + size
         return held <= self._own or (held <= self._most and self._common.left >= min(size, held - self._own))
 
@@ -69,7 +69,7 @@ class Room:
 
 
 def share(rooms: Sequence[Room], percent: int = 100) -> None:
-    """Let folds have one budget, the least that one of them had, or so many percent of it."""
+    """Let folds share one budget: the least budget that one of them had, or a percentage of it."""
     if not rooms:
         return
     whole = min(each.limits.fact_bytes for each in rooms) * percent // 100

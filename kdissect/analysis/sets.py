@@ -1,7 +1,8 @@
-"""What several statistics find in an exchange, found once for all of them: its record sets, first of all.
+"""Parts of an exchange that several statistics need, found once for all of them: first of all, its record
+sets.
 
-Many statistics look at the same record sets, one after the other. What they find in them is kept until
-the next exchange comes; where they look at many exchanges in turn, as long as they do.
+Many statistics read the same record sets, one after the other. The results are kept until the next exchange
+comes. If statistics read many exchanges in turn, the results are kept for that whole time.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 _MAGIC_AT = 16
 _NO_BATCHES = Batches()
 _NO_HEADERS: list[Header] = []
-"""Of empty sets; nobody adds to them."""
+"""The headers of empty sets. Do not change it."""
 
 
 class SharedSet:
-    """A record set. It is read only when somebody asks, and shared: do not change what it gives."""
+    """A record set. It is read on first use, and shared: do not change the results."""
 
     __slots__ = ("_batches", "_headers", "_merged", "limits", "place")
 
@@ -40,7 +41,7 @@ class SharedSet:
 
     @property
     def batches(self) -> Batches:
-        """What was counted of its batches; their checksums are computed for it."""
+        """The counts of its batches, with their checksums checked."""
         if self._batches is None:
             data = self.place.data
             self._batches = Batches() if data else _NO_BATCHES
@@ -50,7 +51,7 @@ class SharedSet:
 
     @property
     def headers(self) -> list[Header]:
-        """Those of :func:`~kdissect.analysis.headers.headers`."""
+        """The result of :func:`~kdissect.analysis.headers.headers`."""
         if self._headers is None:
             data = self.place.data
             if not data:
@@ -63,7 +64,7 @@ class SharedSet:
 
     @property
     def sets(self) -> list[Header]:
-        """Those of :func:`~kdissect.analysis.headers.sets_of`."""
+        """The result of :func:`~kdissect.analysis.headers.sets_of`."""
         if self._merged is None:
             data = self.place.data
             self._merged = sets_of(data, self.limits) if data else _NO_HEADERS
@@ -71,20 +72,20 @@ class SharedSet:
 
 
 class ErrorPlace(NamedTuple):
-    """An error code that is not 0, and what it is about."""
+    """A non-zero error code, and its object."""
 
     code: int
     ancestors: tuple[dict[str, Any], ...]
-    """The structs of the response that it stands in, outermost first."""
+    """The structs of the response around the code, outermost first."""
     topic: str | None
     topic_id: str | None
     partition: int | None
     grave: str
-    """Its class: fatal, retriable or routine."""
+    """The class of the error: fatal, retriable or routine."""
 
 
 class SharedParts:
-    """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
+    """The results for an exchange while statistics read many in turn (``Exchange.shared``)."""
 
     __slots__ = (
         *("answer", "error_class", "errors", "follows_log", "limits", "replica_id"),
@@ -94,45 +95,45 @@ class SharedParts:
     def __init__(self) -> None:
         self.limits: Limits | None = None
         self.sets: list[SharedSet] | None = None
-        """Its record sets, found under these limits."""
+        """Its record sets, found under ``limits``."""
         self.split: WaitAndWork | None = None
-        """How its response time divides."""
+        """The wait and the work in its response time."""
         self.topics: list[str] | None = None
         """Its topics."""
         self.replica_id: int | None = None
-        """Of a Fetch, who follows with it."""
+        """The follower's id in a Fetch."""
         self.answer: bytes | None = None
-        """The bytes of its response's body: one object, of which the hash is computed once."""
+        """The bytes of its response's body. It is one object, so that its hash is computed once."""
         self.errors: list[ErrorPlace] | None = None
-        """The error codes in its response that are not 0."""
+        """The non-zero error codes in its response."""
         self.error_class: str | None = None
-        """The class of the gravest."""
+        """The class of its gravest error."""
         self.follows_log = -1
-        """What :func:`follows_log` gives; -1 until it is asked for."""
+        """The result of :func:`follows_log`; -1 before the first call."""
 
 
 def share(exchanges: list[Exchange]) -> None:
-    """From now on keep what statistics find in these exchanges."""
+    """From now on, keep the results for these exchanges."""
     for exchange in exchanges:
         exchange.shared = SharedParts()
 
 
 def unshare(exchanges: list[Exchange]) -> None:
-    """Forget it."""
+    """Forget the results for these exchanges."""
     for exchange in exchanges:
         exchange.shared = None
 
 
 class _AskedLast:
-    """The exchange that was asked for last."""
+    """The exchange of the last call."""
 
     __slots__ = ("known",)
 
     def __init__(self) -> None:
         self.known: tuple[Exchange | None, Response | Token | None, Limits | None, list[SharedSet]]
         self.known = (None, None, None, [])
-        """The exchange, its response (which may come later), the limits, and its sets. One value, so that no
-        thread sees half of it."""
+        """The exchange, its response (which may come later), the limits, and its sets. They are one value, so
+        that no thread sees a mix of two."""
 
 
 _latest = _AskedLast()
@@ -155,7 +156,7 @@ def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:
 
 
 def topics_of(exchange: Exchange) -> list[str]:
-    """Its topics, as :attr:`Exchange.topics` has them; shared: do not change the list."""
+    """Its topics, like :attr:`Exchange.topics`; shared: do not change the list."""
     shared: SharedParts | None = exchange.shared
     if shared is None:
         return exchange.topics
@@ -166,7 +167,7 @@ def topics_of(exchange: Exchange) -> list[str]:
 
 
 def answer_bytes(exchange: Exchange, response: Message) -> bytes:
-    """The bytes of the body of its response."""
+    """The bytes of the response's body."""
     shared: SharedParts | None = exchange.shared
     found = None if shared is None else shared.answer
     if found is None:
@@ -177,7 +178,7 @@ def answer_bytes(exchange: Exchange, response: Message) -> bytes:
 
 
 def errors_of(exchange: Exchange) -> list[ErrorPlace]:
-    """Every error code in its response that is not 0; shared: do not change the list."""
+    """Every non-zero error code in the response; shared: do not change the list."""
     shared: SharedParts | None = exchange.shared
     if shared is None:
         return _errors(exchange)
@@ -188,7 +189,7 @@ def errors_of(exchange: Exchange) -> list[ErrorPlace]:
 
 
 def error_class_of(exchange: Exchange) -> str | None:
-    """The class of its gravest error, as :attr:`Exchange.error_class` has it."""
+    """The class of the gravest error, like :attr:`Exchange.error_class`."""
     shared: SharedParts | None = exchange.shared
     if shared is None:
         return exchange.error_class
@@ -199,8 +200,8 @@ def error_class_of(exchange: Exchange) -> str | None:
 
 
 def follows_log(exchange: Exchange) -> bool:
-    """Whether it is a Fetch of ``__cluster_metadata`` and nothing else. Brokers and controllers follow that
-    log all the time (KIP-595). It belongs to no producer, consumer or group."""
+    """Whether the exchange is a Fetch of ``__cluster_metadata`` and nothing else. Brokers and controllers
+    follow that log all the time (KIP-595). It belongs to no producer, consumer or group."""
     shared: SharedParts | None = exchange.shared
     if shared is None:
         return _follows_log(exchange)

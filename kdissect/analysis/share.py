@@ -1,9 +1,9 @@
-"""Share groups (KIP-932): what members acquired, what they said of it, and what came again.
+"""Share groups (KIP-932): the records that members acquired, their acknowledgements, and redeliveries.
 
-A ShareFetch answer tells which offsets a member acquired, and how often each was delivered by now. The
-member's later ShareFetch and ShareAcknowledge requests say what became of them. They were accepted, released,
-rejected, renewed (KIP-1222), or a gap, where no record is. What is acquired again without a word of the
-member that had it, after the time of the lock, has expired.
+A ShareFetch answer gives the offsets that a member acquired, with their delivery counts. The member's later
+ShareFetch and ShareAcknowledge requests acknowledge them: accepted, released, rejected, renewed (KIP-1222),
+or a gap, where no record is. If offsets are acquired again after the time of the lock, without an
+acknowledgement, the lock has expired.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 """Types of acknowledgements."""
 SAID = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected", RENEW: "renewed", GAP: "gaps"}
 FINAL_EPOCH = -1
-"""A share session ends: what its member holds is free again."""
+"""A share session ends: its member's records are free again."""
 GIVEN_UP_NS = SECOND
-"""What the group did not get again for so long after it was released, though it fetched on, is given up."""
+"""If the group does not get a released record again for this long, though it fetched on, the record is given
+up."""
 MOST_OFFSETS = 1 << 31
 MOST_TIMED = 1_000
-"""Records of one acknowledgement whose time counts one by one."""
+"""The most records of one acknowledgement whose times are counted one by one."""
 
 
 class GroupPartition(NamedTuple):
@@ -51,7 +52,7 @@ class GroupPartition(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Offsets that a member was given."""
+    """Offsets that a member acquired."""
 
     ns: int
     number: int
@@ -64,7 +65,7 @@ class Acquired(NamedTuple):
 
 
 class OffsetsSaid(NamedTuple):
-    """What a member says of offsets."""
+    """A member's acknowledgement of offsets."""
 
     ns: int
     number: int
@@ -85,7 +86,7 @@ class Closed(NamedTuple):
 
 
 class _Lock(NamedTuple):
-    """Offsets that are held."""
+    """Offsets that a member holds."""
 
     first: int
     last: int
@@ -98,7 +99,7 @@ class _Lock(NamedTuple):
 @packed
 @dataclass(slots=True)
 class _MemberShare:
-    """What a member had of a partition."""
+    """A member's counts for a partition."""
 
     acquired: int = 0
     redelivered: int = 0
@@ -114,7 +115,7 @@ class _MemberShare:
 
 
 class Share(Statistic):
-    """The statistic ``share``: a row a member and partition of a share group."""
+    """The statistic ``share``: a row for each member and partition of a share group."""
 
     apis = frozenset(("ShareFetch", "ShareAcknowledge"))
     name = "share"
@@ -159,7 +160,7 @@ class Share(Statistic):
         self._closed: Timelines[NameAt] = Timelines(self.room)
         self._labels = Labels(self.latest, limits)
         self._fetched: dict[NameAt, int] = {}
-        """When a ShareFetch of a group was answered last."""
+        """When the last ShareFetch of each group was answered."""
         self._clients: dict[str, str | None] = {}
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -294,7 +295,8 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 
 def _kinds(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """First and last offset of what is said alike: one type stands for all, or each offset has its own."""
+    """The first and the last offset of each run with one type. If the batch has one type, it is that of all
+    offsets; otherwise each offset has its own."""
     first, last = batch.get("firstOffset", 0), batch.get("lastOffset", -1)
     kinds = batch.get("acknowledgeTypes") or []
     if last < first or not kinds:
@@ -311,11 +313,11 @@ def _kinds(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
-    """What became of each offset of a partition, in order."""
+    """The result of each offset of a partition, in order."""
     shares: dict[str, _MemberShare] = {}
     locks: list[_Lock] = []
     back: list[_Lock] = []
-    """What was released, with the time of that."""
+    """Released offsets, with the time of the release."""
     for mark in marks:
         if isinstance(mark, Closed):
             back += (lock._replace(ns=mark.ns) for lock in locks if lock.member == mark.member)
@@ -368,12 +370,12 @@ def _is_over(lock: _Lock, ns: int) -> bool:
 
 
 def _count(offsets: Acquired | OffsetsSaid | _Lock) -> int:
-    """How many there are; nobody holds more than this, whatever a message says."""
+    """The number of offsets, at most as many as anybody can hold, whatever a message says."""
     return min(offsets.last - offsets.first + 1, MOST_OFFSETS)
 
 
 def _cut(locks: list[_Lock], first: int, last: int) -> tuple[list[_Lock], list[_Lock]]:
-    """What lies between two offsets, and the rest."""
+    """The locks between two offsets, and the rest."""
     inside: list[_Lock] = []
     outside: list[_Lock] = []
     for lock in locks:

@@ -1,11 +1,11 @@
-"""What is counted in slices of time, so that its rate, share, mean or percentile has a margin.
+"""Counts in slices of time, for rates, shares, means and percentiles with margins.
 
-Exchanges of one second are alike: they meet the same pause and the same queue. So a thousand of them say
-less than a thousand that lie apart. The margin therefore comes from how slices of time differ (the variance
-of clusters), never from the mere count. One slice alone gives no margin.
+Exchanges of one second are alike: they meet the same pause and the same queue. So a thousand of them are
+weaker evidence than a thousand that lie apart. Therefore the margin comes from the differences between slices
+of time (the variance of clusters), never from the mere count. One slice alone gives no margin.
 
 Slices begin at multiples of a power of two of nanoseconds. They grow until at most :data:`MOST_SLICES` cover
-all that was counted. So parts that are merged have the slices of the whole.
+all counts. So merged parts have the slices of the whole.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from kdissect.analysis.histogram import Histogram
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
-"""A slice takes ``1 << 28`` ns at least, which is 0.27 s."""
+"""The shortest slice is ``1 << 28`` ns, which is 0.27 s."""
 LEAST_OF_RATE_NS = SECOND
-"""What lasts less has no rate a second."""
+"""The shortest time with a rate per second."""
 NORMAL = 2.58
-"""99 % of a normal distribution lie within so many standard deviations of its mean."""
+"""The number of standard deviations around the mean that contain 99 % of a normal distribution."""
 _STUDENT = (63.7, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25, 3.17, 3.11, 3.05, 3.01, 2.98, 2.95)
-"""The same of Student's distribution with 1, 2, 3 … degrees of freedom."""
+"""The same number for Student's distribution with 1, 2, 3 … degrees of freedom."""
 
 
 class Estimate(NamedTuple):
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
     value: float | None
     low: float | None = None
-    """The value lies between this and ``high`` with a confidence of 99 %; None where that is not known."""
+    """The value lies between this and ``high`` with a confidence of 99 %; None if unknown."""
     high: float | None = None
 
 
@@ -43,7 +43,7 @@ L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
 class Sums:  # noqa: PLW1641 - it changes
-    """How many in a slice, and what they come to."""
+    """The count in a slice, and the total."""
 
     __slots__ = ("count", "total")
 
@@ -83,9 +83,9 @@ class Sliced:  # noqa: PLW1641 - it changes
         self._first_ns = 0 if first_ns is None else first_ns
         self._last_ns = 0 if last_ns is None else last_ns
         self._now: Any = None
-        """The slice that was counted into last: mostly the next one is, too."""
+        """The slice of the last count. The next count is mostly in it, too."""
         self._from_ns = self._up_to_ns = 0
-        """It has the times from the one to the other."""
+        """The beginning and the end of that slice."""
 
     @property
     def first_ns(self) -> int | None:
@@ -108,7 +108,7 @@ class Sliced:  # noqa: PLW1641 - it changes
         return self.slices, self.shift, self.first_ns, self.last_ns
 
     def _is_at(self, ns: int) -> bool:
-        """Whether the slice of this time is the one that was counted into last. The time is then covered."""
+        """Whether the slice of the last count contains this time. If so, cover the time."""
         if self._now is None or ns < self._from_ns or ns > self._up_to_ns:
             return False
         if ns > self._last_ns:
@@ -118,7 +118,7 @@ class Sliced:  # noqa: PLW1641 - it changes
         return True
 
     def _go_to(self, ns: int) -> int:
-        """Cover this time; gives the number of its slice, which is to be set as the one counted into last."""
+        """Cover this time, and return the number of its slice. The caller sets that slice as the last one."""
         self._reach(ns, ns)
         length = _ONE << self.shift
         self._from_ns = ns - (ns & (length - 1))
@@ -151,7 +151,7 @@ class Sliced:  # noqa: PLW1641 - it changes
         self._now = None
 
     def _add(self, later: Sliced, new: Callable[[], Any]) -> None:
-        """Add all slices of another."""
+        """Add all slices of another object."""
         if later._is_empty:
             return
         self._reach(later._first_ns, later._last_ns)
@@ -165,22 +165,22 @@ class Sliced:  # noqa: PLW1641 - it changes
             mine.merge(each)
 
     def _in_order(self) -> list[Any]:
-        """The slices by time: sums of fractions depend on the order, and parts may come in any."""
+        """The slices by time: sums of fractions depend on the order, and parts may come in any order."""
         return [self.slices[number] for number in sorted(self.slices)]
 
     @property
     def _deviations(self) -> float:
-        """How many standard errors a margin has; 0 where there is none."""
+        """The number of standard errors in a margin; 0 without a margin."""
         return _STUDENT[min(len(self.slices) - 1, len(_STUDENT)) - 1] if len(self.slices) > 1 else 0.0
 
 
 class SlicedSums(Sliced):
-    """What is counted: exchanges, or records in them; and what it comes to: bytes, errors."""
+    """The count of exchanges, or of records in them, and a total: of bytes or errors."""
 
     __slots__ = ()
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
-        """Count at a time."""
+        """Add to the slice of a time."""
         if not self._is_at(ns):
             number = self._go_to(ns)
             self._now = self.slices.get(number)
@@ -191,7 +191,7 @@ class SlicedSums(Sliced):
         now.total += total
 
     def merge(self, later: SlicedSums) -> None:
-        """Add what was counted later."""
+        """Add a later part."""
         self._add(later, Sums)
 
     @property
@@ -203,8 +203,8 @@ class SlicedSums(Sliced):
         return sum(each.total for each in self.slices.values())
 
     def rate(self) -> Estimate:
-        """The total a second between the first and the last. A burst has no rate: three requests in 2 ms are
-        not 1,500 a second."""
+        """The total per second between the first and the last. A burst has no rate: three requests in 2 ms
+        are not 1,500 a second."""
         first_ns, last_ns = self.first_ns, self.last_ns
         if first_ns is None or last_ns is None or last_ns - first_ns < LEAST_OF_RATE_NS:
             return NOTHING
@@ -219,7 +219,7 @@ class SlicedSums(Sliced):
         return Estimate(total / seconds, max(0.0, total - error) / seconds, (total + error) / seconds)
 
     def mean(self) -> Estimate:
-        """The total of one of those that were counted."""
+        """The total divided by the count."""
         count, total, slices = self.count, self.total, len(self.slices)
         if not count:
             return NOTHING
@@ -231,7 +231,7 @@ class SlicedSums(Sliced):
         return Estimate(value, max(0.0, value - error), value + error)
 
     def share(self) -> Estimate:
-        """The mean where a total is a part of the count: it has a margin even if it is 0 or all."""
+        """The mean, if a total is a part of the count: it has a margin even if it is 0 or all."""
         count, total = self.count, self.total
         if not count:
             return NOTHING
@@ -280,13 +280,14 @@ class _AlikeSlice:
 
 
 class SlicedAlike(Sliced):
-    """Exchanges that several measures count alike. Each is counted once here; the measures then take in all
-    of them together, which comes to the same. It never travels between processes."""
+    """Exchanges that several measures count in the same way. Each is counted once here, and the measures take
+    in all of them together, with the same result. It never travels between processes."""
 
     __slots__ = ()
 
     def add(self, ns: int, has_errors: bool, broker_ns: int | None, network_ns: int | None) -> None:
-        """Count one at a time. Each of the two durations is known of all that are alike, or of none."""
+        """Count an exchange at a time. Each of the two durations is known for all exchanges here, or for
+        none."""
         if not self._is_at(ns):
             number = self._go_to(ns)
             self._now = self.slices.get(number)
@@ -305,19 +306,19 @@ class SlicedAlike(Sliced):
         return sum(each.count for each in self.slices.values())
 
     def sums(self, total: int, count: int) -> SlicedSums:
-        """What they come to, where one of them has this total, and this count."""
+        """The sums of a measure in which each exchange has this total and this count."""
         return self._with_span(
             SlicedSums({at: Sums(each.count * count, each.count * total) for at, each in self.slices.items()})
         )
 
     def errors(self) -> SlicedSums:
-        """How many of them have errors."""
+        """The number of exchanges, with the number of those with errors as the total."""
         return self._with_span(
             SlicedSums({at: Sums(each.count, each.errors) for at, each in self.slices.items()})
         )
 
     def broker(self) -> SlicedTimes:
-        """The times that the broker took."""
+        """The broker's times."""
         return self._with_span(SlicedTimes({at: each.broker for at, each in self.slices.items()}))
 
     def network(self) -> SlicedTimes:
@@ -346,11 +347,11 @@ class SlicedTimes(Sliced):
         now.add(duration_ns)
 
     def merge(self, later: SlicedTimes) -> None:
-        """Add what was counted later."""
+        """Add a later part."""
         self._add(later, Histogram)
 
     def all(self) -> Histogram:
-        """Those of all slices."""
+        """The durations of all slices."""
         out = Histogram()
         for each in self.slices.values():
             out.merge(each)
@@ -359,7 +360,7 @@ class SlicedTimes(Sliced):
     def percentiles(self, whole: Histogram, percents: Sequence[int]) -> list[Estimate]:
         """Percentiles, each with the ranks between which it lies (Woodruff).
 
-        :param whole: what :meth:`all` gives.
+        :param whole: the result of :meth:`all`.
         """
         count, slices = whole.count, len(self.slices)
         values = whole.at_ranks([ceil(percent / 100 * count) for percent in percents])

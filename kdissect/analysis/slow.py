@@ -1,17 +1,17 @@
-"""What is slow: an exchange that took longer than nearly all of its API, or than a time that the user names.
+"""Slow exchanges: longer than nearly all of their API, or than a time that the user gives.
 
-Only time that was no wait for certain counts. The wait behind an earlier request of the connection
-(``Exchange.behind_ns``) is that one's time. The wait for a quota and the network's part are nobody's work. A
-Fetch may be held back for as long as its request asks (``maxWaitMs``), so only the response time beyond that
-counts. A JoinGroup or SyncGroup waits for other members for a time that no field names, and is never slow.
-What else is known of waits: :mod:`kdissect.analysis.waits`.
+Only time that was certainly no wait counts. The wait behind an earlier request of the connection
+(``Exchange.behind_ns``) is that request's time. The wait for a quota and the network's part are nobody's
+work. A Fetch may be held back for as long as its request allows (``maxWaitMs``), so only the response time
+beyond that counts. A JoinGroup or SyncGroup waits for other members for a time that no field names, and is
+never slow. More facts about waits: :mod:`kdissect.analysis.waits`.
 
-Without a time of the user's, how many exchanges of an API there are decides:
+Without a time from the user, the number of exchanges of an API decides:
 
-* if a hundred or more, those that took longer than 99 % of them: no more than 1 % are slow;
-* if fewer, those that took longer than three times their median, and those that took more than a second;
-* if fewer than five, which have no median worth the name, those that took more than a second. So too where
-  the median of long polls is nothing: most are over within their wait, the others a moment after it;
+* 100 or more: those longer than 99 % of them, so at most 1 % are slow;
+* fewer: those longer than three times their median, and those longer than a second;
+* fewer than five: those longer than a second, because their median means little. The same holds if the median
+  of long polls is 0: most are over within their wait, the others a moment after it;
 * a long poll that ended up to :data:`POLL_ENDS_NS` after its wait is never slow.
 """
 
@@ -27,23 +27,22 @@ from kdissect.protocol.traits import api_traits
 
 PERCENT = 99
 ENOUGH = 100 // (100 - PERCENT)
-"""Exchanges of an API from which one is 1 % of them."""
+"""The number of exchanges of an API of which one is 1 %."""
 HANDFUL = 5
-"""Exchanges of an API from which their median tells what is usual."""
+"""The number of exchanges of an API from which on their median shows what is usual."""
 MEDIANS = 3
-"""What takes longer than so many medians is slow where there are not :data:`ENOUGH`."""
+"""Without :data:`ENOUGH` exchanges, one is slow if it takes longer than this number of medians."""
 LONGEST_NS = SECOND
-"""What takes longer is slow there in any case."""
+"""An exchange that takes longer is slow there in any case."""
 POLL_ENDS_NS = 10 * MILLISECOND
-"""So late after its wait an ordinary long poll may end: a timer goes off, a thread wakes and reads the log
-again. It took up to 7 ms where nothing was wrong. Beside a wait of 500 ms nobody calls that slow."""
+"""How late after its wait an ordinary long poll may end: a timer goes off, a thread wakes and reads the log
+again. It took up to 7 ms without a problem. Compared with a wait of 500 ms, nobody calls that slow."""
 MOST_APIS = 1_000
-"""Different APIs whose times are kept: a capture may hold any number of unknown keys."""
+"""The most APIs whose times are kept: a capture may contain any number of unknown keys."""
 
 
 def taken_ns(exchange: Exchange) -> int | None:
-    """How long an exchange took that was no wait for certain; None where it has no time, or it cannot be
-    told."""
+    """How long an exchange took, without possible waits; None if it has no time, or if that is unknown."""
     own = exchange.served_ns
     if own is None or exchange.request is None:
         return None
@@ -59,13 +58,13 @@ def taken_ns(exchange: Exchange) -> int | None:
 
 
 class Slowness:
-    """Tells what is slow. Without a time of the user's it must have been fed all exchanges before."""
+    """Finds slow exchanges. Without a time from the user, it needs all exchanges first."""
 
     def __init__(self, slow_ns: int | None = None) -> None:
         self.slow_ns = slow_ns
-        """More than this is slow, whatever the API."""
+        """The user's limit for all APIs; None without one."""
         self._times: dict[int, Histogram] = {}
-        """By API key."""
+        """The times of each API key."""
         self._limits: dict[int, int] = {}
 
     def feed(self, event: Any) -> None:
@@ -84,13 +83,13 @@ class Slowness:
         self._limits.pop(event.api_key, None)
 
     def merge(self, later: Self) -> None:
-        """Add what another one took in."""
+        """Add another part."""
         for key, times in later._times.items():
             self._times.setdefault(key, Histogram()).merge(times)
         self._limits.clear()
 
     def know(self, api_key: int, limit_ns: int) -> None:
-        """The limit of an API whose times were counted elsewhere."""
+        """Set the limit of an API whose times were counted elsewhere."""
         self._limits[api_key] = limit_ns
 
     def limit_ns(self, api_key: int) -> int:
@@ -106,14 +105,14 @@ class Slowness:
 
     @property
     def nothing_is(self) -> bool:
-        """Whether it is known that none of the exchanges that were fed is slow."""
+        """Whether certainly no exchange that was fed is slow."""
         return self.slow_ns is None and not any(
             times.most is not None and times.most > self.limit_ns(key) for key, times in self._times.items()
         )
 
     @property
     def why_nothing(self) -> str:
-        """What is to be said where nothing is slow."""
+        """The message if nothing is slow."""
         if self.slow_ns is not None:
             return (
                 f"nothing is slow: no exchange took longer than {self.slow_ns // MILLISECOND:,} ms (slow_ms)"
@@ -132,12 +131,12 @@ class Slowness:
 
 
 def asked_percent(count: int) -> int | None:
-    """The percentile that decides what is slow among so many exchanges of an API; None where none does."""
+    """The percentile that decides which of this many exchanges of an API are slow; None if none does."""
     return PERCENT if count >= ENOUGH else 50 if count >= HANDFUL else None
 
 
 def limit_of(api_key: int, count: int, percentile_ns: int | None) -> int:
-    """The time beyond which one of so many exchanges of an API is slow, by that percentile."""
+    """The time beyond which an exchange of an API is slow, by the number of exchanges and that percentile."""
     if percentile_ns is None:
         return LONGEST_NS
     is_poll = api_traits(api_key).waits == "records"

@@ -1,7 +1,7 @@
 """The exchanges that took longest, with the parts of their times.
 
-What counts is the time that was no wait for certain (:func:`~kdissect.analysis.slow.taken_ns`), so that long
-polls and joins do not stand in front of everything.
+They are sorted by the time that was certainly no wait (:func:`~kdissect.analysis.slow.taken_ns`), so that
+long polls and joins do not come before all others.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Slowest(Statistic):
 
     @property
     def left_out(self) -> int:
-        """Exchanges that a limit below :data:`MOST` kept out."""
+        """Exchanges that were left out because of a limit below :data:`MOST`."""
         return self._left_out
 
     def result(self) -> list[Row]:

@@ -1,9 +1,9 @@
 """Service response times: how long brokers take to answer, by API and version.
 
 The response time of an exchange is ``latency_ns``. It lasts from the packet that completed the request to the
-packet with the response's first byte, both as captured. How the waits, of a long poll and behind an earlier
-request of the connection, are told from the broker's work: :mod:`kdissect.analysis.waits`. Percentiles:
-:mod:`kdissect.analysis.histogram`.
+packet with the response's first byte, both at the capture point. For the waits (of a long poll, and behind an
+earlier request of the connection) and the broker's work see :mod:`kdissect.analysis.waits`. For percentiles
+see :mod:`kdissect.analysis.histogram`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NONE, _WAITED_OUT = Wait.NONE, Wait.WAITED_OUT
 
 
 class _ServiceTimes:
-    """A row."""
+    """The values of a row."""
 
     __slots__ = (
         *("latency", "may_wait", "quota", "throttle_max_ms", "throttle_ms", "throttled"),
@@ -93,7 +93,7 @@ class _ServiceTimes:
 
 
 class ResponseTimes(OneTable[ApiRowKey, _ServiceTimes]):
-    """The statistic ``srt``. ``by`` are some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
+    """The statistic ``srt``. ``by`` has some of the :data:`~kdissect.analysis.groupings.GROUPINGS`."""
 
     name = "srt"
     about = "response times per API and version; long-poll waits apart"
@@ -161,8 +161,8 @@ class ResponseTimes(OneTable[ApiRowKey, _ServiceTimes]):
         super().__init__(_ServiceTimes, limits)
         self._by = by
         self._known: dict[tuple[int, int], _ServiceTimes] = {}
-        """Without groupings, the rows of exchanges in brief by API key and version: found without their
-        key."""
+        """Without groupings, the rows of exchanges in brief by API key and version. They are found without
+        the rows' own keys."""
 
     @property
     def briefs(self) -> Interest:
@@ -231,7 +231,7 @@ def _count_briefs(
 ) -> None:
     """Count exchanges in brief by API and version alone.
 
-    :param known: the rows that were found so far, by API key and version.
+    :param known: the rows found so far, by API key and version.
     """
     for brief in briefs:
         form = brief.form

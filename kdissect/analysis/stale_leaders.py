@@ -1,6 +1,6 @@
-"""Clients that ask brokers which do not lead: how often they were refused, and when the leader was known.
+"""Clients that ask brokers that do not lead: the number of refusals, and when the leader was known.
 
-A refusal or two after each move of a leader is how clients learn of it.
+A refusal or two after each move of a leader is normal: clients learn of the move from it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class StaleLeaders(Statistic):
         if api not in ("Produce", "Fetch") or exchange.error not in NOT_LEADER or exchange.response is None:
             return
         if api == "Fetch" and exchange.request is not None and replica_id_of(exchange.request.body()) >= 0:
-            return  # brokers are told by their controller
+            return  # brokers learn the leader from their controller
         for topic in exchange.response.body().get("responses") or ():
             name, topic_id = topic.get("name") or topic.get("topic"), real_id(topic.get("topicId"))
             if is_metadata_topic(name, topic_id):

@@ -1,7 +1,8 @@
 """Times in which a broker answered nobody though requests waited, and times in which an API was much slower.
 
-Both are found at the end. Until then a few numbers are kept of each long exchange, and the count of exchanges
-in each second. Answers of a broker come in the order of time: a time without any lies between two.
+Both are computed at the end. Until then a few numbers are kept for each long exchange, and the count of
+exchanges in each second. Answers of a broker come in the order of time, so a time without answers lies
+between two of them.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 SILENCE_NS = SECOND
-"""A broker that answers nobody for so long, while requests wait, stands still."""
+"""A broker stands still if it answers nobody for this long while requests wait."""
 OVERDUE_NS = SECOND // 2
-"""By so much a long poll must have outlived the time that it may wait."""
+"""A long poll counts as waiting if it has outlived its allowed wait by this much."""
 AT_ONCE_NS = SECOND // 4
-"""Within so long after the silence those that waited are answered."""
+"""The longest time after the silence within which the waiting requests are answered."""
 MOST_LONG = 10_000
-"""Long exchanges that are kept of a broker, and silences."""
+"""The most long exchanges that are kept for a broker, and the most silences."""
 SLOW_NS = 100 * MILLISECOND
 WINDOW_NS = SECOND
 MOST_SLOW = 64
-"""Slow exchanges that are kept of an API in a second."""
+"""The most slow exchanges that are kept for an API in a second."""
 JOINED = 3
-"""Windows that are so many seconds apart are one time."""
+"""Windows that are at most this many seconds apart are one time."""
 MOST_WINDOWS = 100_000
 
 
@@ -51,8 +52,8 @@ ALONE = frozenset(
         *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeConfigs", "DescribeGroups", "ListGroups"),
     )
 )
-"""What a broker answers alone. Others it may answer late because of another broker: writes wait for copies,
-also those of commits and of members that come, and changes wait for the controller."""
+"""APIs that a broker answers alone. It may answer other APIs late because of another broker: writes wait for
+replicas, as do commits and joins of members, and changes wait for the controller."""
 
 
 class _Long(NamedTuple):
@@ -64,7 +65,7 @@ class _Long(NamedTuple):
     client_id: str
     api: str
     alone: bool
-    """Whether the broker needs no other one for the answer."""
+    """Whether the broker answers without another one."""
 
 
 @packed
@@ -72,12 +73,12 @@ class _Long(NamedTuple):
 class _Broker:
     first_ns: int | None = None
     last_ns: int | None = None
-    """Of the answers."""
+    """The time of the last answer."""
     silences: list[tuple[int, int]] = field(default_factory=list)
     long: list[_Long] = field(default_factory=list)
 
     def answered(self, ns: int) -> None:
-        """It answered somebody."""
+        """Note an answer to any client."""
         if self.last_ns is None:
             self.first_ns = ns
         elif ns - self.last_ns >= SILENCE_NS and len(self.silences) < MOST_LONG:
@@ -96,7 +97,7 @@ class _Broker:
 
 
 class Stalls(OneTable[str, _Broker]):
-    """A row a time in which a broker answered nobody though two connections or more waited."""
+    """A row for each time in which a broker answered nobody though two connections or more waited."""
 
     name = "stalls"
     about = "periods in which a broker answered nobody"
@@ -183,9 +184,9 @@ class Stalls(OneTable[str, _Broker]):
 class _Api:
     work: Histogram = field(default_factory=Histogram)
     counts: Counter[int] = field(default_factory=Counter)
-    """Exchanges by the second in which they were asked."""
+    """Exchanges by the second of their requests."""
     slow: dict[int, list[tuple[int, int, str, str]]] = field(default_factory=dict)
-    """The slow ones of a second: minus how long, number, broker, client."""
+    """The slow ones of a second: minus the duration, number, broker, client."""
 
     def merge(self, later: _Api) -> None:
         self.work.merge(later.work)
@@ -195,7 +196,7 @@ class _Api:
 
 
 class Spikes(OneTable[str, _Api]):
-    """A row a time in which an API took much longer than usual."""
+    """A row for each time in which an API took much longer than usual."""
 
     name = "spikes"
     about = "periods in which an API was much slower than usual"
@@ -243,7 +244,7 @@ class Spikes(OneTable[str, _Api]):
                 continue
             times: list[list[int]] = []
             for window, slow in sorted(row.slow.items()):
-                above = row.counts[window] // 100  # so many are above the 99th percentile
+                above = row.counts[window] // 100  # this many are above the 99th percentile
                 if len(slow) < 3 or len(slow) <= above or -slow[above][0] < 10 * p50:
                     continue
                 if times and window - times[-1][-1] <= JOINED:

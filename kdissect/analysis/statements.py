@@ -1,10 +1,10 @@
-"""What captured messages say of a cluster: statements, each about one thing, kept by who said them.
+"""Statements of captured messages about a cluster, each about one thing, kept by their tellers.
 
     statements.add(Statement("topic", ("orders",), (("partitions", 3),)), source)
 
-Brokers repeat themselves with every Metadata. A broker may say the same of a thing again and again, with
-messages of one API. This is kept once, with the first and the last time. So a broker that is behind the
-others does not make what is known go to and fro. The time when each broker began to say it counts.
+Brokers repeat themselves with every Metadata. Repetitions by one broker about one thing, in messages of one
+API, are kept once, with the first and the last time. So a broker that is behind the others does not make the
+known values go to and fro. The time when each broker began to say it counts.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 
 Fields = tuple[tuple[str, Any], ...]
-"""Name and value of what is said; what is not said is not there."""
+"""Names and values in the statement. Unknown fields are absent."""
 
 
 class Statement(NamedTuple):
-    """What a message says of one thing."""
+    """The statement of a message about one thing."""
 
     kind: str
     """``endpoint``, ``node``, ``listing``, ``topic``, ``partition``, ``config``, ``controller`` …"""
     subject: tuple[Hashable, ...]
-    """Which one."""
+    """The key of the thing."""
     fields: Fields
     by: str | None = None
-    """Who made it so, where the message is an order that was carried out."""
+    """The client that made it so, if the message is an order that was carried out."""
 
 
 class Source(NamedTuple):
-    """Where a statement comes from."""
+    """The source of a statement."""
 
     ns: int
     number: int
-    """Of the exchange."""
+    """The number of the exchange."""
     told_by: str
     """The API, or the class of the record."""
     teller: str
     """``address:port`` of the broker of the connection."""
     counts: bool = True
-    """Whether the exchange is one of those that are counted."""
+    """Whether the exchange counts."""
 
 
 @packed
 @dataclass(slots=True)
 class Said:
-    """What one teller said once, or several times in a row."""
+    """A statement that one teller made once, or several times in a row."""
 
     fields: Fields
     by: str | None
@@ -73,35 +73,35 @@ class Said:
         self.counts = self.counts or counts
 
     def copy(self) -> Said:
-        """The same, to be changed by itself."""
+        """A copy that can be changed by itself."""
         return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
 class ThingStatements:
-    """What was said of one thing."""
+    """The statements about one thing."""
 
     __slots__ = ("count", "rows")
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], list[Said]] = {}
-        """By teller and API."""
+        """The statements of each teller and API."""
         self.count = 0
-        """How often something else was said, by all of them."""
+        """The number of changes, by all tellers."""
 
 
 class Kept:
-    """Where the statements of a message are kept, and when it was said again. All of them are then told that
-    once, not with each repetition."""
+    """Where the statements of a message are kept, and when the message was repeated. They take in all
+    repetitions at once, not one by one."""
 
     __slots__ = ("changes", "counts", "first", "last", "said")
 
     def __init__(self, said: list[tuple[list[Said], Said]], changes: int) -> None:
         self.said = said
-        """What the teller said of a thing, and the last of that."""
+        """The teller's statements about each thing, and the last one."""
         self.changes = changes
-        """How often anything else was said when these were the last."""
+        """The number of changes of each thing when these statements were the last."""
         self.first: tuple[int, int] | None = None
-        """Time and exchange of the first repetition that the statements were not told of."""
+        """Time and exchange of the first repetition that the statements have not yet taken in."""
         self.last = (0, 0)
         self.counts = False
         """Whether one of the repetitions counts."""
@@ -122,8 +122,8 @@ _THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
 
 
 class Statements:
-    """Statements by what they are about. No more than ``limits.rows`` things of a kind are kept, and the
-    limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
+    """Statements by the thing that they are about. At most ``limits.rows`` things of a kind are kept, and the
+    limits of :class:`~kdissect.analysis.timelines.Timelines` hold. The first are kept."""
 
     def __init__(self, room: Room) -> None:
         self._kinds: dict[str, dict[tuple[Hashable, ...], ThingStatements]] = {}
@@ -131,16 +131,16 @@ class Statements:
         self._limits = room.limits
         self._count = 0
         self._changes = 0
-        """How often a teller said something else of a thing than before."""
+        """How often a teller made another statement about a thing than before."""
         self._repeated: list[Kept] = []
-        """Messages that were said again, of which the statements do not know yet."""
+        """Repeated messages that the statements have not yet taken in."""
         self.left_out = 0
-        """How many were not kept."""
+        """The number of statements that were not kept."""
         self._whole: Statements | None = None
-        """What they are to be added to, where nothing new finds room in it."""
+        """The statements to which these will be added, if new ones have no room there."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What they are to be added to is there at the other end."""
+        """Leave out the statements to which these will be added: the other process has them."""
         self._settle()
         return {**self.__dict__, "_whole": None}
 
@@ -150,20 +150,20 @@ class Statements:
         return not self._room.has(_THING_BYTES)
 
     def keep_to(self, whole: Statements) -> None:
-        """Keep nothing that would find no room in what it is to be added to."""
+        """Keep nothing that would have no room in the statements to which these will be added."""
         self._whole = whole if whole.is_full else None
 
     def _finds_room(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str]) -> bool:
-        """Whether what the teller says of it may find room in what it is to be added to."""
+        """Whether the teller's statement may have room in the statements to which these will be added."""
         if self._whole is None:
             return True
         line = self._whole._kinds.get(kind, {}).get(subject)
         return line is not None and teller in line.rows
 
     def add(self, statements: Sequence[Statement], source: Source) -> Kept | None:
-        """Statements of one message, after those that were said before.
+        """Add the statements of one message, after earlier ones.
 
-        :returns: where they are kept, for :meth:`again`; None if not all are.
+        :returns: where they are kept, for :meth:`again`; None if not all are kept.
         """
         teller = source.teller, source.told_by
         kept: list[tuple[list[Said], Said]] | None = []
@@ -188,7 +188,8 @@ class Statements:
         return None if kept is None else Kept(kept, self._changes)
 
     def again(self, kept: Kept, source: Source) -> bool:
-        """The same message once more. False, and nothing is added, if something else was said since."""
+        """Add a repetition of the message. False, and nothing is added, if there was another statement
+        since."""
         if kept.changes != self._changes:
             for row, said in kept.said:
                 if row[-1] is not said:
@@ -262,7 +263,7 @@ class Statements:
         return row
 
     def merge(self, later: Statements) -> None:
-        """Add those of another that came after."""
+        """Add the statements of a later part."""
         self.left_out += later.left_out
         self._settle()
         later._settle()
@@ -273,7 +274,7 @@ class Statements:
                         self._add(kind, subject, teller, said.copy())
 
     def about(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
-        """All of a kind: subject, teller, API, and what was said."""
+        """All statements of a kind: subject, teller, API, and the statement."""
         self._settle()
         for subject, line in self._kinds.get(kind, {}).items():
             for (teller, told_by), row in line.rows.items():
@@ -282,12 +283,13 @@ class Statements:
 
 
 def fields(**values: Any) -> Fields:
-    """Those that are known."""
+    """The fields with known values."""
     return tuple((name, value) for name, value in values.items() if value is not None)
 
 
 def who(exchange: Exchange) -> str:
-    """The client that asks: ``alice (billing@10.0.0.7)``; without a login the client id and the address."""
+    """The client of the request: ``alice (billing@10.0.0.7)``; without a login the client id and the
+    address."""
     host = exchange.client.rpartition(":")[0]
     name = f"{exchange.client_id}@{host}" if exchange.client_id else host
     return f"{exchange.principal} ({name})" if exchange.principal else name

@@ -1,13 +1,13 @@
-"""Stays of members in generations, and the rebalances of a classic group that they make.
+"""Stays of members in generations, and the rebalances of a classic group in which they began.
 
 A member asks to join (JoinGroup), and is answered with a generation when all have joined. Then it asks for
 its assignment (SyncGroup), which is answered when the leader has sent it. A rebalance lasts from the first
-JoinGroup request to the last SyncGroup response. If no SyncGroup response came, it goes on, or was overtaken
-by the next: it is not completed. Its time so far runs to the last message that its members sent or were given
-in it. If a request of it still waits when the capture ends, the time runs to the end of the capture. If the
-connection of that request was closed, it runs to the close. Nobody else's requests make it longer.
+JoinGroup request to the last SyncGroup response. Without a SyncGroup response, it goes on, or the next one
+overtook it: it is not completed. Its time so far runs to the last message that its members sent or got in it.
+If one of these requests still waits when the capture ends, the time runs to the end of the capture. If the
+connection of that request was closed, it runs to the close. Requests of others do not make it longer.
 
-A JoinGroup that is answered with a generation in force makes no rebalance. A static member that comes back
+A JoinGroup that is answered with the generation in force makes no rebalance. A static member that comes back
 within its session timeout (KIP-345) sends one, or a member that asks again.
 """
 
@@ -24,8 +24,8 @@ from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 
 WAITED = ("capture ended", "connection closed")
-"""Why a response is missing that never came, as far as the capture shows. Others came, or may have come, and
-were not captured."""
+"""The reasons for a missing response that mean that it never came. For other reasons, it came, or may have
+come, without being captured."""
 
 
 class Unanswered(NamedTuple):
@@ -34,16 +34,16 @@ class Unanswered(NamedTuple):
     ns: int
     connection: int
     is_waiting: bool
-    """Whether it still waited when the capture ended; else its connection was closed."""
+    """Whether it still waited when the capture ended; otherwise its connection was closed."""
 
     def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int:
-        """How long it waited, by the end of the capture and those of connections."""
+        """When its wait ended: at the end of the capture or of its connection."""
         end = end_ns if self.is_waiting else ends.get(self.connection)
         return self.ns if end is None else max(self.ns, end)
 
 
 def waiting(exchange: Exchange) -> Unanswered | None:
-    """The request of an exchange, where no answer came to it; None where that is not known."""
+    """The unanswered request of an exchange; None if it was answered, or if that is unknown."""
     if exchange.request is None or exchange.response is not None or exchange.missing not in WAITED:
         return None
     ns = exchange.request.frame.last_ns
@@ -63,31 +63,31 @@ class Stay:
     joined_ns: int | None = None
     """When the last JoinGroup response with this generation was complete."""
     asked_ns: int | None = None
-    """The last that it sent or was told on the way to its assignment."""
+    """The last time of its requests and answers before its assignment."""
     waits: Unanswered | None = None
-    """Its last SyncGroup request that was not answered."""
+    """Its last unanswered SyncGroup request."""
     is_lost: bool = False
-    """Whether it was given its assignment, or may have been, by a response that was not captured."""
+    """Whether it got its assignment, or may have got it, in a response that was not captured."""
     protocol: str | None = None
     leader: bool | None = None
     reason: str | None = None
     assigned: int | None = None
     heartbeats: int = 0
     gaps: Histogram = field(default_factory=Histogram)
-    """Between heartbeats that follow each other."""
+    """The times between consecutive heartbeats."""
     first_beat_ns: int | None = None
     last_beat_ns: int | None = None
     span: Span = field(default_factory=Span)
 
     @property
     def completed(self) -> bool | None:
-        """Whether the member that joined was given its assignment; None where neither is known."""
+        """Whether the member that joined was given its assignment; None if neither is known."""
         if self.sync_ns is not None:
             return True
         return None if self.join_ns is None or self.is_lost else False
 
     def beat(self, ns: int) -> None:
-        """A heartbeat was answered."""
+        """Count an answered heartbeat."""
         self.heartbeats += 1
         if self.last_beat_ns is None:
             self.first_beat_ns = ns
@@ -107,7 +107,7 @@ class Stay:
             self.first_beat_ns = later.first_beat_ns
 
     def merge(self, later: Stay) -> None:
-        """Add what was told of it later."""
+        """Add later facts."""
         self.types |= later.types
         for name in ("protocol", "leader", "reason", "assigned"):
             if getattr(later, name) is not None:
@@ -117,7 +117,7 @@ class Stay:
         self.merge_times(later)
 
     def merge_times(self, other: Stay) -> None:
-        """Add what was told of its rebalance only, earlier or later."""
+        """Add the facts about its rebalance only, earlier or later ones."""
         self.join_ns = least(self.join_ns, other.join_ns)
         self.sync_ns = least(self.sync_ns, other.sync_ns)
         self.joined_ns = most(self.joined_ns, other.joined_ns)
@@ -126,29 +126,29 @@ class Stay:
         self.is_lost |= other.is_lost
 
     def until(self, end_ns: int | None, ends: Mapping[int, int]) -> int | None:
-        """The last that is known of it before it was given its assignment."""
+        """The last known time of it before it was given its assignment."""
         waited = self.waits.until(end_ns, ends) if self.waits is not None else None
         return most(self.asked_ns, waited)
 
 
 class RebalanceSpan(NamedTuple):
-    """A rebalance of a group, or what a member had of it."""
+    """A rebalance of a group, or a member's share of it."""
 
     begin_ns: int
     end_ns: int | None
-    """Where it is not completed, the last that is known of it; None where that is not known."""
+    """The end; for an uncompleted one, its last known time; None if unknown."""
     completed: bool | None
 
     @property
     def duration_ns(self) -> int | None:
-        """Its time, so far where it is not completed. Absurd times have none."""
+        """The duration, so far if it is not completed; None for absurd times."""
         if self.end_ns is None or self.end_ns < self.begin_ns:
             return None
         return self.end_ns - self.begin_ns
 
 
 def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> RebalanceSpan | None:
-    """What a member had of the rebalance that led to its stay; None where it was not seen joining."""
+    """A member's share of the rebalance that led to its stay; None if it was not seen joining."""
     if stay.join_ns is None:
         return None
     completed = stay.completed
@@ -157,7 +157,7 @@ def rebalance_of(stay: Stay, end_ns: int | None, ends: Mapping[int, int]) -> Reb
 
 
 def rebalance_to(stays: Iterable[Stay], end_ns: int | None, ends: Mapping[int, int]) -> RebalanceSpan | None:
-    """The rebalance that led to a generation, of which all stays are given; None where none was seen."""
+    """The rebalance that led to a generation, from all its stays; None if none was seen."""
     stays = [stay for stay in stays if "classic" in stay.types]  # others in their group do not stop for it
     told = [stay.span.first_ns for stay in stays if stay.span.first_ns is not None]
     in_force = min(told, default=None)

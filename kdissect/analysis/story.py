@@ -1,6 +1,6 @@
 """Exchanges → the story of one group, topic, client, transactional id or offset, as lines in time.
 
-Exchanges of one connection that follow each other and did the same are one line.
+Consecutive exchanges of one connection with the same action are one line.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.wording import plural
 
 MOST_LINES = 100_000
-"""Lines of a story; what comes after is counted."""
+"""The most lines of a story. Further ones are only counted."""
 
 
 @packed
 @dataclass(slots=True)
 class StoryLine:
-    """What happened."""
+    """A line of a story."""
 
     ns: int
     last_ns: int
     exchange: int
-    """The first."""
+    """The number of its first exchange."""
     connection: int
     client: str
     client_id: str | None
@@ -41,7 +41,7 @@ class StoryLine:
 
     @property
     def whole(self) -> str:
-        """The text, with how often it was so."""
+        """The text, with the number of repetitions."""
         if self.count == 1:
             return self.text
         carried = f", {plural(self.records, 'record')} in all" if self.records else ""
@@ -53,14 +53,13 @@ class StoryLine:
 
 
 class Story:
-    """Takes in exchanges, keeps those that belong to it.
+    """Takes in exchanges and keeps those that belong to the story.
 
-    :param tells: what of an exchange belongs to the story. The empty text stands for what the exchange did;
-        another text replaces that. None: the exchange does not belong.
-    :param names: names of the kind that an exchange has; for saying what there is.
-    :param nearest: what is nearest to what was asked for; None if nothing is.
-    :param when: the time at which an exchange stands in the story, ns: when it began, unless this says
-        another.
+    :param tells: the text for an exchange of the story. The empty text means the usual sentence; None means
+        that the exchange does not belong.
+    :param names: the names of the kind that an exchange has, for a list of the available names.
+    :param nearest: the name nearest to the requested one; None without any.
+    :param when: the time of an exchange in the story, ns; by default, its beginning.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Story:
         self._when = when
         self._limits = limits
         self._last: dict[int, StoryLine] = {}
-        """By connection."""
+        """The last line of each connection."""
 
     def feed(self, exchange: Exchange) -> None:
         """Take in the next exchange."""
@@ -161,10 +160,10 @@ def of_client(client: str, limits: Limits = DEFAULTS) -> Story:
 def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     """The story of one offset: who wrote it, who read it, which groups are past it."""
     past: dict[str, bool] = {}
-    """By group, whether its commit is past the offset."""
+    """For each group, whether its commit is past the offset."""
     where = f"{asked.topic}-{asked.partition}"
     near: list[int] = []
-    """The offset of a record that is nearest to the one asked for."""
+    """The record's offset that is nearest to the requested one."""
 
     def tells(each: Exchange) -> str | None:
         if asked.topic not in each.topics:
@@ -207,7 +206,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
         return f"{asked.topic}/{asked.partition}/{near[0]}" if near else None
 
     def when(each: Exchange) -> int:
-        """A Fetch may wait before anybody writes the record: it is read when the answer brings it."""
+        """The time of an exchange. A Fetch may wait before anybody writes the record, so its time is that of
+        the answer."""
         return each.begun_ns if each.api == "Produce" or each.api in COMMITS else each.told_ns
 
     return Story(tells, names, limits, nearest, when)

@@ -1,4 +1,4 @@
-"""Times that lie close together, kept as the stretches that they make."""
+"""Times that lie close together, kept as stretches."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 
 class Stretches:
-    """Stretches of time, in order. Two that are no more than ``gap_ns`` apart are one, in whatever order they
-    were added. So parts of a capture merge without seams.
+    """Stretches of time, in order. Two that are at most ``gap_ns`` apart are one, in whatever order they were
+    added. So parts of a capture merge without seams.
 
-    :param most: how many are kept. Later ones are left out and counted.
+    :param most: the most stretches that are kept. Later ones are left out and counted.
     """
 
     __slots__ = ("_gap_ns", "_most", "firsts", "lasts", "left_out")
@@ -40,7 +40,7 @@ class Stretches:
             self.lasts.insert(low, last_ns)
 
     def merge(self, later: Stretches) -> None:
-        """Add those of another."""
+        """Add the stretches of another part."""
         self.left_out += later.left_out
         for first_ns, last_ns in later:
             self.add(first_ns, last_ns)
@@ -49,16 +49,16 @@ class Stretches:
         return zip(self.firsts, self.lasts, strict=True)
 
     def last_until(self, ns: int) -> int | None:
-        """The last time of it that is not after ``ns``."""
+        """The last covered time that is not after ``ns``."""
         at = bisect_right(self.firsts, ns)
         return None if at == 0 else min(ns, self.lasts[at - 1])
 
     def first_from(self, ns: int) -> int | None:
-        """The first time of it that is not before ``ns``."""
+        """The first covered time that is not before ``ns``."""
         at = bisect_left(self.lasts, ns)
         return None if at == len(self.firsts) else max(ns, self.firsts[at])
 
     def touches(self, first_ns: int, last_ns: int) -> bool:
-        """Whether anything of it lies between two times."""
+        """Whether any stretch lies between two times."""
         found = self.first_from(first_ns)
         return found is not None and found <= last_ns

@@ -1,4 +1,4 @@
-"""The rows of a statistic put together into fewer: sums and extremes of what they say, and nothing else."""
+"""Summaries of a statistic's rows: only sums and extremes of their values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.fold import Row, least, most
 
 BY_CONSUMERS = ("fetch", "share")
-"""Directions in which records go to consumers."""
+"""The directions in which records go to consumers."""
 
 
 def by_topic(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """Rows of ``topics`` and ``positions`` → a row a topic.
+    """Rows of ``topics`` and ``positions`` → a row for each topic.
 
     Rates count from the topic's first exchange in a direction to its last. The lags are those of all
-    consumers that still ask for a partition; where none does, of the one that asked last.
+    consumers that still ask for a partition; without any, that of the consumer that asked last.
     """
     found: dict[str | None, _TopicSummary] = {}
     for row in topics:
@@ -28,7 +28,7 @@ def by_topic(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
 
 
 class _RecordFlow:
-    """Records of one direction."""
+    """The records of one direction."""
 
     def __init__(self) -> None:
         self.records = self.bytes = 0
@@ -51,7 +51,7 @@ class _RecordFlow:
 
 
 class _TopicSummary:
-    """What is known of a topic."""
+    """The summary of a topic."""
 
     def __init__(self) -> None:
         self.partitions: set[int | None] = set()
@@ -61,7 +61,7 @@ class _TopicSummary:
         self.largest: int | None = None
         self.errors = Grades()
         self.lags: dict[int, list[Row]] = {}
-        """By partition: the positions whose lag counts."""
+        """The positions whose lag counts, by partition."""
         self.first_ns: int | None = None
         self.last_ns: int | None = None
 

@@ -1,8 +1,7 @@
-"""Connections below Kafka: round trips, what both ends offered, windows, losses, and who ended it.
+"""Connections below Kafka: round trips, the options of both ends, windows, losses, and the end that closed.
 
-The facts are gathered while the segments pass (:mod:`kdissect.tcp.facts`) and come with the row of a
-connection that is over. From its exchanges comes when it was ready for use, and which of them a late
-retransmission hit.
+The facts are gathered while the segments pass (:mod:`kdissect.tcp.facts`) and come with the row of an ended
+connection. Its exchanges show when it was ready for use, and which of them a late retransmission hit.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from kdissect.message import Request, Response, Token
 from kdissect.session.conversation import Connection
 
 _MAKES_READY = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
-"""What a client asks before it uses a connection."""
+"""The requests of a client before it uses a connection."""
 _LOGIN = _MAKES_READY[1:]
 SLOW_NS = 200 * MILLISECOND
-"""An exchange that a retransmission after so long hit took longer than this."""
+"""An exchange that was hit by a retransmission after such a delay took longer than this."""
 MOST_SLOW = 32
-"""So many of them are remembered of a connection, the longest."""
+"""The most of them that are remembered for a connection, the longest first."""
 MOST_HIT = 8
 LARGE_BYTES = 256 << 10
-"""Messages from this size on tell how quickly bytes are carried."""
+"""The smallest messages that are used to measure the speed of transfers."""
 _LARGE_BYTES = LARGE_BYTES
 SLOW_BYTES_PER_S = 2_000_000
 _MEMBER_BEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 
 def _each_end(name: str, kind: str, meaning: str, rare: bool = False) -> tuple[Declared, ...]:
-    """A column of the client and one of the broker; ``{}`` in the meaning is which."""
+    """A column for the client and one for the broker; ``{}`` in the meaning is replaced by the end."""
     return tuple(
         column(name.format(end), kind, meaning.format(f"the {end}"), rare=rare)
         for end in ("client", "broker")
@@ -112,28 +111,29 @@ class _ConnectionTcp:
         self.over: Connection | None = None
         self.client_id: str | None = None
         self.ready_ns: int | None = None
-        """When the first request began that uses the connection."""
+        """When the first request began after the preparation of the connection."""
         self.prepared_ns: int | None = None
-        """When the last answer came of what goes before that: versions, and the login."""
+        """When the last answer to the preparation came: versions, and the login."""
         self.first_ns: int | None = None
         """When the first request of any kind began."""
         self.login_ns = 0
         self.exchanges = 0
         self.slow: list[tuple[int, int, int, int]] = []
-        """The longest exchanges: minus how long, number, begin and end."""
+        """The longest exchanges: minus the duration, number, begin and end."""
         self.waiting: list[tuple[int, int, int, str, int]] = []
-        """Requests that waited when it was closed: when they were asked, their numbers, how long they may
-        wait (ns), their APIs, the bytes that they announce; the oldest."""
+        """Requests that waited when it was closed: the time, the number, the allowed wait (ns), the API, the
+        size that they announce; the oldest ones."""
         self.answered: set[str] = set()
-        """APIs of which requests were answered."""
+        """APIs with answered requests."""
         self.left_ns: int | None = None
         """When its client last left a group."""
         self.last: tuple[int, int, str, str] | None = None
-        """The exchange whose last message came last: when, its number, its API, why one side is absent."""
+        """The exchange with the latest message: the time, its number, its API, the reason for a missing
+        side."""
         self.large = 0
-        """Messages of :data:`LARGE_BYTES` and more."""
+        """The number of messages of :data:`LARGE_BYTES` and more."""
         self.slow_large: list[tuple[float, int, int]] = []
-        """The slowest of them: bytes a second, for how long, the exchange's number."""
+        """The slowest of them: bytes per second, duration, the exchange's number."""
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
@@ -207,7 +207,7 @@ class _ConnectionTcp:
 
 
 class Tcp(Batched, OneTable[int, _ConnectionTcp]):
-    """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
+    """The statistic ``tcp``: a row for each connection that speaks Kafka or TLS, or that failed to open."""
 
     reads_tcp = True
     name = "tcp"
@@ -315,15 +315,14 @@ def _count(exchanges: list[Exchange], rows: Rows[int, _ConnectionTcp]) -> None:
 
 
 def _oldest(waiting: list[tuple[int, int, int, str, int]], closed_ns: int | None) -> int | None:
-    """For how long the oldest had waited."""
+    """How long the oldest had waited beyond its allowed wait."""
     if closed_ns is None:
         return None
     return max((closed_ns - asked - may for asked, _, may, *_ in waiting), default=None)
 
 
 def _may_wait_ns(exchange: Exchange) -> int | None:
-    """How long the client agreed to wait; None where no one can tell. A Produce that is cut may need no
-    answer."""
+    """How long the client agreed to wait; None if unknown. A Produce that is cut may need no answer."""
     assert exchange.request is not None
     if waits_for_members(exchange.api):
         return None
@@ -336,7 +335,8 @@ def _may_wait_ns(exchange: Exchange) -> int | None:
 
 
 def _leaves(exchange: Exchange, api: str) -> bool:
-    """Whether the client leaves a group: with a request of its own, or an epoch below 0 (KIP-848)."""
+    """Whether the client leaves a group: with its own LeaveGroup request, or with an epoch below 0
+    (KIP-848)."""
     if api == "LeaveGroup":
         return True
     if api not in _MEMBER_BEATS or exchange.request is None:

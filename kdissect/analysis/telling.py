@@ -1,10 +1,10 @@
-"""An exchange → what it did, as a sentence that nobody needs the protocol for.
+"""An exchange → a sentence about its action, readable without knowing the protocol.
 
     billing-1 joined the group (poll timeout expired), as member billing-1-3f…: generation 7
     wrote 12 records to orders-0: offsets 340 to 351
 
-A sentence says what stands in the messages. Where it was refused, the sentence says what was tried, and ends
-with the error.
+A sentence gives the content of the messages. For a refused request, it says what was tried, and ends with the
+error.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kdissect.record.sets import read_record_set
 from kdissect.wording import plural
 
 LONGEST = 80
-"""Characters of a name in a sentence."""
+"""The longest name in a sentence, in characters."""
 MOST_NAMED = 3
-"""Partitions and the like that a sentence names; of more only how many."""
+"""The most partitions and the like that a sentence names. Beyond that, it gives their number."""
 
 
 class CarriedRecords(NamedTuple):
@@ -31,10 +31,10 @@ class CarriedRecords(NamedTuple):
     topic: str
     partition: int | None
     first: int | None
-    """The first offset; None where it is not told."""
+    """The first offset; None if unknown."""
     last: int | None
     size: int | None
-    """How many records; None where the batch does not tell."""
+    """The number of records; None if the batch does not contain it."""
 
 
 def records_of(
@@ -42,7 +42,7 @@ def records_of(
 ) -> Iterator[CarriedRecords]:
     """The records in an exchange, batch by batch, by the headers of batches.
 
-    :param with_control: control records too, which have offsets as others.
+    :param with_control: also return control records, which have offsets too.
     """
     for place in exchange.record_sets():
         base = exchange.assigned_base_offset(place)
@@ -63,17 +63,17 @@ def records_of(
 
 
 class ToldExchange(NamedTuple):
-    """What an exchange did."""
+    """The action of an exchange."""
 
     text: str
     kind: str
-    """Equal where exchanges that follow each other may be told in one line."""
+    """Consecutive exchanges with equal kinds may share one line."""
     records: int = 0
-    """How many it carried, where several are told together."""
+    """The number of its records, if several exchanges share one line."""
 
 
 def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
-    """What an exchange did."""
+    """The action of an exchange."""
     if exchange.api in ("Produce", "Fetch", "ShareFetch"):
         return _of_records(exchange, limits)
     did = _did(exchange)
@@ -96,7 +96,8 @@ _TRIED = {
     "removed": "remove",
     "wrote": "write",
 }
-"""What was done; and what was only tried if it was refused, or if no response shows that it was done."""
+"""The word for a completed action, and the word for a refused one, or one without a response that shows
+it."""
 
 
 def _did(exchange: Exchange) -> str:
@@ -179,7 +180,7 @@ def _short(name: str) -> str:
 
 def _join(request: dict[str, Any], response: dict[str, Any]) -> str:
     text, reason = "joined the group", request.get("reason")
-    if reason and GIVEN_ID not in reason:  # else it was only told its id first (KIP-394)
+    if reason and GIVEN_ID not in reason:  # else the answer only gave it its id (KIP-394)
         text += f" again ({reason})" if request.get("memberId") else f" ({reason})"
     generation = response.get("generationId", -1)
     if generation >= 0:

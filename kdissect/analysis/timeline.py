@@ -1,7 +1,7 @@
-"""What a time line shows, by interval: requests, bytes, errors, what brokers took, and what happened.
+"""The data of a time line, by interval: requests, bytes, errors, the brokers' times, and events.
 
-Intervals are those of ``io``. A message counts for the interval in which it was complete; what brokers took,
-for the one in which they answered.
+Intervals are those of ``io``. A message counts for the interval in which it was complete; the broker's time,
+for the interval of the answer.
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ class Timeline(Batched, OneTable[int, _TimelineInterval]):
     takes_interval = True
 
     def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND, most: int | None = None) -> None:
-        """
-        :param most: of intervals with anything in them; where there would be more, intervals become twice
-            as long, until there are not.
+        """Make an empty timeline.
+
+        :param most: the most intervals with data. Beyond it, intervals become twice as long until there are
+            few enough.
         """
         super().__init__(_TimelineInterval, limits)
         self._length_ns = length_ns
@@ -122,7 +123,7 @@ class Timeline(Batched, OneTable[int, _TimelineInterval]):
                 self._lengthen(2)
 
     def _lengthen(self, times: int) -> None:
-        """Make intervals so many times as long."""
+        """Make intervals longer by a factor."""
         short = list(self._rows.items())
         self._rows.clear()
         self._length_ns *= times

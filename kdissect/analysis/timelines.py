@@ -1,8 +1,8 @@
-"""Events of many things by time: what folds keep that decide only at the end.
+"""Events of many things by time: for folds that draw conclusions only at the end.
 
-A fold appends small tuples ``(ns, number, kind, …)`` to the line of a group, a transactional id or a
-partition. It sorts them and runs over them only when rows are asked for. Parts of a capture then merge
-without seams: nothing was decided before.
+A fold appends small tuples ``(ns, number, kind, …)`` to the timeline of a group, a transactional id or a
+partition. It sorts and reads them only when rows are asked for. So parts of a capture merge without seams:
+nothing was concluded before.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from kdissect.analysis.room import Room
 K = TypeVar("K", bound=Hashable)
 
 Mark = tuple[Any, ...]
-"""``(ns, number, kind, …)``: when, in which exchange, and what. Values behind them need no order."""
+"""``(ns, number, kind, …)``: the time, the exchange, and the kind. The values after them need no order."""
 
 
 KEY_BYTES = 250
-"""About what a line takes without its marks."""
+"""The approximate size of a timeline without its marks."""
 MARK_BYTES = 450
-"""About what a mark takes, and its part of a row."""
+"""The approximate size of a mark, with its part of a row."""
 
 
 class Timelines(Generic[K]):
-    """Lines of marks by key: no more than ``limits.rows`` keys, ``limits.timeline_key_events`` of a key and
-    ``limits.timeline_events`` in all, and what there is room for. The first are kept, further ones are only
+    """Timelines of marks by key: at most ``limits.rows`` keys, ``limits.timeline_key_events`` for each key
+    and ``limits.timeline_events`` in all, if there is room. The first are kept, further ones are only
     counted."""
 
     def __init__(self, room: Room) -> None:
@@ -35,11 +35,11 @@ class Timelines(Generic[K]):
         self._limits = room.limits
         self._count = 0
         self.left_out = 0
-        """How many marks were not kept."""
+        """The number of marks that were not kept."""
         self._is_shut = False
-        """Whether no mark finds room in what it is to be added to."""
+        """Whether the timelines to which these will be added have no room for a mark."""
         self._is_short = False
-        """Whether that has no memory for it."""
+        """Whether they have no memory for it."""
 
     @property
     def is_full(self) -> bool:
@@ -47,12 +47,12 @@ class Timelines(Generic[K]):
         return self._count >= self._limits.timeline_events or not self._room.has(MARK_BYTES)
 
     def keep_to(self, whole: Timelines[K]) -> None:
-        """Keep no marks that would find no room in what they are to be added to."""
+        """Keep no marks that would have no room in the timelines to which these will be added."""
         self._is_shut = whole.is_full
         self._is_short = not whole._room.has(MARK_BYTES)
 
     def add(self, key: K, mark: Mark) -> None:
-        """A mark on the line of ``key``."""
+        """Add a mark to the timeline of ``key``."""
         if self._is_shut:
             self.left_out += 1
             self._room.refused |= self._is_short
@@ -74,7 +74,7 @@ class Timelines(Generic[K]):
         self._count += 1
 
     def merge(self, later: Timelines[K]) -> None:
-        """Add the marks of another that came after."""
+        """Add the marks of a later part."""
         self.left_out += later.left_out
         for key, line in later._lines.items():
             for mark in line:
@@ -87,5 +87,6 @@ class Timelines(Generic[K]):
         return len(self._lines)
 
     def line(self, key: K) -> list[Mark]:
-        """The marks of ``key`` by time, then by number of the exchange; then as they were added."""
+        """The marks of ``key`` by time, then by number of the exchange, then in the order in which they were
+        added."""
         return sorted(self._lines.get(key, ()), key=lambda mark: (mark[0], mark[1]))

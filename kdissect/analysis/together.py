@@ -1,4 +1,4 @@
-"""Several statistics fed together: what they share is fed, kept and merged once."""
+"""Several statistics fed together: their shared parts are fed, kept and merged once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TakeOther = Callable[[Any], None]
 class Together:
     """Statistics that are fed the same events. Those that are views of one fold share it from now on.
 
-    :param percent: of the memory for facts, how much they may take.
+    :param percent: the share of the memory for facts that they may take.
     """
 
     def __init__(self, statistics: Iterable[Statistic], percent: int = 100) -> None:
@@ -47,18 +47,19 @@ class Together:
         self._find_ways()
 
     def _find_ways(self) -> None:
-        """Find where events go. :meth:`Fold.feed` would ask of each what it is, once more for each fold."""
+        """Find where events go. :meth:`Fold.feed` would ask for the type of each event, again for each
+        fold."""
         self._latest = self._fed[0].latest if self._fed else Latest()
         connected = [each for each in self._fed if _takes_connections(type(each))]
         self._connections = [each._connection for each in connected]
         self._copies = [each._connection for each in connected if each.at_every_point]
-        """What takes in the rows of connections, and those of other capture points."""
+        """The functions that take in the rows of connections, including those of other capture points."""
         self._own = [each for each in self._fed if type(each).feed is not Fold.feed]
-        """What takes in other events in its own way."""
+        """The folds that take in events in their own way."""
         self._every = [each.ways()[0] for each in self._fed], [each.ways()[1] for each in self._fed]
-        """What takes in exchanges that count, and those that do not."""
+        """The functions for exchanges that count, and for those that do not."""
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
-        """The same of whole exchanges of an API, where there was one."""
+        """The same functions for whole exchanges of each API that was seen."""
         self._briefs = [each.way_of_briefs() for each in self._fed]
         self._takes_briefs = self.briefs is not None
         self._in_turn = [
@@ -68,7 +69,7 @@ class Together:
         connections that count, and what takes in any other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
-        """What takes in whole exchanges of an API."""
+        """The functions that take in whole exchanges of an API."""
         found = [each.ways() for each in self._fed if each.apis is None or api in each.apis]
         out = [count for count, _ in found] if counts else [see for _, see in found]
         self._by_api[not counts][api] = out
@@ -83,7 +84,7 @@ class Together:
 
     @property
     def briefs(self) -> Interest | None:
-        """What they ask of exchanges in brief; None where one of them needs whole ones."""
+        """The data that they need of exchanges in brief; None if one of them needs whole exchanges."""
         asked = [each.briefs for each in self._fed]
         known = [each for each in asked if each is not None]
         if len(known) < len(asked):
@@ -92,11 +93,11 @@ class Together:
 
     @property
     def full_tables(self) -> int:
-        """In how many tables no further key finds room."""
+        """The number of tables that have no room for a further key."""
         return sum(table.is_full for fold in self._fed for table in fold.tables())
 
     def keep_to(self, whole: Self) -> None:
-        """Make no rows that would find no room in what they are to be added to."""
+        """Make no rows that would have no room in the statistics to which these will be added."""
         for mine, theirs in zip(self._fed, whole._fed, strict=True):
             for table, other in zip(mine.tables(), theirs.tables(), strict=False):
                 table.keep_to(other)
@@ -104,7 +105,7 @@ class Together:
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
 
-        :param counts: whether it is to be counted; else it is only seen, for what it tells of others.
+        :param counts: whether it counts; else it is only seen, for what it tells of others.
         """
         if isinstance(event, Brief):
             for take_briefs in self._briefs:
@@ -130,9 +131,9 @@ class Together:
                 fold.see(event)
 
     def feed_all(self, events: Sequence[Event]) -> None:
-        """Take in the next events, all of which count: what :meth:`feed` does with one after the other. Here
-        each fold takes in all of them before the next one does. Its code and its rows are then at hand, which
-        takes a third less time than to go from fold to fold with each event."""
+        """Take in the next events, all of which count, as :meth:`feed` does one by one. Here each fold takes
+        in all of them before the next one does. Its code and its rows are then in the caches, which takes a
+        third less time than changing the fold for each event."""
         if self._takes_briefs:
             for part in runs_of_briefs(events):
                 if isinstance(part, list):
@@ -159,7 +160,7 @@ class Together:
         unshare_parts(exchanges)
 
     def merge(self, later: Self) -> None:
-        """Add what the same statistics found in the events that came after."""
+        """Add the results of the same statistics over later events."""
         if self._fed:
             self._fed[0].latest.merge(later._fed[0].latest)
         for mine, theirs in zip(self._fed, later._fed, strict=True):
@@ -168,7 +169,7 @@ class Together:
 
 
 _UNKNOWN = ""
-"""The API of an exchange whose request is not known: folds that take in all take it in."""
+"""The API of an exchange with an unknown request: folds for all APIs take it in."""
 
 
 class _FedEvents:
@@ -177,7 +178,7 @@ class _FedEvents:
     def __init__(self, events: Sequence[Event]) -> None:
         self._exchanges: list[Exchange] = []
         self._others: list[tuple[int, Event]] = []
-        """What is no exchange, each with the number of exchanges before it."""
+        """Events that are no exchanges, each with the number of exchanges before it."""
         for event in events:
             if isinstance(event, Exchange):
                 self._exchanges.append(event)
@@ -203,7 +204,7 @@ class _FedEvents:
         return self._choose(apis)[1]
 
     def _choose(self, apis: frozenset[str] | None) -> tuple[list[int], list[Exchange]]:
-        """The same with the place of each among all exchanges."""
+        """The exchanges of some APIs, with the place of each among all exchanges."""
         found = self._chosen.get(apis)
         if found is None:
             assert apis is not None
@@ -213,8 +214,8 @@ class _FedEvents:
         return found
 
     def in_order(self, apis: frozenset[str] | None) -> list[list[Exchange] | Event]:
-        """The same, and all that are no exchanges: each of these by itself, and between them the exchanges
-        that follow one another."""
+        """The exchanges of some APIs and all other events, in their order: each other event by itself, and
+        between them lists of exchanges."""
         found = self._in_order.get(apis)
         if found is None:
             found = self._in_order[apis] = []

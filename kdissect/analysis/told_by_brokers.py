@@ -1,4 +1,5 @@
-"""What brokers and controllers tell each other of the cluster (:mod:`kdissect.analysis.cluster_told`)."""
+"""Statements about the cluster in messages between brokers and controllers
+(:mod:`kdissect.analysis.cluster_told`)."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ def _stopping(exchange: Exchange, labels: Labels) -> Told:
 
 
 def _metadata_partitions(body: Body) -> list[Body]:
-    """What a body says of the log of metadata, which has one partition."""
+    """The partition of the metadata log in a body. The log has only one."""
     return [
         each
         for topic in body.get("topics") or ()
@@ -170,4 +171,4 @@ OF_BROKERS: dict[str, Callable[[Exchange, Labels], Told]] = {
     "EndQuorumEpoch": _quorum,
     "DescribeQuorum": _quorum,
 }
-"""Which API tells what."""
+"""The function for each API."""

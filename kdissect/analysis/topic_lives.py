@@ -1,6 +1,7 @@
-"""When a name became another topic's: one was deleted and made again, and its offsets begin anew.
+"""The times when a name became another topic's: the old one was deleted, and the new one's offsets begin
+again.
 
-Another id under the same name is another topic (KIP-516). Where brokers tell no ids, a topic begins when
+Another id under the same name is another topic (KIP-516). If brokers give no ids, a topic begins when
 somebody deletes or makes it.
 """
 
@@ -21,33 +22,33 @@ K = TypeVar("K", bound=Hashable)
 METADATA = api_key("Metadata")
 TELLING = ("Metadata", "CreateTopics", "DeleteTopics", "UpdateMetadata")
 STALE_NS = 5 * SECOND
-"""So long a broker may name a topic that others know to be gone. Ids that are told in turn for longer are
-topics of two clusters. Without ids, what is told within that time is one beginning: the controller tells
-every broker, and who makes a topic again deletes it before."""
+"""How long a broker may name a topic that others know to be gone. If two ids alternate for longer, they are
+topics of two clusters. Without ids, all reports within this time are one beginning: the controller reports to
+every broker, and a client that makes a topic again deletes it before."""
 SPAN_BYTES = 500
-"""About what an id takes, or a time, with its part of what is kept by name."""
+"""The approximate size of an id or a time, with its part of the data kept by name."""
 
 _Span = tuple[int, int]
 
 
 class TopicLives:
-    """What exchanges tell of the topics that have a name: no more than ``limits.rows`` ids and times in all,
-    and what there is room for. The first are kept, further ones are only counted."""
+    """The known topics of each name: at most ``limits.rows`` ids and times in all, if there is room. The
+    first are kept, further ones are only counted."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self._ids: dict[str, dict[str, _Span]] = {}
-        """By name and id: when it was told first, and last."""
+        """For each name and id, the times of its first and last mention."""
         self._without_ids: dict[str, dict[int, _Span]] = {}
-        """By name and part of the time, each as long as STALE_NS: when one was told to be deleted or made
-        first, and last, and no id was told. Parts of a capture then merge without seams."""
+        """For each name and span of STALE_NS, the first and the last report, without an id, that the topic
+        was deleted or made. With fixed spans, parts of a capture merge without seams."""
         self._count = 0
         self.left_out = 0
-        """How often an id or a time was not kept."""
+        """The number of ids and times that were not kept."""
 
     def take(self, exchange: Exchange, labels: Labels) -> list[str]:
-        """Note what one of :data:`TELLING` tells; the names that may be another topic's from now on. One
-        whose first id is told may be, as an earlier part of the capture may tell another."""
+        """Take in an exchange of :data:`TELLING`. Return the names that may be another topic's from now on. A
+        name with its first id is among them, because an earlier part of the capture may have another id."""
         anew: list[str] = []
         ns = exchange.told_ns
         taught = _taught(exchange)
@@ -67,7 +68,7 @@ class TopicLives:
         return anew
 
     def _note(self, kept: dict[str, dict[K, _Span]], name: str, key: K, span: _Span) -> bool:
-        """Keep when something was told of a name; whether it is the first of its key."""
+        """Keep a mention of a name. Return whether it is the first of its key."""
         spans = kept.get(name, {})
         if key in spans:
             first, last = spans[key]
@@ -81,7 +82,7 @@ class TopicLives:
         return True
 
     def merge(self, later: TopicLives) -> list[str]:
-        """Add what was told later; the names that may be another topic's since then."""
+        """Add a later part. Return the names that may have become another topic's."""
         self.left_out += later.left_out
         anew: list[str] = []
         for name, ids in later._ids.items():
@@ -96,14 +97,14 @@ class TopicLives:
         return anew
 
     def begun(self, name: str) -> list[int]:
-        """The times from which on the name is another topic's, ascending."""
+        """The times at which the name became another topic's, ascending."""
         ids = self._ids.get(name)
         return _begun_without_ids(self._without_ids.get(name, {})) if ids is None else _begun(ids)
 
 
 def _taught(exchange: Exchange) -> Sequence[tuple[str, str]] | None:
-    """The ids and names that an answer to Metadata tells, by its survey: such answers come often, and are
-    long. None where its body has to be decoded."""
+    """The ids and names in an answer to Metadata, from its survey: such answers come often, and are long.
+    None if its body must be decoded."""
     response = exchange.response
     if exchange.api_key != METADATA or response is None:
         return None
@@ -112,7 +113,7 @@ def _taught(exchange: Exchange) -> Sequence[tuple[str, str]] | None:
 
 
 def _begun(ids: dict[str, _Span]) -> list[int]:
-    """When an id was told first after the last time of all before it."""
+    """The first mentions of ids that came after the last mention of all earlier ids."""
     begun: list[int] = []
     until: int | None = None
     for first, last in sorted(ids.values()):
@@ -123,8 +124,8 @@ def _begun(ids: dict[str, _Span]) -> list[int]:
 
 
 def _begun_without_ids(times: dict[int, _Span]) -> list[int]:
-    """The last of the times that are told of one beginning. Until then somebody may tell of the former topic,
-    as it is deleted before it is made."""
+    """The last report of each beginning. Until then, messages may still be about the former topic, because it
+    is deleted before the new one is made."""
     begun: list[int] = []
     since: int | None = None
     for first, last in sorted(times.values()):

@@ -1,7 +1,7 @@
-"""When a name became another topic's, as the brokers of one cluster tell it.
+"""The times when a name became another topic's, by the brokers of one cluster.
 
-Two clusters may have one id: whoever starts them from one file of settings gives both the same. Then they
-cannot be told apart by it. But brokers that name each other, or one broker, tell of one cluster only.
+Two clusters may have the same id, if somebody starts them from one file of settings. Then the id does not
+distinguish them. But brokers that list each other, or one broker, are always of one cluster.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from kdissect.analysis.cluster_history import BEHIND_NS, Event
 
 
 class Kin:
-    """Which brokers are of one cluster, as lists of brokers tell."""
+    """Brokers that belong to one cluster, by the lists of brokers."""
 
     def __init__(self, lists: Sequence[Event]) -> None:
-        """
+        """Join the brokers of each list.
+
         :param lists: events of the kind ``listing``.
         """
         self._parents: dict[str, str] = {}
@@ -36,9 +37,9 @@ class Kin:
 
 
 def replacements(events: Sequence[Event], kin: Kin) -> Iterator[tuple[str, Event]]:
-    """The id that a topic had, and the event that first tells another, each time that it changed.
+    """The former id of a topic, and the event with the first mention of the new id, for each change.
 
-    :param events: those of a topic, in order of time.
+    :param events: the events of a topic, in order of time.
     """
     lives: dict[str, dict[str, tuple[Event, int]]] = {}
     for event in events:
@@ -50,6 +51,6 @@ def replacements(events: Sequence[Event], kin: Kin) -> Iterator[tuple[str, Event
         of_cluster[topic_id] = first, max(last_ns, event.last_ns)
     for of_cluster in lives.values():
         for (before, (_, last_ns)), (_, (first, _)) in pairwise(of_cluster.items()):
-            # Both go on where two clusters share an address.
+            # If two clusters share an address, both ids stay in use.
             if last_ns <= first.ns + BEHIND_NS:
                 yield before, first

@@ -150,7 +150,7 @@ class Topics(OneTable[tuple[Topic, str, int | None, str], _PartitionTraffic]):
     def _row(
         self, exchange: Exchange, key: tuple[Topic, str, int | None, str], here: dict[int, _PartitionTraffic]
     ) -> _PartitionTraffic | None:
-        """The row, in which the exchange is counted once; ``here`` are those in which it was."""
+        """The row of a key, with the exchange counted once; ``here`` has the rows that already counted it."""
         row = self._rows.row(key)
         if row is not None and id(row) not in here:
             here[id(row)] = row
@@ -168,13 +168,13 @@ class Topics(OneTable[tuple[Topic, str, int | None, str], _PartitionTraffic]):
 
 
 _replica_of: tuple[Request | Token | None, int] = (None, -1)
-"""The request that was asked for last, and what it says: many statistics ask for the same one. One value, so
-that no thread sees half of it."""
+"""The request of the last call, and its id: many statistics ask for the same one. One value, so that no
+thread sees a mix of two."""
 
 
 def replica_id(exchange: Exchange) -> int:
-    """The id of a broker or controller that fetches to follow the partition. It is -1 for a consumer, and if
-    the request was not captured."""
+    """The id of a broker or controller that fetches as a follower. It is -1 for a consumer, and if the
+    request was not captured."""
     global _replica_of  # noqa: PLW0603 - a memory of one
     request, shared = exchange.request, exchange.shared
     if request is None:

@@ -1,8 +1,8 @@
-"""Exchanges, their bytes and how long they took: by API, and by what else is asked for.
+"""The number of exchanges, their bytes and durations, by API and by the requested groupings.
 
 ``traffic,topic`` counts an exchange for each of its topics, ``traffic,layer`` for each layer of its faults,
-``traffic,error`` under the first error code of its response. An exchange without one is not counted there.
-The metrics of a live capture are made of these rows.
+``traffic,error`` under the first error code of its response. An exchange without an error code is not
+counted there. The metrics of a live capture are made from these rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BUCKETS_NS = tuple(
     round(milliseconds * MILLISECOND)
     for milliseconds in (0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
 )
-"""Up to where latencies are counted together, for metrics."""
+"""The upper ends of the buckets of latencies, for metrics."""
 HOUR_NS = 3_600 * SECOND
 
 _NO_TOPICS: Sequence[str | None] = (None,)
@@ -47,7 +47,7 @@ def _metric(name: str, about: str, *labels: tuple[str, str], direction: str = ""
 
 
 class _TrafficRow:
-    """A row."""
+    """The values of a row."""
 
     __slots__ = (
         *("buckets", "errors", "exchanges", "faults", "latency", "record_bytes", "request_bytes"),
@@ -101,8 +101,8 @@ class _TrafficRow:
 
 
 class ExchangeColumns(Protocol):
-    """What is read of an exchange: columns that its row in the table ``exchanges`` has too. So rows that were
-    stored are counted as exchanges are."""
+    """The columns of an exchange that are read here. A row of the table ``exchanges`` has them too, so stored
+    rows are counted like exchanges."""
 
     @property
     def number(self) -> int: ...
@@ -143,7 +143,7 @@ def _joined(names: Sequence[str] | None) -> str | None:
 
 
 Read = Callable[[Any], str | int | None]
-"""Reads of an exchange, or of the row of one, what rows are told apart by."""
+"""Reads a grouping's value from an exchange, or from its stored row."""
 _READS: Mapping[str, Read] = {
     "api_version": lambda exchange: exchange.api_version,
     "hour": lambda exchange: exchange.begun_ns // HOUR_NS * HOUR_NS,
@@ -157,15 +157,15 @@ _READS: Mapping[str, Read] = {
     "error": lambda exchange: exchange.error,
     "error_class": lambda exchange: exchange.error_class,
 }
-"""What an exchange has one of; the class comes with the error."""
+"""The values that an exchange has only once; the class comes with the error."""
 GROUPINGS = (*(name for name in _READS if name != "error_class"), "topic", "layer")
-"""What rows may be told apart by, beyond the API."""
+"""The groupings of rows beyond the API."""
 _Key = tuple[str | int | None, ...]
-"""The API, then what is read of an exchange where that is asked for, at the end topic and layer."""
+"""The API, then the values of the requested groupings, with topic and layer at the end."""
 
 
 class Traffic(OneTable[_Key, _TrafficRow]):
-    """The statistic ``traffic``. ``by`` are some of the :data:`GROUPINGS`."""
+    """The statistic ``traffic``. ``by`` has some of the :data:`GROUPINGS`."""
 
     name = "traffic"
     about = "exchanges, bytes, errors and latencies per API"
@@ -272,7 +272,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
     )
     groupings = GROUPINGS
     reads: ClassVar[Mapping[str, Read]] = _READS
-    """What is read of an exchange to tell rows apart, by column."""
+    """For each grouping column, the function that reads its value from an exchange."""
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_TrafficRow, limits)
@@ -281,7 +281,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         self._by_topic, self._by_layer = "topic" in by, "layer" in by
         self._by_error = "error" in by
         self._by_api = not asked and not self._by_topic and not self._by_layer
-        """Whether the API alone tells rows apart."""
+        """Whether rows are grouped by API alone."""
         self._first: FirstNames | None = None
 
     def keep_first(self, names: FirstNames) -> None:
@@ -306,10 +306,10 @@ class Traffic(OneTable[_Key, _TrafficRow]):
                     row.record_bytes = (row.record_bytes or 0) + len(place.data)
 
     def count(self, exchange: ExchangeColumns, layers: Mapping[str | None, int] = _NO_LAYERS) -> _Key | None:
-        """Count an exchange, or the row of one.
+        """Count an exchange, or its stored row.
 
-        :param layers: how many faults it has in which layers.
-        :returns: the key of its rows, without topic and layer; None where it is not counted.
+        :param layers: the number of its faults in each layer.
+        :returns: the key of its rows, without topic and layer; None if it is not counted.
         """
         if self._by_error and exchange.error is None:
             return None

@@ -1,5 +1,5 @@
-"""One transaction: what was captured of it, and what of that has to be doubted. How its end is told:
-:mod:`kdissect.analysis.transaction_course`."""
+"""One transaction: its captured requests, and its doubtful values.
+:mod:`kdissect.analysis.transaction_course` finds its end."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COMMITTED, ABORTED, FENCED, TIMED_OUT, OPEN, UNKNOWN = (
 @packed
 @dataclass(slots=True)
 class Transaction:
-    """One transaction: what was captured of it."""
+    """The captured facts of one transaction."""
 
     first: Mark
     begin_ns: int | None
-    """When the first request that was not refused came; None where that may not have been captured."""
+    """When the first request that was not refused came; None if that may not have been captured."""
     producer_id: int | None = None
     epoch: int | None = None
     version: str | None = None
@@ -37,9 +37,9 @@ class Transaction:
     ended_by: str | None = None
     parts: set[Place] = field(default_factory=set)
     added: set[Place] = field(default_factory=set)
-    """Of them, those whose addition the coordinator confirmed to the client."""
+    """The partitions among ``partitions`` whose addition the coordinator confirmed to the client."""
     written: dict[tuple[Place, int], tuple[int, int, int | None]] = field(default_factory=dict)
-    """By partition and sequence: records, bytes, offset."""
+    """The records, bytes and offset of each partition and sequence."""
     groups: dict[str, None] = field(default_factory=dict)
     offsets: set[Place] = field(default_factory=set)
     retries: int = 0
@@ -47,7 +47,7 @@ class Transaction:
     errors: dict[str, None] = field(default_factory=dict)
     exchanges: list[int] = field(default_factory=list)
     telling: list[int] = field(default_factory=list)
-    """Of the exchanges, those that say more than that something was written."""
+    """Those of ``exchanges`` that are more than a write."""
     connections: set[int] = field(default_factory=set)
     counts: bool = False
     began_by: Mark | None = None
@@ -56,28 +56,27 @@ class Transaction:
     is_incomplete: bool = False
     """Whether a request of it may not have been captured."""
     is_told: bool = False
-    """Whether only the coordinator tells of it: not how much was written."""
+    """Whether it is known only from the coordinator, so that the amount of written data is unknown."""
     is_accepted: bool = False
-    """Whether a response shows that a broker accepted something of it."""
+    """Whether a response shows that a broker accepted one of its requests."""
     to_commit: bool | None = None
-    """What the last EndTxn of it asks for while it is open: to commit it, or to abort it."""
+    """Whether its last EndTxn, while it is open, asks to commit it or to abort it."""
     state: str | None = None
     asked: Mark | None = None
     """An EndTxn whose answer was not captured."""
     refused_at: dict[str, int] = field(default_factory=dict)
-    """By request: when it was refused first, while it is tried again."""
+    """For each request that is tried again, the time of its first refusal."""
     taker_client_id: str | None = None
     taker_client: str | None = None
     last_ns: int = 0
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is one: not where all that it asked for was refused."""
+        """Whether the transaction exists: not if all its requests were refused."""
         return self.began_by is not None or self.is_told or self.is_incomplete or self.outcome != OPEN
 
     def is_of(self, mark: Mark) -> bool:
-        """Whether a mark is of the same producer at the same epoch. What one of them does not tell is not
-        compared."""
+        """Whether a mark is of the same producer at the same epoch. Unknown values count as equal."""
         same_id = None in (self.producer_id, mark.producer_id) or self.producer_id == mark.producer_id
         return same_id and (None in (self.epoch, mark.epoch) or self.epoch == mark.epoch)
 
@@ -85,7 +84,7 @@ class Transaction:
         return None if self.begin_ns is None else ns - self.begin_ns
 
     def is_late(self, ns: int, extra_ns: int = 0) -> bool | None:
-        """Whether it was older than its timeout at a time; None where that is not known."""
+        """Whether it was older than its timeout at a time; None if unknown."""
         age = self.age_ns(ns)
         if age is None or self.timeout_ms is None:
             return None
@@ -113,10 +112,10 @@ class Transaction:
 
 
 def doubt(all_of_id: Sequence[Transaction], marks: Sequence[Mark], orphans: Sequence[Orphan]) -> None:
-    """Take back what requests that were not captured may have changed.
+    """Remove the values that requests without a capture may have changed.
 
     :param all_of_id: the transactions of a transactional id.
-    :param marks: all that was said of it.
+    :param marks: all marks of the transactional id.
     :param orphans: answers to such requests on the connections of its producers, by time.
     """
     ends: dict[tuple[int | None, int | None], Orphan] = {
@@ -149,4 +148,4 @@ def doubt(all_of_id: Sequence[Transaction], marks: Sequence[Mark], orphans: Sequ
 
 
 _ADDING = {PRODUCE: "Produce", ADD: "AddPartitionsToTxn"}
-"""Requests that partitions take part by."""
+"""Requests that add partitions to a transaction."""

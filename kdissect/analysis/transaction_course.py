@@ -1,21 +1,21 @@
-"""Marks of a transactional id ─► its transactions: when each began, what it held, and what ended it.
+"""Marks of a transactional id ─► its transactions: the begin of each, its content, and its end.
 
-How an end is told, by what is on the wire:
+The messages that show an end:
 
 * EndTxn that is answered without an error. One without an answer counts if the same producer is seen to begin
-  another transaction, and nothing else can have ended this one. Else the outcome is unknown: what it asks for
+  another transaction, and nothing else can have ended this one. Otherwise the outcome is unknown: the EndTxn
   may have been refused.
-* InitProducerId of a producer that begins: it takes the transactional id over and ends what is open (fenced).
-  If the transaction was older than its timeout and the answer is good at once, no transaction was open any
-  more.
+* InitProducerId of a producer that begins: it takes the transactional id over and ends the open transaction
+  (fenced). If the transaction was older than its timeout and the answer is good at once, no transaction was
+  open any more.
 * A refusal (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE): after the timeout it timed out;
   before it, somebody took over who was not captured.
-* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after
-  the timeout is a timeout.
-* The producer's next epoch (KIP-890), or a partition added anew: what ended it was not captured.
+* A marker in a partition without an EndTxn: the coordinator ended the transaction. An ABORT after the timeout
+  is a timeout.
+* The producer's next epoch (KIP-890), or a partition that is added again: its end was not captured.
 
-What is not told stays None. A transaction whose begin was not captured has no begin. What may have been more
-is not counted.
+Unknown values stay None. A transaction whose begin was not captured has no begin. Only captured data is
+counted.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ from kdissect.protocol.errors import RETRIABLE, errors
 REFUSALS = frozenset(
     ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
 )
-"""Errors by which a producer learns that its transaction is over."""
+"""Errors that mean for a producer that its transaction is over."""
 _BUSY = "CONCURRENT_TRANSACTIONS"
 CLEANUP_NS = 10 * SECOND
-"""How often a coordinator looks for transactions that are too old, at the latest
+"""The longest time between two searches of a coordinator for transactions that are too old
 (``transaction.abort.timed.out.transaction.cleanup.interval.ms``)."""
 _ENDING = ("PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
 _REFUSED_COMMITS = 4
 """From this version of EndTxn on, a coordinator may refuse a commit (TRANSACTION_ABORTABLE). The producer
 then aborts at the same epoch."""
 _LOST = ("not captured", "gap", "skipped", "evicted")
-"""Why an answer is missing that may have come."""
+"""The reasons for a missing answer that may nevertheless have come."""
 
 
 @packed
 @dataclass(slots=True)
 class _Producer:
-    """What is known of the producer that holds the id."""
+    """The known facts of the producer that holds the id."""
 
     timeout_ms: int | None = None
     is_known: bool = False
-    """Whether there was nothing open when it began: all that it does from then on is captured."""
+    """Whether nothing was open when it began, so that all its later requests are captured."""
     begun: Mark | None = None
     """Its InitProducerId."""
 
 
 class Machine:
-    """Runs over the marks of one transactional id, in order."""
+    """Processes the marks of one transactional id, in order."""
 
     def __init__(self, markers: dict[int, list[Marker]]) -> None:
         self._markers = markers
@@ -94,8 +94,8 @@ class Machine:
         self._open = None
 
     def _settle(self, mark: Mark) -> None:
-        """Close what is open where its producer goes on: by the EndTxn that has no answer, if nothing else
-        can have ended it; else what ended it was not captured."""
+        """Close the open transaction because its producer goes on: by the EndTxn without an answer, if
+        nothing else can have ended it; otherwise with an unknown end."""
         found = self._open
         if found is None:
             return
@@ -105,7 +105,7 @@ class Machine:
         elif not _is_next(found, mark):
             self._close(UNKNOWN, None, None)
             if mark.epoch == found.epoch:
-                self._producer.is_known = False  # what follows may still be of the same transaction
+                self._producer.is_known = False  # later marks may still be of the same transaction
         elif asked.committed and asked.api_version >= _REFUSED_COMMITS:
             self._close(UNKNOWN, None, None)  # an EndTxn that was not captured may have aborted it
         else:
@@ -174,7 +174,7 @@ class Machine:
         return is_addition and not found.added.isdisjoint(mark.parts)  # a client adds each once
 
     def _count(self, found: Transaction, mark: Mark) -> None:
-        """Add what a request brings."""
+        """Add the data of a request."""
         if found.producer_id is None:
             found.producer_id, found.epoch = mark.producer_id, mark.epoch
         key = mark.kind if mark.kind != OFFSETS else f"{OFFSETS} {bool(mark.offsets)}"
@@ -236,7 +236,8 @@ class Machine:
             if since is not None:
                 found.retry_ns += max(0, mark.done_ns - since)
             late = not mark.committed and mark.version == "TV2" and found.is_late(mark.ns)
-            # then a coordinator answers well too where it has aborted the transaction itself before
+            # then a coordinator also answers without an error if it has already aborted the transaction
+            # itself
             if late and (found.is_late(mark.ns, CLEANUP_NS) or self._was_aborted(found, mark.ns)):
                 self._close(TIMED_OUT, None, _after(found))
             elif late:
@@ -245,17 +246,17 @@ class Machine:
                 self._close(COMMITTED if mark.committed else ABORTED, mark.done_ns, "EndTxn")
 
     def _was_aborted(self, found: Transaction, ns: int) -> bool:
-        """Whether a reader was given its ABORT before a time."""
+        """Whether a reader got its ABORT before a time."""
         marker = self.marker_of(found)
         return marker is not None and not marker.committed and marker.ns < ns and marker.place is not None
 
     def _is_repeated(self, mark: Mark) -> bool:
-        """Whether an EndTxn asks again for what is over."""
+        """Whether an EndTxn repeats the end of a finished transaction."""
         return bool(self.done) and (self.done[-1].is_of(mark) or mark.done_ns is None)
 
     def _unseen(self, mark: Mark) -> None:
-        """The end of a transaction of which nothing else was captured. Where all that its producer does is
-        captured, there was none."""
+        """The end of a transaction that was not captured otherwise. If all requests of its producer are
+        captured, there was no such transaction."""
         if self._producer.is_known and mark.version != "TV2":
             return
         self._open = Transaction(mark, None, mark.producer_id, mark.epoch)
@@ -265,7 +266,7 @@ class Machine:
         self._end(mark)
 
     def _over(self, found: Transaction, mark: Mark) -> None:
-        """Its producer learns that it is over."""
+        """End a transaction, because its producer got the error that it is over."""
         taker = found.taker_client_id or found.taker_client
         late = found.is_late(mark.ns)
         if found.asked is not None:
@@ -281,7 +282,7 @@ class Machine:
         self._producer.is_known = False
 
     def _refused(self, mark: Mark) -> None:
-        """A request of a producer that is none any more: told of its last transaction."""
+        """Take in a refused request of a former producer: add it to that producer's last transaction."""
         for each in reversed(self.done):
             if each.producer_id is not None and each.is_of(mark) and mark.producer_id is not None:
                 each.take(mark)
@@ -300,14 +301,14 @@ class Machine:
             self.done.append(lost)
 
     def _taken_idle(self, mark: Mark) -> None:
-        """Somebody takes the id over while nothing is open."""
+        """Note a takeover of the id while no transaction is open."""
         if self.done and mark.connection not in self.done[-1].connections:
             last = self.done[-1]
             if last.taker_client is None:
                 last.taker_client_id, last.taker_client = mark.client_id, mark.client
 
     def _told(self, mark: Mark, by_clients: bool) -> None:
-        """Take in what the coordinator says."""
+        """Take in a statement of the coordinator."""
         found = self._open
         if found is not None and found.is_of(mark):
             found.state = mark.state
@@ -340,8 +341,8 @@ class Machine:
                 self._close(ABORTED, mark.ns, None)
 
     def marker_of(self, found: Transaction) -> Marker | None:
-        """The first marker of it that anyone saw. The marker is of its producer, at its epoch or the one that
-        the end gives (KIP-890), behind what it wrote."""
+        """Its first marker that anybody got. The marker is of its producer, at its epoch or the next one that
+        the end gives (KIP-890), after its writes."""
         if found.producer_id is None or found.epoch is None:
             return None
         offsets: dict[Place, int] = {}
@@ -370,15 +371,16 @@ def retriable() -> frozenset[str]:
 
 
 def is_unanswered(found: Transaction) -> bool:
-    """Whether no broker is seen to accept anything of it, because the answers are missing."""
+    """Whether no broker is seen to accept any of its requests, because the answers are missing."""
     begun = found.began_by
     return not found.is_accepted and begun is not None and begun.missing not in (None, "capture ended")
 
 
 def _is_next(found: Transaction, mark: Mark) -> bool:
-    """Whether a broker accepts something of the same producer that only a later transaction asks for. In
-    version 2 of the protocol the end of a transaction gives the next epoch. In version 1 the epoch stays, and
-    a coordinator takes further partitions while the transaction is open. But a client adds each once."""
+    """Whether a broker accepts a request of the same producer that only a later transaction sends. In version
+    2 of the protocol the end of a transaction gives the next epoch. In version 1 the epoch stays, and a
+    coordinator accepts further partitions while the transaction is open. But a client adds each partition
+    once."""
     if not mark.is_accepted or found.producer_id is None or found.producer_id != mark.producer_id:
         return False
     if found.epoch is None or mark.epoch is None:
@@ -398,14 +400,14 @@ def _follows(found: Transaction, mark: Mark) -> bool:
 
 
 def _follows_begun(begun: Mark, mark: Mark) -> bool:
-    """Whether a producer began after the one of a mark, on another connection."""
+    """Whether a producer began after the producer of a mark, on another connection."""
     if begun.epoch is None or mark.epoch is None or begun.producer_id != mark.producer_id:
         return False
     return mark.epoch < begun.epoch and begun.connection != mark.connection
 
 
 def _repeats(mark: Mark, earlier: Mark) -> bool:
-    """Whether a request is an earlier one again, whose answer was not captured."""
+    """Whether a request repeats an earlier one whose answer was not captured."""
     return (
         earlier.done_ns is None
         and mark.kind == earlier.kind

@@ -1,4 +1,4 @@
-"""Marks: what exchanges say of transactions, for :mod:`kdissect.analysis.transaction`."""
+"""Marks: the facts about transactions in each exchange, for :mod:`kdissect.analysis.transaction`."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ INIT, ADD, PRODUCE, OFFSETS, END, TOLD = "init", "add", "produce", "offsets", "e
 
 
 class Written(NamedTuple):
-    """A batch that a Produce request of a transaction holds."""
+    """A batch in a Produce request of a transaction."""
 
     place: Place
     sequence: int
     records: int
     size: int
     offset: int | None
-    """That the broker gave its first record."""
+    """The broker's offset for its first record."""
     error: str | None
 
 
 class Mark(NamedTuple):
-    """What an exchange says of a transactional id."""
+    """The facts about a transactional id in an exchange."""
 
     ns: int
-    """When it began."""
+    """When the exchange began."""
     number: int
     kind: str
     done_ns: int | None
     """When its answer was complete."""
     counts: bool
-    """Whether the filter chooses it."""
+    """Whether the filter selects it."""
     client_id: str | None
     client: str | None
-    """None where a broker asked."""
+    """None for a request of a broker."""
     connection: int
     coordinator: str | None
     producer_id: int | None
@@ -49,12 +49,12 @@ class Mark(NamedTuple):
     error: str | None
     """The first error of the answer, by name."""
     missing: str | None
-    """Why the answer is not there."""
+    """The reason for a missing answer."""
     api_version: int
     version: str | None
-    """Of the protocol of transactions, where this tells it: TV1, TV2."""
+    """The version of the transaction protocol, if known from this: TV1, TV2."""
     parts: tuple[Place, ...] = ()
-    """Partitions that take part, by this."""
+    """The partitions that this adds to the transaction."""
     written: tuple[Written, ...] = ()
     group: str | None = None
     offsets: tuple[Place, ...] = ()
@@ -62,22 +62,22 @@ class Mark(NamedTuple):
     committed: bool | None = None
     timeout_ms: int | None = None
     state: str | None = None
-    """The state that the coordinator tells."""
+    """The state in the coordinator's answer."""
     start_ns: int | None = None
-    """When the transaction began, by the coordinator."""
+    """When the transaction began, from the coordinator's answer."""
     is_new: bool = False
     """Whether an InitProducerId comes from a producer that begins, which has no id yet."""
 
     @property
     def is_accepted(self) -> bool:
-        """Whether a response shows that the broker did something of what was asked."""
+        """Whether a response shows that the broker did at least part of the request."""
         if self.done_ns is None:
             return False
         return self.error is None or any(each.error is None for each in self.written)
 
 
 class Marker(NamedTuple):
-    """The end of a transaction as a partition has it, or as the coordinator orders it."""
+    """The end of a transaction in a partition, or in an order of the coordinator."""
 
     ns: int
     number: int
@@ -85,11 +85,11 @@ class Marker(NamedTuple):
     committed: bool
     place: Place | None
     offset: int | None
-    """Of the control record; None for a WriteTxnMarkers."""
+    """The offset of the control record; None for a WriteTxnMarkers."""
 
 
 class ReadableTo(NamedTuple):
-    """How far a partition could be read, as an answer told."""
+    """The offset up to which a partition could be read, from an answer."""
 
     ns: int
     number: int
@@ -110,13 +110,13 @@ class Active(NamedTuple):
 
 
 class Orphan(NamedTuple):
-    """An answer to a request that was not captured: nobody knows what was asked. Where its bytes read as the
-    answer to EndTxn of version 2 of the protocol, what they say: whoever knows the producer can tell."""
+    """An answer to a request that was not captured, so that its API is unknown. If its bytes read as an
+    answer to EndTxn of version 2 of the protocol, it has the producer in them."""
 
     ns: int
     number: int
     payload: bytes | None
-    """None where it is long: it may be anything then."""
+    """None if it is long: then it may be an answer to any request."""
     producer_id: int | None = None
     epoch: int | None = None
 

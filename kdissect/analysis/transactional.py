@@ -1,10 +1,10 @@
-"""The exchanges of transactions → marks: what producers, coordinators and readers say of them, by time.
+"""The exchanges of transactions → marks: the facts from producers, coordinators and readers, by time.
 
-Nothing is decided here. Marks of a transactional id are kept on its line. Marks that name only a producer id
-(markers, answers of DescribeProducers) stand on the line of that id. What a partition shows readers stands on
-the line of the partition. Each broker has lines of its own, as names and ids are those of a cluster.
-Answers to requests that were not captured stand on the line of their connection. The marks are those of
-:mod:`kdissect.analysis.transaction_marks`.
+Nothing is concluded here. Marks of a transactional id are kept on its timeline. Marks with only a producer id
+(markers, answers of DescribeProducers) are on the timeline of that id. The offsets that readers may read are
+on the timeline of the partition. Each broker has its own timelines, because names and ids are those of a
+cluster. Answers to requests that were not captured are on the timeline of their connection. The marks are
+those of :mod:`kdissect.analysis.transaction_marks`.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from kdissect.record.sets import read_record_set
 
 STATE_TOPIC = "__transaction_state"
 _BY_BROKERS = 4
-"""From this version on AddPartitionsToTxn is sent by brokers (KIP-890)."""
+"""From this version on, AddPartitionsToTxn is sent by brokers (KIP-890)."""
 _FIRST_OF_V2 = 12
-"""Clients send Produce from this version on only where the transaction is of version 2 (KIP-890)."""
+"""Clients send this version of Produce and later ones only in a transaction of version 2 (KIP-890)."""
 _END_OF_V2 = 5
-"""The same of EndTxn; its answer tells the next epoch."""
+"""The same version for EndTxn. Its answer contains the next epoch."""
 _OFFSETS_OF_V2 = 5
-"""The same of TxnOffsetCommit."""
+"""The same version for TxnOffsetCommit."""
 
 
 ProducerAt = tuple[int, str]
-"""Producer id, and the broker that told it."""
+"""Producer id, and the broker that gave it."""
 PlaceAt = tuple[Place, str]
-"""Partition, and the broker that told it."""
+"""Partition, and the broker that gave it."""
 
 
 class Transactional(Fold):
-    """What all exchanges say of transactions."""
+    """The facts about transactions in all exchanges."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
@@ -297,7 +297,7 @@ class Transactional(Fold):
                     self.active.add((each["producerId"], broker), mark)
 
     def _fetched(self, exchange: Exchange, counts: bool) -> None:
-        """What readers see of transactions: their batches, their ends, and how far partitions are stable."""
+        """Take in what readers see of transactions: their batches, their ends, and the stable offsets."""
         response = exchange.response
         if response is None:
             return
@@ -362,7 +362,7 @@ class Transactional(Fold):
         values: dict[str, Any],
         **more: Any,
     ) -> None:
-        """Take in what a coordinator, or its topic, says of a transaction."""
+        """Take in the statement of a coordinator, or of its topic, about a transaction."""
         self._mark(
             transactional_id,
             exchange,
@@ -430,7 +430,7 @@ Transactional.apis = frozenset((*_TAKEN, "Fetch", "Produce"))
 
 
 _SHORT = 1_024
-"""Bytes of an answer that is kept."""
+"""The longest answer that is kept, in bytes."""
 _ENDED = Struct(">iBihqhB")
 """An answer to EndTxn from version 5 on: correlation id, no tagged fields, throttleTimeMs, errorCode,
 producerId, producerEpoch, no tagged fields."""
@@ -450,7 +450,7 @@ def _orphan(exchange: Exchange) -> Orphan:
 
 
 def _bodies(exchange: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields of request and response, as far as they are there."""
+    """The fields of request and response that are present."""
     return (
         exchange.request.body() if exchange.request is not None else {},
         exchange.response.body() if exchange.response is not None else {},
@@ -458,7 +458,7 @@ def _bodies(exchange: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _start_ns(start_ms: Any) -> int | None:
-    """When a transaction began, by the coordinator's clock in ms; None where it tells none."""
+    """When a transaction began, by the coordinator's clock in ms; None without a time."""
     return start_ms * 1_000_000 if isinstance(start_ms, int) and 0 < start_ms < 1 << 43 else None
 
 

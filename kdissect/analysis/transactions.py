@@ -1,6 +1,6 @@
-"""Transactions: from begin to what ended each, what it held, what it cost, and when readers could see it.
+"""Transactions: the begin and the end of each, its content, its cost, and when readers could see it.
 
-See :mod:`kdissect.analysis.transaction_course` for how an end is told.
+:mod:`kdissect.analysis.transaction_course` finds the ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T", Mark, Marker, ReadableTo)
 MOST_EXCHANGES = 8
 _NOBODY: tuple[int | None, Active | None] = (None, None)
 HELD_NS = SECOND
-"""Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
+"""How long readers must be held back at least before a transaction without a captured producer is a row."""
 
 
 class Transactions(View[Transactional]):
@@ -137,17 +137,18 @@ class Transactions(View[Transactional]):
 
 
 class _Readers:
-    """How far readers could read a partition, by time. A partition that is read for long has thousands of
-    these, and each transaction asks for them."""
+    """The offsets up to which readers could read a partition, by time. If a partition is read for long, it
+    has thousands of these, and each transaction asks for them."""
 
     def __init__(self, line: list[ReadableTo]) -> None:
         self.line = _by_time(line)
         self._times = [each.ns for each in self.line]
         self._highest = list(itertools.accumulate((each.stable for each in reversed(self.line)), max))
-        """How far they could read at most, from the last on."""
+        """The highest readable offset, from the last answer backwards."""
         first: dict[int, int] = {}
         self.standing: dict[int, tuple[int, int]] = {}
-        """By offset: how long they were seen standing there with more behind it, and how much that was."""
+        """For each offset, how long readers were seen standing at it with more records after it, and how
+        many."""
         for ns, _, stable, high in self.line:
             if high > stable:
                 since = first.setdefault(stable, ns)
@@ -155,7 +156,7 @@ class _Readers:
                 self.standing[stable] = ns - since, max(more, high - stable)
 
     def passed_ns(self, offset: int, since_ns: int) -> int | None:
-        """When they could first read past an offset, not before a time; None where they could not."""
+        """When readers could first read past an offset, not before a time; None if they could not."""
         at = bisect_left(self._times, since_ns)
         if at == len(self.line) or self._highest[len(self.line) - 1 - at] <= offset:
             return None
@@ -165,7 +166,7 @@ class _Readers:
 
 
 class _TransactionsLook:
-    """One look at all that was taken in."""
+    """One evaluation of all events so far."""
 
     def __init__(self, taken: Transactional) -> None:
         self._taken = taken
@@ -179,9 +180,9 @@ class _TransactionsLook:
             of_place = self._all_stable.setdefault(self._named(at[0]), OfClusters())
             of_place.add(cluster, (ReadableTo(*each) for each in taken.stable.line(at)))
         self._explained: dict[tuple[Place, int], set[str]] = {}
-        """First offsets of transactions, and the clusters in which they are."""
+        """First offsets of transactions, with their clusters."""
         self._cluster = ""
-        """The one that is looked at. What is known there:"""
+        """The cluster that is being evaluated. Its known facts follow."""
         self._markers: dict[int, list[Marker]] = {}
         self._ordered: dict[tuple[int, int | None], list[int]] = {}
         self._stable: dict[Place, _Readers] = {}
@@ -243,7 +244,7 @@ class _TransactionsLook:
         )
 
     def _resolve(self, machine: Machine, each: Transaction) -> None:
-        """Say what markers and readers tell of an end that its producer's requests do not."""
+        """Set the end that markers and readers show, if the producer's requests do not."""
         if each.outcome not in (OPEN, UNKNOWN):
             return
         marker = machine.marker_of(each)
@@ -268,7 +269,7 @@ class _TransactionsLook:
                 each.end(TIMED_OUT if late else UNKNOWN, None, "the coordinator" if late else None)
 
     def _passed_ns(self, each: Transaction) -> int | None:
-        """When readers were first shown all of its partitions stable beyond it; None where they were not."""
+        """When readers first got all of its partitions stable beyond it; None if they did not."""
         latest = None
         for place, offset in _first_offsets(each).items():
             readers = self._stable.get(place)
@@ -279,7 +280,8 @@ class _TransactionsLook:
         return latest
 
     def _held(self, each: Transaction) -> tuple[int, int, Place] | None:
-        """How long readers stood at its first record in a partition, how many offsets were behind it."""
+        """How long readers stood at its first record in a partition, the number of offsets after it, and the
+        partition."""
         best: tuple[int, int, Place] | None = None
         for place, offset in _first_offsets(each).items():
             self._explained.setdefault((place, offset), set()).add(self._cluster)
@@ -290,7 +292,7 @@ class _TransactionsLook:
         return best
 
     def _held_by_nobody(self) -> list[Row]:
-        """Readers that are held back by a transaction of which no producer was captured."""
+        """Readers that are held back by a transaction without a captured producer."""
         rows = []
         told_by = [
             (key, Active(*mark)) for key in self._taken.active for mark in self._taken.active.line(key)
@@ -316,7 +318,7 @@ class _TransactionsLook:
         return rows
 
     def _is_explained(self, cluster: str, place: Place, offset: int) -> bool:
-        """Whether a transaction of a producer that was captured begins there."""
+        """Whether a transaction of a captured producer begins there."""
         found = self._explained.get((place, offset), set())
         return cluster in found or "" in found or (not cluster and bool(found))
 
@@ -350,7 +352,7 @@ class _TransactionsLook:
         return row
 
     def _ordered_ns(self, each: Transaction) -> int | None:
-        """When a broker was first ordered to write its marker, after its last request."""
+        """When a broker first got the order to write its marker, after its last request."""
         producer = -1 if each.producer_id is None else each.producer_id
         found = None
         for epoch in (each.epoch, (each.epoch or 0) + 1):
@@ -415,7 +417,7 @@ def _by_time(marks: Iterable[T]) -> list[T]:
 
 
 def _times_of_orders(markers: dict[int, list[Marker]]) -> dict[tuple[int, int | None], list[int]]:
-    """By producer and epoch: when brokers were ordered to write a marker, in order."""
+    """For each producer and epoch, when brokers got the order to write a marker, sorted."""
     found: dict[tuple[int, int | None], list[int]] = {}
     for producer, line in markers.items():
         for each in line:
@@ -427,7 +429,7 @@ def _times_of_orders(markers: dict[int, list[Marker]]) -> dict[tuple[int, int | 
 
 
 def _first_offsets(each: Transaction) -> dict[Place, int]:
-    """By partition: the offset of its first record there, where it is known."""
+    """For each partition, the offset of its first record there, if known."""
     found: dict[Place, int] = {}
     for (place, _), (_, _, offset) in each.written.items():
         if offset is not None:
@@ -436,7 +438,7 @@ def _first_offsets(each: Transaction) -> dict[Place, int]:
 
 
 def _has_gap(each: Transaction) -> bool:
-    """Whether sequences show that a batch of it was not captured."""
+    """Whether the sequences show that a batch of it was not captured."""
     places: dict[Place, list[tuple[int, int]]] = {}
     for (place, sequence), (records, _, _) in each.written.items():
         places.setdefault(place, []).append((sequence, records))
@@ -449,7 +451,7 @@ def _has_gap(each: Transaction) -> bool:
 
 
 def _few(numbers: list[int], telling: list[int]) -> list[int]:
-    """At most eight exchanges: the first, those that tell most, the last."""
+    """At most eight exchanges: the first, the most important ones, the last."""
     chosen = dict.fromkeys([*numbers[:1], *telling[-(MOST_EXCHANGES - 2) :], *numbers[-1:]])
     for number in numbers:
         if len(chosen) >= MOST_EXCHANGES:

@@ -1,8 +1,8 @@
-"""What was produced and what was fetched, by offset, and the joining of the two when rows are asked for.
+"""Produced and fetched records, by offset, joined when rows are asked for.
 
-Two tables join it: how records were delivered (:mod:`kdissect.analysis.delivery`), and what groups fetched
-more than once (:mod:`kdissect.analysis.rereads`). A third one needs no join: how long producers kept batches
-(:mod:`kdissect.analysis.lingers`).
+Two tables join them: the delivery of records (:mod:`kdissect.analysis.delivery`), and records that groups
+fetched more than once (:mod:`kdissect.analysis.rereads`). A third one needs no join: how long producers kept
+batches (:mod:`kdissect.analysis.lingers`).
 """
 
 from __future__ import annotations
@@ -41,33 +41,32 @@ from kdissect.protocol.schema import ZERO_UUID
 
 FETCHES = ("Fetch", "ShareFetch")
 LOST = ("not captured", "gap", "skipped")
-"""Why a message may be missing that was on the wire."""
+"""The reasons for a missing message that may have been on the wire."""
 _COUNTS, _CREATE_TIME, _SHARED = 1, 2, 4
 """Flags of a kept batch: whether its exchange counts, whether its timestamps are the producer's, and whether
-a share group fetched it, to which records come again by design (KIP-932)."""
+a share group fetched it. Share groups get records repeatedly by design (KIP-932)."""
 
 Place = tuple[str | None, int]
 """Topic by name, and partition."""
 PlaceIn = tuple[str | None, int, str]
-"""The same, and the cluster; empty if it is unknown."""
+"""Topic by name, partition, and the cluster; empty if it is unknown."""
 _Place = tuple[Topic, int]
 _PlaceAt = tuple[Topic, int, str]
-"""Topic, partition, and the broker that told it."""
+"""Topic, partition, and the broker that answered."""
 _Read = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
 _new = tuple.__new__
-"""``_new(Arrival, values)``, of all its values: without the second call that NamedTuple's own ``__new__``
-costs."""
+"""``_new(Arrival, values)`` with all values: without the second call of NamedTuple's own ``__new__``."""
 _READER_BYTES = 700
-"""About what is kept of a connection that produces or fetches."""
+"""The approximate size of a connection that produces or fetches."""
 
 
 @packed
 @dataclass(slots=True)
 class _ConnectionReader:
-    """Who speaks on a connection."""
+    """The client or follower of a connection."""
 
     who: Speaker | None = None
     replica_id: int | None = None
@@ -81,16 +80,16 @@ class _ConnectionReader:
 
 
 class Consumer(NamedTuple):
-    """A row's consumer: a client, or a broker that follows."""
+    """A row's consumer: a client, or a follower."""
 
     who: Speaker
     replica_id: int
     connection: int | None
-    """Where nothing else tells it from others."""
+    """Set if nothing else distinguishes it from others."""
 
 
 class Transit(Fold):
-    """What was produced and what was fetched, by topic and partition, until it is joined."""
+    """Produced and fetched records by topic and partition, until they are joined."""
 
     apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS, *TELLING))
 
@@ -104,27 +103,27 @@ class Transit(Fold):
             _ConnectionReader, self.room, _READER_BYTES, limits.connections
         )
         self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets, self.room)
-        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
-        connection."""
+        """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags, connection."""
         self._samples: Ledgers[_Place] = Ledgers(
             2 + SAMPLE, limits.rows, limits.delivery_sets // 8, self.room
         )
-        """sent, crc, timestamps: of batches whose records lie apart."""
+        """sent, crc, timestamps: for batches whose records lie apart."""
         self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets, self.room)
-        """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
-        a base where it is only asked for."""
+        """requested offset, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
+        a base if it is only a request."""
         self._heights: Ledgers[_PlaceAt] = Ledgers(2, limits.delivery_sets, limits.delivery_sets, self.room)
-        """Time, high watermark: where it rose."""
+        """Time and high watermark, for each rise."""
         self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
-        """By connection: when a message was not captured."""
+        """For each connection, the times of messages that were not captured."""
         self._anew: Ledgers[int] = Ledgers(2, limits.connections, limits.delivery_sets, self.room)
-        """By connection: when a request named all that it fetches, and its session epoch."""
+        """For each connection, the times of requests that name all fetched partitions, with their session
+        epochs."""
         self._let_go: Ledgers[_Read] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
-        """When a request said that it fetches a partition no longer."""
+        """The times of requests that stop fetching a partition."""
         self._high: dict[_PlaceAt, tuple[int, int]] = {}
-        """The highest so far, and when it was told: what comes later and is no higher tells nothing."""
+        """The highest high watermark so far, and its time. Later ones that are no higher are ignored."""
         self._asked: dict[_Read, int] = {}
-        """What was asked for last: what stays the same is kept once."""
+        """The last requested offset. Repetitions are kept once."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, _COUNTS)
@@ -145,7 +144,7 @@ class Transit(Fold):
         elif api in TELLING:
             self._lives.take(exchange, self._labels)
 
-    # -- what was produced ------------------------------------------------------------------------------
+    # -- produced records -------------------------------------------------------------------------------
 
     def _produce(self, exchange: Exchange, flags: int) -> None:
         response = exchange.response
@@ -169,7 +168,7 @@ class Transit(Fold):
                     self._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
 
     def _acknowledged(self, exchange: Exchange, flags: int) -> None:
-        """Of a Produce only the answer was captured."""
+        """Take in a Produce with a captured answer only."""
         assert exchange.response is not None
         self._reader(exchange)
         for topic in exchange.response.body().get("responses") or ():
@@ -188,7 +187,7 @@ class Transit(Fold):
             reader.broker = self.latest.clusters.at(exchange)
         return reader
 
-    # -- what was fetched -------------------------------------------------------------------------------
+    # -- fetched records --------------------------------------------------------------------------------
 
     def _fetch(self, exchange: Exchange, flags: int) -> None:
         reader = self._reader(exchange)
@@ -275,7 +274,7 @@ class Transit(Fold):
     def _topic(self, name: str | None, topic_id: str | None) -> Topic:
         return self._labels.topic(name, topic_id if topic_id != ZERO_UUID else None)
 
-    # -- all of it --------------------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------------
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
@@ -302,7 +301,7 @@ class Transit(Fold):
         return self._produced, self._samples, self._fetched, self._heights, self._let_go
 
     def delivered(self) -> Iterator[tuple[PlaceIn, Consumer, str | None, ConsumerOutcome]]:
-        """What reached whom: topic, partition and cluster, consumer, group, and what came of it."""
+        """The deliveries: topic, partition and cluster, consumer, group, and the outcome."""
         self._labels.settle()
         cluster_of = self._clusters()
         produced: dict[PlaceIn, list[ProducedBatch]] = {}
@@ -345,7 +344,7 @@ class Transit(Fold):
                     yield place, consumer, self._group(consumer, place[0], ids[place[0]]), outcome
 
     def ages(self) -> Iterator[tuple[str | None, int | None, int | None]]:
-        """How old records were when they were sent, by batch: topic, age of the first, age of the youngest.
+        """The ages of records when they were sent, by batch: topic, age of the first, age of the youngest.
 
         Only batches whose timestamps are the producer's count.
         """
@@ -362,7 +361,7 @@ class Transit(Fold):
                     )
 
     def read_by_groups(self) -> Iterator[tuple[str, PlaceIn, Again]]:
-        """What the members of each group fetched of a partition, and fetched again."""
+        """The records of a partition that the members of each group fetched, and fetched again."""
         self._labels.settle()
         cluster_of = self._clusters()
         groups: dict[tuple[str, PlaceIn], dict[Consumer, list[Arrival]]] = {}
@@ -377,9 +376,9 @@ class Transit(Fold):
             yield group, place, read_again(arrived, self._lives.begun(place[0] or ""))
 
     def _arrivals(self, shared: bool = True) -> Iterator[tuple[Place, int, Iterator[Arrival]]]:
-        """What was fetched: topic and partition, connection, and what came.
+        """The fetched batches: topic and partition, connection, and arrivals.
 
-        :param shared: whether that of share groups too.
+        :param shared: whether to include those of share groups.
         """
         for connection, topic, partition in self._fetched:
             rows = self._fetched.rows((connection, topic, partition))
@@ -387,7 +386,7 @@ class Transit(Fold):
             yield (self._labels.name(topic), partition), connection, found
 
     def _losses(self) -> dict[int, ConnectionLoss]:
-        """Where messages of connections are missing."""
+        """The times of missing messages on connections."""
         asks: dict[int, set[int]] = {connection: set() for connection in self._lost}
         for key in self._fetched:
             if key[0] in asks:
@@ -402,7 +401,7 @@ class Transit(Fold):
         }
 
     def _clusters(self) -> Callable[[str | None, str], str]:
-        """A function that tells the cluster of a topic at a broker; empty if it is unknown."""
+        """A function that returns the cluster of a topic at a broker; empty if it is unknown."""
         every = {(topic, self._broker(connection)) for connection, topic, _ in self._fetched}
         every |= {(topic, broker) for topic, _, broker in self._heights}
         for topic, partition in self._produced:
@@ -432,7 +431,7 @@ class Transit(Fold):
 def _sent(
     found: SharedSet, base: int | None, sent: int, acknowledged: int | None, flags: int, connection: int
 ) -> list[tuple[tuple[int, ...], list[int]]]:
-    """What is kept of the batches of a produced record set: a row, and timestamps that stand for all.
+    """The kept data of a produced record set's batches: a row, and timestamps that represent all records.
 
     :param base: the offset of its first record.
     """
@@ -456,8 +455,8 @@ def _sent(
 
 
 def _came(batches: list[Header], offset: int, asked: int, came: int, flags: int) -> list[tuple[int, ...]]:
-    """What is kept of the batches of a fetched record set: a row each; only the first tells the offset that
-    was asked for."""
+    """The kept data of a fetched record set's batches: a row each. Only the first row has the requested
+    offset."""
     rows: list[tuple[int, ...]] = []
     for batch in batches:
         if not batch.is_control and batch.is_whole:

@@ -9,12 +9,12 @@ from kdissect.analysis.fold import SECOND
 from kdissect.analysis.medians import median
 
 MOST_POINTS = 60
-"""Of more, as many evenly spread ones are taken."""
+"""The most points that are used; of longer series, evenly spread ones."""
 
 
 def sampled(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A number at the ends of seconds, or of longer intervals where there are too many of them; each is as
-    it was told last.
+    """A number at the ends of seconds, or of longer intervals if there are too many: the last value before
+    each.
 
     :param points: times, ns, ascending, and the number from then on.
     """
@@ -33,7 +33,7 @@ def sampled(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 WINDOWS = 8
-"""Equal parts of the time in which it is looked whether a number grows."""
+"""The number of equal parts of the time in which growth is judged."""
 
 
 def rising(points: Sequence[tuple[int, int]]) -> float | None:
@@ -45,7 +45,7 @@ def rising(points: Sequence[tuple[int, int]]) -> float | None:
 
 
 def slope_per_s(points: Sequence[tuple[int, int]]) -> float | None:
-    """The median of the slopes between all of them, a second; None for fewer than two."""
+    """The median of the slopes between all points, per second; None for fewer than two."""
     slopes = [
         (there - here) * SECOND / (later - earlier)
         for at, (earlier, here) in enumerate(points)

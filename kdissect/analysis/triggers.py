@@ -1,11 +1,12 @@
 """The client that began a rebalance of a classic group, and why.
 
-A rebalance begins with the first request that makes the coordinator prepare it, once the generation before
-was told. That is a LeaveGroup, or a JoinGroup of a member that is new, or that rejoins without being asked
-to. If members are told to rejoin before any such request, a session ended, or the request was not captured.
-Then nobody is named.
+A rebalance begins with the first request, after the answers with the generation before, that makes the
+coordinator prepare it. That is a LeaveGroup, or a JoinGroup of a member that is new, or that rejoins without
+a notification. If members are notified before any such request, a session ended, or the request was not
+captured. Then no client is named.
 
-Reasons are those of Kafka's Java client (KIP-800); other clients give none, and their sequence decides.
+Reasons are those of Kafka's Java client (KIP-800). Other clients give none, and the sequence of their
+requests decides.
 """
 
 from __future__ import annotations
@@ -28,32 +29,32 @@ REASONS = (
     ("tasks corrupted", "enforced"),
     ("Shutdown requested", "enforced"),
 )
-"""What a reason has in it: the word for it (ConsumerCoordinator, StreamThread, WorkerCoordinator)."""
+"""Parts of reasons, with our word for each (ConsumerCoordinator, StreamThread, WorkerCoordinator)."""
 FOLLOWS = ("already rebalancing", "rebalance failed due to", "RebalanceInProgress")
 """Reasons of members that only follow."""
 GIVEN_ID = "need to re-join with the given member-id"
 NOT_COORDINATOR = (14, 15, 16)
 """COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR."""
 MEMBER_ID_REQUIRED_VERSION = 4
-"""From this version of JoinGroup on a new member is told its id first (KIP-394): what asks without one
-begins nothing."""
+"""From this version of JoinGroup on a new member first gets its id (KIP-394): a request without an id begins
+nothing."""
 UNKNOWN_MEMBER_ID = 25
 LONG_POLL_NS = SECOND // 2
-"""How long an answer to the last Fetch may come after it (``fetch.max.wait.ms``)."""
+"""The longest time between the last Fetch and its answer (``fetch.max.wait.ms``)."""
 AUTO_COMMIT_NS = 6 * SECOND
-"""How long after its last poll a client may commit by itself (``auto.commit.interval.ms``, and a bit)."""
+"""How long after its last poll a client may commit by itself (``auto.commit.interval.ms``, plus a margin)."""
 DID_NOT_POLL = "gives no reason; it fetched or committed nothing for its poll interval"
-"""The detail of a LeaveGroup that gives no reason and is taken for that of a client that was not polled."""
+"""The detail of a LeaveGroup without a reason if the client seems not to have been polled."""
 DID_NOT_FETCH = "gives no reason; it had fetched nothing for seconds, and went on to commit"
-"""The same of a client whose poll interval is not known."""
+"""The same detail if the client's poll interval is unknown."""
 QUIET_NS = 3 * SECOND
-"""A client that fetched nothing for so long may be one that was not polled."""
+"""A client that fetched nothing for this long may not have been polled."""
 EARLY = 0.9
-"""A timeout is taken for over at this share of it."""
+"""A timeout counts as over from this share of it on."""
 
 
 class Trigger(NamedTuple):
-    """What began a rebalance."""
+    """The trigger of a rebalance."""
 
     word: str
     confidence: str
@@ -65,26 +66,26 @@ class Trigger(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What is known when it is asked who began a rebalance."""
+    """The known facts for finding the trigger of a rebalance."""
 
     before: Round | None
     """The generation before."""
     members: dict[str, str | None]
-    """Its members, with their instance ids."""
+    """The members of the generation before, with their instance ids."""
     is_full: bool
-    """Whether these are all."""
+    """Whether ``members`` has all of them."""
     generation: int | None
-    """The generation to come."""
+    """The next generation."""
     joins: list[Join]
-    """The JoinGroups that were answered with it, or wait."""
+    """The JoinGroups that were answered with it, or that wait."""
     leaves: list[Leave]
     roster: dict[str, str | None] | None
-    """All members of the generation to come."""
+    """All members of the next generation."""
     until_ns: int
 
 
 def trigger_of(line: GroupLine, window: Window) -> Trigger | None:
-    """What began a rebalance; None where the capture does not tell."""
+    """The trigger of a rebalance; None if the capture does not show it."""
     marks: list[Join | Leave] = [*window.joins, *window.leaves]
     asked = [each for each in marks if _begins(each, window)]
     asked.sort(key=lambda each: (each.ns, each.number))
@@ -100,7 +101,7 @@ def trigger_of(line: GroupLine, window: Window) -> Trigger | None:
 
 
 def notified(line: GroupLine, window: Window) -> RepeatedMark | None:
-    """The first answer that told a member of the generation before to join again."""
+    """The first answer that notified a member of the generation before to join again."""
     before = window.before
     generation = before.generation if before is not None else (window.generation or 0) - 1
     since = before.told_ns if before is not None else 0
@@ -114,7 +115,7 @@ def notified(line: GroupLine, window: Window) -> RepeatedMark | None:
 
 
 def _begins(mark: Join | Leave, window: Window) -> bool:
-    """Whether it makes the coordinator prepare a rebalance, if none is prepared."""
+    """Whether a request makes the coordinator prepare a rebalance, if none is prepared."""
     if isinstance(mark, Leave):
         return not window.is_full or identity(mark.member, mark.instance, window.members) is not None
     if mark.error not in (0, None) or mark.is_lost:
@@ -123,7 +124,7 @@ def _begins(mark: Join | Leave, window: Window) -> bool:
 
 
 def identity(member: str, instance: str | None, members: dict[str, str | None]) -> str | None:
-    """The member id under which a generation has a member; None where it has not."""
+    """The id of a member within a generation; None if it is not in it."""
     if member in members and member:
         return member
     if instance is None:
@@ -132,8 +133,8 @@ def identity(member: str, instance: str | None, members: dict[str, str | None]) 
 
 
 def _is_known(line: GroupLine, window: Window, first: Join | Leave) -> bool:
-    """Whether nothing else can have begun it before: the group was heard to be stable, and nothing of its
-    members' connections was lost since."""
+    """Whether nothing else can have begun the rebalance before: the group was seen to be stable, and since
+    then nothing on its members' connections was lost."""
     unseen = set(window.roster or ()) - {join.member for join in window.joins}
     for member in unseen:
         if not any(
@@ -149,12 +150,12 @@ def _is_known(line: GroupLine, window: Window, first: Join | Leave) -> bool:
 
 
 def _is_new_group(line: GroupLine, window: Window) -> bool:
-    """Whether all members of a generation are new, as none was before."""
+    """Whether all members of a generation are new, because there was no generation before."""
     return all(_is_surely_new(line, join, window) for join in window.joins) and window.roster is not None
 
 
 def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
-    """When the generation before was last heard to be in force, or empty."""
+    """When the generation before was last seen in force, or empty."""
     before = window.before
     generation = before.generation if before is not None else (window.generation or 0) - 1
     found: int | None = None
@@ -170,7 +171,7 @@ def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
 
 
 def _expired(line: GroupLine, window: Window, told: RepeatedMark) -> Trigger | None:
-    """A member whose session was over when the others were told to join again."""
+    """A member whose session was over when the others were notified to join again."""
     came = {join.member for join in window.joins} | {leave.member for leave in window.leaves}
     silent: list[tuple[int, str]] = []
     for member in window.members:
@@ -201,7 +202,7 @@ def _left(line: GroupLine, window: Window, leave: Leave) -> Trigger:
 
 
 def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
-    """What shows that a client that gives no reason left because it was not polled; None if nothing does.
+    """The evidence that a client without a reason left because it was not polled; None without evidence.
 
     KIP-62: the rebalance timeout of its JoinGroup is its ``max.poll.interval.ms``. Such a client heartbeats
     to the end, and fetched nothing for that time. With librdkafka, fetches go on by themselves. There it
@@ -244,13 +245,13 @@ def committed_until(line: GroupLine, member: str, since: int, until: int) -> int
 
 
 def without_commits(interval_ns: int) -> int:
-    """For how long a client that was not polled for so long commits nothing."""
+    """The time without commits that shows that a client was not polled for this interval."""
     return max(SECOND, interval_ns - AUTO_COMMIT_NS)
 
 
 def _goes_on(line: GroupLine, leave: Leave, member: str) -> bool:
-    """Whether a client goes on to commit when it has left, and is told that it is no member. It may not name
-    itself any more."""
+    """Whether a client goes on to commit after it left, and gets the error that it is no member. It may not
+    name itself any more."""
     return any(
         (key.error, key.api) == (UNKNOWN_MEMBER_ID, "OffsetCommit")
         and run.who.connection == leave.who.connection
@@ -266,7 +267,8 @@ def _word(reason: str) -> str | None:
 
 
 def _is_surely_new(line: GroupLine, join: Join, window: Window) -> bool:
-    """Whether a member was none before: it had no id, was told it just now, or all others are known."""
+    """Whether a client was certainly no member before: it had no id, it has just got its id, or all others
+    are known."""
     if identity(join.member, join.instance, window.members) is not None:
         return False
     if not join.asked or GIVEN_ID in (join.reason or "") or window.is_full:
@@ -275,7 +277,7 @@ def _is_surely_new(line: GroupLine, join: Join, window: Window) -> bool:
 
 
 def _joined(line: GroupLine, window: Window, join: Join) -> Trigger | None:
-    """What a JoinGroup that begins a rebalance is."""
+    """The trigger for a JoinGroup that begins a rebalance."""
 
     def found(word: str, confidence: str = CERTAIN) -> Trigger:
         member = join.member or None
@@ -297,7 +299,7 @@ def _joined(line: GroupLine, window: Window, join: Join) -> Trigger | None:
 
 
 def _rejoined(line: GroupLine, window: Window, join: Join, member: str) -> tuple[str, str]:
-    """Why a member that gives no reason joins again, by what it did before."""
+    """Why a member without a reason joins again, judged by its earlier requests."""
     before = window.before
     assert before is not None
     last = next((each for each in reversed((*before.joins, *before.again)) if each.member == member), None)

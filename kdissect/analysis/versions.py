@@ -1,15 +1,16 @@
-"""Versions: which client speaks which version of which API, who limits it, and what Kafka 4 would refuse.
+"""Versions: the versions of each API that each client uses, the side that limits them, and those that Kafka 4
+would refuse.
 
-A client takes the highest version that both know (KIP-35). So a version below the highest that the broker
-offers is the client's limit. If it is the highest, the limit is the broker's: what the client could speak is
-not known then. What a broker offers is told by the ApiVersions responses of the connection, else by those of
-the broker on others. Without any, a version that it answers to anyone is one that it offers. Otherwise nobody
-knows; but a client that never asks is not limited by the answer.
+A client uses the highest version that both sides know (KIP-35). So a version below the broker's highest is
+the client's limit. If it is the highest, the limit is the broker's, and the client's own is unknown. A
+broker's offer is taken from the ApiVersions responses of the connection, else from those of the broker on
+other connections. Without any, each version that it answers to anyone counts as offered. Otherwise the offer
+is unknown; but a client that never asks is not limited by the answer.
 
-Requests of brokers to each other are no client's: whole connections are left out on which one was seen.
+Requests between brokers are no client's: connections with one such request are left out as a whole.
 
 :class:`VersionFacts` is the rule. :class:`Versions` feeds it the exchanges of a capture, Spark the rows of
-its tables.
+    its tables.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from kdissect.protocol.traits import traits_of_api
 from kdissect.session.conversation import Connection
 
 CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
-"""Who limits a version."""
+"""The sides that may limit a version."""
 BREAKS, UPGRADE_BROKER_FIRST, TRIED, OK = "breaks", "upgrade-broker-first", "tried", "ok"
 VERDICTS = (BREAKS, UPGRADE_BROKER_FIRST, UNKNOWN, TRIED, OK)
-"""Worst first. With the broker's limit, only a newer broker shows what the client can. Who tries many
-versions of an API may need none of them."""
+"""The verdicts, worst first. If the broker limits the version, only a newer broker shows the client's own
+limit. A client that tries many versions of an API may need none of them."""
 
 REFUSED = "UNSUPPORTED_VERSION"
 
 REPLICAS = frozenset(("Fetch", "ListOffsets", "OffsetForLeaderEpoch"))
-"""Requests that tell by a replica id whether a broker asks, or a client (-1; -2 for debugging)."""
+"""Requests whose replica id shows whether a broker or a client sent them (-1; -2 for debugging)."""
 _ADD_PARTITIONS_BY_BROKERS = 4
 """From this version on only brokers send AddPartitionsToTxn (KIP-890)."""
 
@@ -51,13 +52,13 @@ class Talker(NamedTuple):
 
     connection: Hashable
     client: str
-    """Without the port."""
+    """The client's address, without the port."""
     client_id: str | None
     broker: str
 
 
 class _SpokenVersions:
-    """What it spoke: (API key, version): requests."""
+    """The number of requests for each (API key, version)."""
 
     __slots__ = ("left_out", "spoken")
 
@@ -80,15 +81,15 @@ class _SpokenVersions:
 @packed
 @dataclass(slots=True)
 class _ConnectionVersions:
-    """What is known of a connection, whichever part of it is told first."""
+    """The known facts of a connection. Its parts may come in any order."""
 
     offers: OffersSeen = field(default_factory=OffersSeen)
     software: tuple[int, str, str] | None = None
-    """The exchange that names it last, its name and its version (KIP-511)."""
+    """The last exchange that names the software, with its name and version (KIP-511)."""
     has_asked: bool = False
-    """Whether ApiVersions was asked on it."""
+    """Whether it has an ApiVersions request."""
     is_brokers: bool = False
-    """Whether a broker asks another on it."""
+    """Whether it is between brokers."""
     is_whole: bool = False
     """Whether all of it was captured."""
 
@@ -102,52 +103,56 @@ class _ConnectionVersions:
 
 
 _TALK_BYTES, _LINE_BYTES = 2_200, 700
-"""About what they take: what a client spoke on a connection, with its rows; what is known of a connection."""
+"""The approximate sizes: of a client's versions on a connection, with its rows; and of the facts about a
+connection."""
 
 
 _MOST_KNOWN = 1_024
-"""So many are remembered at a time."""
+"""The most requests that are remembered at a time."""
 
 
 class VersionFacts:
-    """What exchanges and connections tell, in any order; connections are known by anything that names them.
+    """The facts of exchanges and connections, in any order. Connections may be named by any hashable value.
 
-    ``a.merge(b)`` leaves in ``a`` what one that was told all of it would hold, as long as no limit was hit.
+    ``a.merge(b)`` gives ``a`` the same facts as if it had been fed both parts, as long as no limit was hit.
     """
 
     def __init__(self, room: Room) -> None:
-        """:param room: for clients on connections of which facts are kept."""
+        """Make it empty.
+
+        :param room: the room for the facts about clients on connections.
+        """
         self._most = room.limits.rows
         self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, room, _TALK_BYTES)
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
         self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> _SpokenVersions | None:
-        """So many requests; gives where they are counted, if they are."""
+        """Add requests; return the counts for them, if there is room."""
         talk = self._talks.row(talker)
         if talk is not None:
             talk.add((api_key, api_version), count)
         return talk
 
     def answered(self, broker: str, api_key: int, api_version: int) -> None:
-        """A broker answered a request of this version, and did not refuse the version."""
+        """Note that a broker answered a request of this version, and did not refuse the version."""
         seen = self._brokers.row(broker)
         if seen is not None:
             seen.answers(api_key, api_version)
 
     def is_answered(self, broker: str, api_key: int, api_version: int) -> bool:
-        """Whether it is known that it does."""
+        """Whether the broker is known to answer this version."""
         seen = self._brokers.get(broker)
         return seen is not None and seen.answered.get(api_key, -1) >= api_version
 
     def was_spoken(self, talker: Talker, api_key: int, api_version: int) -> bool:
-        """Whether it is known that it speaks so."""
+        """Whether the client is known to use this version."""
         talk = self._talks.get(talker)
         return talk is not None and (api_key, api_version) in talk.spoken
 
     def asked(self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges) -> None:
-        """ApiVersions, in exchange ``number``: the body of the request, which may lack fields, and what the
-        response offers."""
+        """Add an ApiVersions exchange: the body of the request, which may lack fields, and the ranges in the
+        response."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         if broker is not None:
             broker.told(number, ranges)
@@ -160,30 +165,30 @@ class VersionFacts:
                 line.software = max(told, line.software or told)
 
     def is_between_brokers(self, connection: Hashable) -> None:
-        """A request was seen on it that only a broker sends."""
+        """Note that the connection has a request that only brokers send."""
         line = self._lines.row(connection)
         if line is not None:
             line.is_brokers = True
 
     def is_whole(self, connection: Hashable) -> None:
-        """It was captured from its SYN on, and no byte is missing."""
+        """Note that the connection was captured from its SYN on, without missing bytes."""
         line = self._lines.row(connection)
         if line is not None:
             line.is_whole = True
 
     def merge(self, later: VersionFacts) -> None:
-        """Add what others told."""
+        """Add other facts."""
         self._talks.merge(later._talks)
         self._lines.merge(later._lines)
         self._brokers.merge(later._brokers)
 
     def tables(self) -> tuple[Rows[Any, Any], ...]:
-        """The rows that it keeps by key."""
+        """The rows kept by key."""
         return self._talks, self._lines, self._brokers
 
     @property
     def left_out(self) -> int:
-        """How often something was not kept for want of room."""
+        """The number of facts that were not kept because there was no room."""
         tables = self.tables()
         inside = sum(talk.left_out for talk in self._talks.rows.values())
         out = sum(table.left_out for table in tables) + inside
@@ -192,7 +197,7 @@ class VersionFacts:
         return out + self._counted()[1]
 
     def result(self) -> list[Row]:
-        """The rows: a client, a broker, an API and a version each."""
+        """The rows: each is a client, a broker, an API and a version."""
         counts, _ = self._counted()
         said: dict[tuple[Any, ...], _VersionVerdict] = {}
         rows = []
@@ -205,14 +210,14 @@ class VersionFacts:
         return sorted(rows, key=_order)
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
-        """Requests by what makes a row, the first so many; and how many are in others."""
+        """The requests by the key of their row, for the first keys; and the number of other requests."""
         nothing = _ConnectionVersions()
         lines = {each: self._lines.rows.get(each.connection, nothing) for each in self._talks.rows}
         asking: dict[tuple[str, str | None], bool] = {}
         for (
             talker,
             line,
-        ) in lines.items():  # one that may have asked where it was not seen may know the answer
+        ) in lines.items():  # a client that may have asked before the capture may know the answer
             who = talker.client, talker.client_id
             asking[who] = asking.get(who, False) or line.has_asked or not line.is_whole
         counts: dict[tuple[Any, ...], int] = {}
@@ -238,7 +243,7 @@ class VersionFacts:
         return counts, left_out
 
     def _offer(self, talker: Talker, line: _ConnectionVersions, api_key: int) -> tuple[int, int] | None:
-        """What the broker offers of an API: lowest and highest version."""
+        """The broker's offer of an API: lowest and highest version."""
         offer = line.offers.offers(api_key)
         if offer is None and talker.broker in self._brokers.rows:
             offer = self._brokers.rows[talker.broker].offers(api_key)
@@ -246,11 +251,12 @@ class VersionFacts:
 
 
 _WHOSE = 5
-"""So many of what makes a row tell who speaks; the rest, the same for many, tells how."""
+"""The first parts of a row's key, which name the client and the broker. The other parts are the same for
+many."""
 
 
 class _VersionVerdict(NamedTuple):
-    """What is said of a version, whoever speaks it."""
+    """The verdict on a version, independent of the client."""
 
     api: str
     api_version: int
@@ -317,7 +323,7 @@ def _result(
 def limit(api_version: int, offer: tuple[int, int] | None, asks: bool) -> str:
     """The side that limits a version: the client or the broker; unknown without an offer.
 
-    :param offer: lowest and highest version that the broker offers; None where that is not known.
+    :param offer: lowest and highest version that the broker offers; None if unknown.
     :param asks: whether the client asked the broker for them, or may have.
     """
     if offer is None:
@@ -330,12 +336,13 @@ def _is_known(api_key: int, api_version: int) -> bool:
 
 
 _MANY_VERSIONS = 3
-"""Of one API on a connection: a client keeps to one, or to two (old librdkafka asks ListOffsets so)."""
+"""The number of versions of an API on a connection that counts as many. A client keeps to one, or to two (old
+librdkafka in ListOffsets)."""
 
 
 def _tried(spoken: Iterable[tuple[int, int]]) -> set[int]:
-    """The API keys of which a client tries many versions, also one that Kafka 4 has. What it tries of one
-    API tells nothing of others: kafka-python 1.4 tries Metadata and keeps to one version of the rest.
+    """The API keys of which a client tries many versions, including one that Kafka 4 has. This does not apply
+    to the client's other APIs: kafka-python 1.4 tries Metadata and keeps to one version of the rest.
 
     :param spoken: API keys and versions on its connection.
     """
@@ -353,7 +360,7 @@ def _tried(spoken: Iterable[tuple[int, int]]) -> set[int]:
 def verdict(
     is_known: bool, removed_in: str | None, limited_by: str, asks: bool, is_tried: bool = False
 ) -> str:
-    """Whether the client is still understood by the release that removed the version, and later ones.
+    """Whether the release that removed the version, and later ones, still understand the client.
 
     :param is_tried: whether the client tries many versions of the API, so that it may need none of them.
     """
@@ -369,7 +376,7 @@ def verdict(
 def is_of_broker(api: str, api_version: int, replica_id: int) -> bool:
     """Whether only a broker, or a controller, sends such a request.
 
-    :param replica_id: what it says of itself, where it is one of :data:`REPLICAS`; else -1.
+    :param replica_id: the replica id in it, if its API is in :data:`REPLICAS`; else -1.
     """
     if api == "AddPartitionsToTxn" and api_version >= _ADD_PARTITIONS_BY_BROKERS:
         return True
@@ -377,7 +384,7 @@ def is_of_broker(api: str, api_version: int, replica_id: int) -> bool:
 
 
 def replica_id_of(body: Mapping[str, Any]) -> int:
-    """The id of the broker or controller that asks, or -1. In version 15 of Fetch it moved into a tagged
+    """The id of the requesting broker or controller, or -1. In version 15 of Fetch it moved into a tagged
     struct (KIP-903)."""
     found = (body.get("replicaState") or body).get("replicaId", -1)
     return found if isinstance(found, int) else -1
@@ -441,8 +448,8 @@ class Versions(Batched, Statistic):
         super().__init__(limits)
         self._facts = VersionFacts(self.room)
         self._known: dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]] = {}
-        """By connection, API key and version: the client id that spoke so lately, where it is answered. The
-        next such request tells nothing new."""
+        """By connection, API key and version: the client id of a recent, answered request. The next such
+        request gives no new fact."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
@@ -513,7 +520,7 @@ def _count(
 ) -> None:
     """Count exchanges.
 
-    :param take: takes in those that may tell something new.
+    :param take: takes in exchanges that may give new facts.
     """
     for exchange in exchanges:
         request = exchange.request

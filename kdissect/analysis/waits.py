@@ -1,21 +1,21 @@
 """How much of a response time is a wait that the client asked for. Only facts are told.
 
-A broker holds back the answer to some requests by design, and says nothing about for how long. What can
-be known of one exchange:
+A broker holds back the answer to some requests by design, and does not say for how long. These facts of one
+exchange can be known:
 
 * A request waits behind the one before it on its connection (``Exchange.behind_ns``) and for a quota
-  (``throttle_ns``), and it travels (``network_ns``). That is neither a wait that was asked for nor work. What
-  follows is about the rest, ``served_ns``. If that is not known, no part of it is.
+  (``throttle_ns``), and it travels (``network_ns``). That is neither work nor a wait that the client asked
+  for. The facts below are about the rest, ``served_ns``. If that is unknown, all of them are.
 * A long poll (Fetch, ShareFetch) names the longest wait (``maxWaitMs``) and what ends it sooner
   (``minBytes``).
-  - None was asked for where ``maxWaitMs`` is 0: all of the response time is the broker's work.
-  - It was waited out where the answer came no sooner than ``maxWaitMs`` after that, and the broker
-    had no other reason to answer than that the time was over: fewer bytes than ``minBytes``, no error,
-    no diverging epoch, no preferred replica, no throttling (which empties a response). What goes beyond
-    ``maxWaitMs`` is then the broker's work.
-  - Of all others nothing more is known than that some of the time may have been a wait.
+  - If ``maxWaitMs`` is 0, the client asked for no wait: all of the response time is the broker's work.
+  - If the answer came after the whole ``maxWaitMs``, and the broker had no other reason to answer, the wait
+    was ``maxWaitMs``, and the rest is the broker's work. No other reason means: fewer bytes than
+    ``minBytes``, no error, no diverging epoch, no preferred replica, no throttling (which empties a
+    response).
+  - For all other long polls, it is only known that some of the time may have been a wait.
 * JoinGroup and SyncGroup wait for other members, for a time that no field names.
-* All other requests do not wait for what the client asked to wait for.
+* All other requests have no wait that the client asked for.
 
 The definitions say which API waits for what.
 """
@@ -49,12 +49,12 @@ def waits_for_members(api: str | None) -> bool:
 
 
 def may_wait(api: str | None) -> bool:
-    """Whether a request may wait because the client asked for that."""
+    """Whether a request may wait because the client asked for it."""
     return traits_of_api(api).waits is not None
 
 
 class Wait(Enum):
-    """What is known of an exchange's wait."""
+    """The known facts of an exchange's wait."""
 
     NONE = "the client asked for no wait"
     POSSIBLE = "part of the time may be a wait that the client asked for"
@@ -62,26 +62,26 @@ class Wait(Enum):
 
 
 class WaitAndWork(NamedTuple):
-    """Wait and work of one exchange."""
+    """The wait and the work in one exchange."""
 
     wait: Wait
     wait_ns: int | None
-    """The wait that was asked for; None where it is not known."""
+    """The wait that the client asked for; None if unknown."""
     broker_ns: int | None
-    """The broker's work: ``served_ns`` without that wait; None where it is not known."""
+    """The broker's work: ``served_ns`` without that wait; None if unknown."""
 
 
 _known: tuple[Exchange | None, Message | None, int | None, WaitAndWork | None] = (None, None, None, None)
-"""The exchange that was asked for last, its response and the time that it was served in, and the answer: many
-statistics ask for the same one. One value, so that no thread sees half of it."""
+"""The exchange of the last call, its response, its ``served_ns``, and the result: many statistics ask for the
+same one. One value, so that no thread sees a mix of two."""
 _new = tuple.__new__
-"""``_new(WaitAndWork, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+"""``_new(WaitAndWork, values)``: without the second call of NamedTuple's own ``__new__``."""
 _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.NONE, None, None)
-"""Where nothing more is known."""
+"""The results if nothing more is known."""
 
 
 def split(exchange: Exchange) -> WaitAndWork:
-    """What is known of the response time of a whole exchange."""
+    """The known parts of the response time of a whole exchange."""
     global _known  # noqa: PLW0603 - a memory of one
     shared = exchange.shared
     if shared is not None and shared.split is not None:
@@ -100,7 +100,7 @@ def split(exchange: Exchange) -> WaitAndWork:
 
 
 def _split(waits: str | None, turn: int | None, served: int | None, exchange: Exchange) -> WaitAndWork:
-    """What is known of a response time, by what requests of its API may wait for."""
+    """The known parts of a response time, by the kind of wait that the requests of its API have."""
     if served is None:
         return _NO_WAIT if waits is None else _POSSIBLE
     if waits == "members":
@@ -122,9 +122,9 @@ def _split(waits: str | None, turn: int | None, served: int | None, exchange: Ex
 
 
 def waited_in_brief(brief: Brief) -> int:
-    """The same of an exchange in brief that has its answer, in one number. It is 0 where no wait was asked
-    for, and :data:`NOT_KNOWN` where some of the time may have been one. Else the wait was over when the
-    answer came, and it is what was asked for, ns."""
+    """The wait of an exchange in brief that has its answer, in one number. It is 0 if the client asked for no
+    wait, and :data:`NOT_KNOWN` if some of the time may have been one. Otherwise the wait was over when the
+    answer came, and the number is the requested wait, ns."""
     form = brief.form
     if form.waits is None:
         return 0
@@ -147,19 +147,19 @@ def waited_in_brief(brief: Brief) -> int:
 
 
 def turn_in_brief(brief: Brief) -> int:
-    """As :attr:`kdissect.exchange.Exchange.turn_ns`."""
+    """Like :attr:`kdissect.exchange.Exchange.turn_ns`."""
     return brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
 
 
 def served_in_brief(brief: Brief) -> int:
-    """As :attr:`kdissect.exchange.Exchange.served_ns`."""
+    """Like :attr:`kdissect.exchange.Exchange.served_ns`."""
     turn = turn_in_brief(brief)
     return turn - brief.network_ns if brief.network_ns > 0 else turn
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
-    """How long a long poll may wait, ms, and for how many bytes. If the two stand at a fixed place, the body
-    is not decoded."""
+    """How long a long poll may wait, ms, and for how many bytes. If both are at a fixed position, the body is
+    not decoded."""
     struct = request.body_struct()
     place = None if struct is None or request.is_cut else place_of_wait(struct)
     if place is not None:
@@ -172,7 +172,7 @@ def asked_wait(request: Message) -> tuple[int | None, int]:
 
 
 def _int32(raw: bytes, at: int) -> int:
-    """The signed number of 4 bytes at a place, which must be there."""
+    """The signed number in the 4 bytes at a position. They must exist."""
     high = raw[at]
     if high > 0x7F:
         high -= 0x100
@@ -180,10 +180,10 @@ def _int32(raw: bytes, at: int) -> int:
 
 
 def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
-    """Whether the broker may have answered for another reason than that the time was over, or that is not
-    known."""
+    """Whether the broker may have answered for another reason than the end of the wait, or that is
+    unknown."""
     seen = response.survey()
-    if seen is not None:  # nearly all are told by this, and need not be decoded
+    if seen is not None:  # this decides nearly all, without decoding
         return _reason_seen(seen, least)
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
@@ -192,7 +192,7 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
 
 
 def _has_reason_in_brief(brief: Brief, least: int) -> bool:
-    """The same of an exchange in brief."""
+    """The same as :func:`_has_reason`, for an exchange in brief."""
     seen = brief.survey_answer()
     if seen is not None:
         return _reason_seen(seen, least)
