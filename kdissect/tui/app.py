@@ -1,4 +1,5 @@
-"""The application: it asks the decoder ten times a second what is new, and shows one screen of several."""
+"""The application: it asks the decoder ten times a second for new exchanges, and shows one of several
+screens."""
 
 from __future__ import annotations
 
@@ -62,16 +63,17 @@ TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
 Ten times a second would be a third of a core."""
 FIRST_TICK_SECONDS, FIRST_TICKS = 0.03, 100
-"""How often until the first come, for so many times: nobody need wait for the next tick."""
+"""The interval until the first exchanges come, and the most ticks at it: nobody need wait for the next usual
+tick."""
 PREPARE_SECONDS = 0.25
-"""How often a screen is made that nobody has opened yet. That takes as long as some frames; so each is made
-alone, while no key comes."""
+"""How often an unopened screen is made in advance. That takes as long as some frames, so screens are made one
+at a time, while no key comes."""
 FIRST_PAGE_SECONDS = 1.5
 """How long the first page has the processor for itself."""
 _ELSEWHERE = ("findings", "statistics", "grouped", "story", "ladder", "panes", *PAGES)
-"""Places whose keys are known everywhere: where one does not work, a line says so."""
+"""Places whose keys are known everywhere: if a key does not work, a line says so."""
 REST_SECONDS = 0.2
-"""After so long without a key, memory is tidied up. That takes as long as one frame or a few."""
+"""After this long without a key, memory is tidied up. That takes as long as one frame or a few."""
 
 
 class Kdissect(Host):
@@ -98,16 +100,19 @@ class Kdissect(Host):
         opener: Opener | None = None,
         rates: Looks | None = None,
     ) -> None:
-        """:param rates: tells of the interfaces that can be captured from."""
+        """Prepare the screens.
+
+        :param rates: gives the interfaces that can be captured from.
+        """
         self.session = settings.before
-        """How the screens were left."""
+        """The state in which the screens were left."""
         self.home = settings.page or ("exchanges" if settings.filter else settings.before.page or "findings")
         self._asking: Timer | None = None
-        """Runs while the second stage of a filter goes on."""
+        """The timer of the filter's second stage, while it runs."""
         self._resting: Timer | None = None
-        """Runs until no key has come for a while."""
+        """The timer until no key has come for a while."""
         self._touched_at = 0.0
-        """When a key or the mouse was used last, by :func:`time.monotonic`."""
+        """The time of the last key or mouse event, by :func:`time.monotonic`."""
         super().__init__(feed, options, settings, remembered or Remembered())
         self.set_keymap(keymap_of(settings.keys))
         if settings.theme is not None:
@@ -129,7 +134,7 @@ class Kdissect(Host):
             self.push_screen(Start(recent_files(), self._rates))
         if self.settings.mistakes:
             self.push_screen(Mistakes(self.settings.mistakes))
-        # The terminal shows nothing of before, and Textual draws what has changed only.
+        # The terminal has lost the earlier contents, and Textual draws only changes.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
         end_with_terminal(lambda: self.call_from_thread(self.exit))
 
@@ -184,7 +189,7 @@ class Kdissect(Host):
         self._preparing = self.set_interval(PREPARE_SECONDS, self._prepare)
 
     def _prepare(self) -> None:
-        """Make the next screen that is not made yet, unless the user is busy. To open it takes less then."""
+        """Make the next unmade screen, unless the user is busy. Opening it takes less time then."""
         is_busy = time.monotonic() < self._touched_at + REST_SECONDS
         if is_busy or not self.screen_stack or self._here() is None:  # at the end there is no screen
             return
@@ -198,7 +203,7 @@ class Kdissect(Host):
             page.make_ready()
 
     def _go_on_from(self, before: LastSession) -> None:
-        """Begin as the screens were left, and say so."""
+        """Restore the state in which the screens were left, and say so."""
         if before.filter:
             with suppress(FilterError):  # of another version
                 self.shown.restore(before.filter)
@@ -210,7 +215,7 @@ class Kdissect(Host):
             self.first_words = HINT
 
     def _shows_otherwise(self, before: LastSession) -> bool:
-        """Whether the first screen is another than usual, or its list has other columns, another order or
+        """Whether the first screen is not the usual one, or its list has other columns, another order or
         grouping."""
         of_list = self.home == "exchanges" and (before.sort or before.columns)
         lists = [name for name, *_ in (*before.orders, *before.groupings)]
@@ -222,7 +227,7 @@ class Kdissect(Host):
         super().exit(result, return_code, message)
 
     def _poll(self) -> bool:
-        """Take in what came; gives whether anything did."""
+        """Take in new exchanges; return whether there were any."""
         before = len(self.index)
         has_news = self.take_in()
         if len(self.index) != before:
@@ -234,8 +239,8 @@ class Kdissect(Host):
         return has_news
 
     def _look_at_new(self) -> None:
-        """Let the list of exchanges take in what came, whichever page is shown. All of a large file at once
-        takes as long as some frames: its page would open late."""
+        """Let the list of exchanges take in new ones, whichever page is shown. Otherwise its page would open
+        late: taking in a large file at once takes as long as some frames."""
         exchanges = self.pages.get("exchanges")
         if isinstance(exchanges, ExchangesPage):
             exchanges.look_at_new()
@@ -259,12 +264,12 @@ class Kdissect(Host):
         if time.monotonic() < self._touched_at + REST_SECONDS:
             self._tidy_at_rest()
         elif look_at_all() and self.screen_stack and self._here() is not None:
-            # The objects that are left are lines of screens. They stay, and each look would take longer than
-            # the last. The objects of a dialog go with it.
+            # The remaining objects are lines of screens. They stay, and each collection would take longer
+            # than the last. Objects of a dialog disappear with it.
             keep_what_there_is()
 
     def _await_first(self) -> None:
-        """Take in the first exchanges as soon as they are there."""
+        """Take in the first exchanges as soon as they exist."""
         if not len(self.index) and self.ended is None:
             self._take_in_news()
         else:
@@ -289,7 +294,7 @@ class Kdissect(Host):
             self.judging.close()
 
     def _pages_shown(self) -> list[Page]:
-        """Those that are complete: a timer may go off while they are being made, or at the end."""
+        """The complete pages: a timer may go off while some are being made, or at the end."""
         if not self._running:
             return []
         return [each for each in self.screen_stack if isinstance(each, Page) and each.is_mounted]
@@ -311,7 +316,7 @@ class Kdissect(Host):
         self._watch_filter()
 
     def _watch_filter(self) -> None:
-        """Ask for what the second stage finds, as long as it goes on."""
+        """Ask for results of the filter's second stage until it has finished."""
         if self._asking is None and self.shown.progress is not None:
             self._asking = self.set_interval(TICK_SECONDS, self._poll_filter)
 
@@ -332,16 +337,16 @@ class Kdissect(Host):
             self.switch_screen(name)
 
     def _here(self) -> str | None:
-        """The name of the screen that is shown; None while a dialog is over it."""
+        """The name of the shown screen; None while a dialog covers it."""
         return next((name for name, page in self.pages.items() if page is self.screen), None)
 
     def _jump(
         self, name: str, filters: int, to_tree: bool = False, order: tuple[str, bool] | None = None
     ) -> bool:
-        """Show a screen to which something on this one led; gives whether it is another.
+        """Follow a link on this screen to another one; return whether it is a different screen.
 
-        :param filters: how deep the filter was before.
-        :param order: that of the list of exchanges; the way back restores it.
+        :param filters: the number of filters before.
+        :param order: the order of the list of exchanges before; the way back restores it.
         """
         here = self._here()
         if here is None or here == name:
@@ -368,7 +373,7 @@ class Kdissect(Host):
         return True
 
     def _back_to_differences(self) -> bool:
-        """End, if this is the first of screens that the one of differences opened; gives whether it is."""
+        """End, if this is the first screen that the screen of differences opened; return whether it is."""
         if not self.settings.compared_as or self._here() != self.home:
             return False
         self.end_or_ask(WENT_BACK)
@@ -402,7 +407,7 @@ class Kdissect(Host):
 
     @property
     def _ending(self) -> tuple[str, ...]:
-        """Actions that end the screens where there is nothing to go back to within them."""
+        """Actions that end the screens if there is nothing to go back to."""
         return ("out-or-end", "out") if self.settings.compared_as else ("out-or-end",)
 
     def on_key(self, event: Key) -> None:
@@ -426,7 +431,7 @@ class Kdissect(Host):
 
     @cached_property
     def _labels(self) -> dict[str, str]:
-        """Of what keys do somewhere."""
+        """The labels of all keys."""
         return {key: label for place in _ELSEWHERE for key, label in self._labels_of(place).items()}
 
     @cached_property
@@ -435,7 +440,7 @@ class Kdissect(Host):
         return frozenset(self._labels_of("panes"))
 
     def _labels_of(self, place: str) -> dict[str, str]:
-        """Of what keys do in a place."""
+        """The labels of the keys in a place."""
         keys = dict(self.settings.keys)
         return {
             key: each.label for each in actions_of(place) for key in key_names(keys.get(each.id, each.keys))
@@ -463,8 +468,8 @@ class Kdissect(Host):
         return next(name for name, each in self.pages.items() if each is page)
 
     def action_ladder(self) -> None:
-        """Draw the story of this screen, or else the marked exchanges, or those of the client of the
-        exchange under the cursor. On the ladder: draw what comes next."""
+        """Draw the story of this screen, or else the marked exchanges, or those of the client of the exchange
+        under the cursor. On the ladder: draw the next of these."""
         ladder, here = self.pages["ladder"], self.screen
         assert isinstance(ladder, LadderPage)
         if isinstance(here, LadderPage):
@@ -475,7 +480,7 @@ class Kdissect(Host):
         self._jump("ladder", self.shown.depth)
 
     def action_story(self) -> None:
-        """Show the story of the row under the cursor or its exchange: what led to it, what followed."""
+        """Show the story of the row under the cursor, or of its exchange: its causes and its effects."""
         story, here = self.pages["story"], self.screen
         assert isinstance(story, StoryPage)
         if not isinstance(here, Page):
@@ -487,7 +492,7 @@ class Kdissect(Host):
             self._jump("story", self.shown.depth)
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor. Without one, None, and a line says so."""
+        """The exchange under the cursor. Without one, return None, and say so in a line."""
         here = self.screen
         assert isinstance(here, Page)
         place = here.chosen_place()
@@ -531,7 +536,7 @@ class Kdissect(Host):
         return tuple(STATISTICS) if self.pages else ()
 
     def show_table(self, name: str) -> None:
-        """The screen that shows it, if that is not the screen of facts."""
+        """The screen that shows the table, if that is not the screen of facts."""
         pages = ((key, each) for key, each in self.pages.items() if isinstance(each, StatisticsPage))
         page = next((key for key, each in pages if key != "facts" and name in each.names), "facts")
         self.action_page(page)
@@ -575,14 +580,15 @@ class Kdissect(Host):
         )
 
     def action_save_exchanges(self) -> None:
-        """Go to the list of exchanges, and ask what of it is to be saved."""
+        """Go to the list of exchanges, and ask which of them to save."""
         page = self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
         self.action_page("exchanges")
         page.call_after_refresh(page.action_save)
 
     def action_compare(self) -> None:
-        """Copy the command that compares this capture with another, for two are open in no other way."""
+        """Copy the command that compares this capture with another. The screens cannot open two captures
+        otherwise."""
         if isinstance(self.screen, Page):
             paths = self.feed.source.paths
             if self.feed.source.is_live or len(paths) != 1 or not os.path.exists(paths[0]):

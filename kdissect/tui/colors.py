@@ -1,7 +1,7 @@
-"""Themes, and colours that can be read: the contrast of a text with its background, as WCAG 2.2 measures it.
+"""Themes, and legible colours: the contrast of a text with its background, as WCAG 2.2 measures it.
 
-A theme gives colours for errors, warnings and what is muted; not every theme has checked them on every
-background. What is too close to its background is made darker or lighter until it can be read.
+A theme gives colours for errors, warnings and muted text. Not every theme has checked them on every
+background. A colour too close to its background is made darker or lighter until the text is legible.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
 LEAST = 4.5
-"""Contrast of text (WCAG 2.2, success criterion 1.4.3)."""
+"""The least contrast of text (WCAG 2.2, success criterion 1.4.3)."""
 _STEPS = 20
-"""From a colour to black or white."""
+"""The number of steps from a colour to black or white."""
 
 
 def luminance(color: ColorTriplet) -> float:
-    """Relative luminance, from 0 for black to 1 for white."""
+    """The relative luminance, from 0 for black to 1 for white."""
     parts = (
         value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in color.normalized
     )
@@ -34,15 +34,15 @@ def luminance(color: ColorTriplet) -> float:
 
 
 def contrast(one: ColorTriplet, other: ColorTriplet) -> float:
-    """From 1 for equal colours to 21 for black on white."""
+    """The contrast, from 1 for equal colours to 21 for black on white."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
 @lru_cache(maxsize=1024)
 def legible(style: Style) -> Style:
-    """The style, its text in a colour that can be read on its background. Colours of the terminal itself stay
-    as they are: nobody knows them."""
+    """The style, with a text colour that is legible on its background. Colours of the terminal itself are not
+    changed, because they are unknown."""
     text, behind = style.color, style.bgcolor
     if text is None or behind is None or ColorType.TRUECOLOR not in (text.type, behind.type):
         return style
@@ -52,7 +52,7 @@ def legible(style: Style) -> Style:
 
 
 def _legible(text: ColorTriplet, behind: ColorTriplet) -> ColorTriplet:
-    """The first colour on the way to black or white, whichever is further from the background."""
+    """The first legible colour on the way to black or white, whichever is further from the background."""
     end = max(ColorTriplet(0, 0, 0), ColorTriplet(255, 255, 255), key=lambda each: contrast(each, behind))
     for step in range(_STEPS + 1):
         part = step / _STEPS
@@ -63,8 +63,8 @@ def _legible(text: ColorTriplet, behind: ColorTriplet) -> ColorTriplet:
 
 
 def legible_strip(strip: Strip, app: App[Any]) -> Strip:
-    """A line of which every text can be read. The terminal's own colours, by name, are taken as Textual draws
-    them, unless it leaves them to the terminal."""
+    """A line with legible texts only. The terminal's own colours, by name, are taken as Textual draws them,
+    unless it leaves them to the terminal."""
     if app.ansi_color:
         return strip
     theme = app.ansi_theme
@@ -83,14 +83,14 @@ def _named(style: Style | None, theme: TerminalTheme) -> Style | None:
 
 
 def alarm_color(app: App[Any]) -> str:
-    """The colour of what is wrong, as rich has it: red, as far from the background as the theme needs."""
+    """The colour of errors in rich's notation: red, as far from the background as the theme needs."""
     if app.ansi_color:
         return "red"
     return "#ff8a8a" if app.current_theme.dark else "#8b0000"
 
 
 class Legible(Widget):
-    """A widget whose own styles can be read, whatever the theme. Another base class stands before it."""
+    """A widget whose own styles are legible in every theme. Put it after the other base class."""
 
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None

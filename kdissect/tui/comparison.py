@@ -1,4 +1,4 @@
-"""Two captures side by side: what changed, and the way to the exchanges of either."""
+"""Two captures side by side: their differences, and links to the exchanges of each."""
 
 from __future__ import annotations
 
@@ -52,32 +52,32 @@ from kdissect.tui.widgets.text_pane import TextPane
 BEFORE, AFTER = 0, 1
 WORDS = "BEFORE", "AFTER"
 NAME, SHORT_NAME = 30, 22
-"""Cells for a capture's name."""
+"""The widths of a capture's name, in cells."""
 
 
 class ShownOutcome(NamedTuple):
-    """What came of showing exchanges."""
+    """The result of showing exchanges."""
 
     why_not: str = ""
-    """Why they could not be shown; empty if they were."""
+    """The reason if they could not be shown; otherwise empty."""
     ends_with: int | None = None
-    """The exit code, if the user ended kdissect there; None: the user came back."""
+    """The exit code, if the user ended kdissect there; None if the user came back."""
 
 
 class ComparedCapture(NamedTuple):
-    """One of the two."""
+    """One of the two captures."""
 
     name: str
     context: JudgingContext
     show: Callable[[str], ShownOutcome] | None = None
-    """Shows the exchanges that match a filter. None where there are no packets: the file is a report or a
-    state."""
+    """Shows the exchanges that match a filter. None if there are no packets, because the file is a report or
+    a state."""
     not_judged: Sequence[NotJudged] = ()
-    """Rules that could say nothing of it: that it has none of their findings means nothing."""
+    """Rules that could not judge this capture, so that missing findings of theirs mean nothing."""
 
 
 class ComparisonScreen(OrderedScreen):
-    """All that changed, the findings, and the subjects of each area; below, the whole text of the row under
+    """All differences, the findings, and the subjects of each area; below, the whole text of the row under
     the cursor. Enter shows its exchanges, in the capture that has them."""
 
     DEFAULT_CSS = """
@@ -121,7 +121,7 @@ class ComparisonScreen(OrderedScreen):
         self.tell()
 
     def _share_room(self) -> None:
-        """The list has as many lines as it needs, up to its share; the text has the rest."""
+        """Give the list as many lines as it needs, up to its share, and the rest to the text."""
         self.wish(self.list_pane, max(LEAST_LINES, len(self.rows)) + 1)
 
     def on_resize(self) -> None:
@@ -129,7 +129,7 @@ class ComparisonScreen(OrderedScreen):
         self.call_after_refresh(self.tell)
 
     def _status(self) -> Text:
-        """The two captures, and as much of what came of it as there is room for."""
+        """The two captures, and as much of the result as there is room for."""
         more, names, short = (
             ARROW.join(self._about(side, **given) for side in (BEFORE, AFTER))
             for given in ({"is_whole": True}, {}, {"cells": SHORT_NAME})
@@ -144,7 +144,7 @@ class ComparisonScreen(OrderedScreen):
         return f"{WORDS[side]} {name}{took}"
 
     def _called(self, side: int, cells: int) -> str:
-        """The name of a capture; of a long one its beginning and its end."""
+        """The name of a capture; the beginning and the end of a long one."""
         name = sanitise(self._captures[side].name, None)
         return name if cell_len(name) <= cells else cut_name(name, cells)
 
@@ -199,7 +199,7 @@ class ComparisonScreen(OrderedScreen):
     def say(self, text: str) -> None:
         self.query_one("#where", SaidLine).say(sanitise(text, None))
 
-    # -- what is said of a row ------------------------------------------------------------------------
+    # -- the text of a row ----------------------------------------------------------------------------
 
     @property
     def text_pane(self) -> TextPane:
@@ -323,8 +323,7 @@ class ComparisonScreen(OrderedScreen):
             self.app.exit()
 
     def _leave(self) -> bool:
-        """Take back one thing: all of the text, or another list than the first; gives whether there was
-        any."""
+        """Undo one thing: the whole text, or another list than the first; return whether there was any."""
         if self.has_class("-whole"):
             self.action_explain()
         elif self.show_all_rows():
@@ -352,7 +351,10 @@ class Comparison(QuietApp):
         keys: Mapping[str, str] | None = None,
         mistakes: Sequence[Sequence[str]] = (),
     ) -> None:
-        """:param mistakes: what is wrong in the configuration."""
+        """Prepare the screens.
+
+        :param mistakes: the errors in the configuration.
+        """
         super().__init__()
         self._given, self._mistakes = (captures, found), mistakes
         self.set_keymap(keymap_of(keys or {}))

@@ -22,17 +22,17 @@ from kdissect.protocol.topics import partition_of
 from kdissect.tui.selecting import filter_of_line
 
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Kafka's ``Topic.validate``. A captured name may be anything, and users paste a command into a shell. There
-escape codes and line feeds do harm even between quotes."""
+"""Kafka's ``Topic.validate``. A captured name may be anything, and users paste a command into a shell. Escape
+codes and line feeds are dangerous there even between quotes."""
 
 
 def kcat_command(exchange: Exchange, spots: Sequence[TreeSpot]) -> str | None:
-    """The command that reads the partition of a line of the tree, from the offset in that line.
+    """The command that reads the partition of a tree line, from the offset in that line.
 
     If the line is not about a partition, the command reads the first partition with records. None without a
     partition, or if Kafka refuses the name of its topic.
 
-    :param spots: the line, after those around it, the outermost first.
+    :param spots: the line, after the lines around it, the outermost first.
     """
     nodes = [spot.branch.node for spot in spots if spot.branch is not None]
     topic, topic_id, partition = partition_of(tuple(map(_values, nodes)))
@@ -56,7 +56,7 @@ def _values(node: Node) -> dict[str, object]:
 
 
 def _value(nodes: Sequence[Node], name: str) -> int | None:
-    """A number that stands in one of these structs, the innermost first."""
+    """A number in one of these structs, the innermost first."""
     found = (_values(node).get(name) for node in reversed(nodes))
     return next((value for value in found if isinstance(value, int)), None)
 
@@ -86,20 +86,20 @@ def _decode_as(exchange: Exchange) -> str:
 
 
 OF_FILTER = "DuckDB query"
-"""The one of :data:`FORMS` that has the display filter."""
+"""The form in :data:`FORMS` that uses the display filter."""
 FORMS = (
     *("value", "path", "filter", "kdissect read", "kdissect client send", "body for client send --json"),
     *("JSON", "hex", "kcat command", "tshark command", OF_FILTER),
 )
 MOST_SAID = 60
-"""Characters of what was copied that are told."""
+"""The most characters of a copied text that are shown."""
 _LONGEST_BODY = 4_000
-"""Characters of a body that a command line takes; a longer one is sent from the capture."""
+"""The most characters of a body in a command line. A longer body is sent from the capture."""
 
 
 def body_to_send(exchange: Exchange, options: Options) -> str | None:
-    """The body of the request as ``kdissect client send --json`` takes it. None where the JSON form does not
-    hold all of it: records, or values that are secret."""
+    """The body of the request as ``kdissect client send --json`` takes it. None if the JSON form does not
+    contain all of it: it has records, or secret values."""
     text = _body_text(exchange, options)
     return None if text is None or _is_partly_left_out(text) else text
 
@@ -117,8 +117,8 @@ def _is_partly_left_out(text: str) -> bool:
 
 
 def send_command(exchange: Exchange, options: Options, paths: Sequence[str]) -> str | None:
-    """The command that sends the request again, to the same broker. What no command line holds is taken from
-    the capture.
+    """The command that sends the request again, to the same broker. If the body does not fit in a command
+    line, the command takes it from the capture.
 
     :param paths: the files of the capture.
     """
@@ -136,7 +136,8 @@ def send_command(exchange: Exchange, options: Options, paths: Sequence[str]) -> 
 def read_command(exchange: Exchange, paths: Sequence[str]) -> str | None:
     """The command that prints the exchange with all of its fields. None without a file.
 
-    :param paths: the files of the capture. All are read again, because exchanges have their numbers over all.
+    :param paths: the files of the capture. All are read again, because exchanges are numbered across all of
+        them.
     """
     if not paths:
         return None
@@ -155,8 +156,8 @@ _QUERY = (
 
 
 def query_command(shown: str, paths: Sequence[str]) -> str | None:
-    """The commands that save the exchanges of a filter as a table and ask DuckDB about it. They are
-    a beginning for questions that no screen answers. None without a file.
+    """The commands that save the exchanges of a filter as a table and query it with DuckDB. They are a start
+    for questions that no screen answers. None without a file.
 
     :param shown: the filter; empty for all.
     """
@@ -182,7 +183,7 @@ def copied(
     """The text for the clipboard; None if the line has no such form.
 
     :param form: one of :data:`FORMS`.
-    :param spots: the line, after those around it, the outermost first.
+    :param spots: the line, after the lines around it, the outermost first.
     :param paths: the files of the capture.
     :param shown: the display filter.
     """
@@ -213,7 +214,7 @@ def copied(
 
 
 def why_not_copied(form: str, detail: Detail, options: Options, paths: Sequence[str]) -> str:
-    """What is said of a form that a line does not have."""
+    """The message for a form that a line does not have."""
     exchange = detail.exchange
     if form == "tshark command" and paths[1:]:
         return "tshark reads one file: open the file of this exchange alone"
@@ -226,17 +227,17 @@ def why_not_copied(form: str, detail: Detail, options: Options, paths: Sequence[
 
 
 def told(form: str, text: str) -> str:
-    """What is said of a text that was copied."""
+    """The message after a text was copied."""
     lines = text.count("\n") + 1
     if lines > 1:
         return f"copied the {form}: {lines:,} lines"
-    if text.startswith(f"{form} "):  # a command, which says what it is
+    if text.startswith(f"{form} "):  # a command, which names itself
         return f"copied: {text[:MOST_SAID]}{CUT if len(text) > MOST_SAID else ''}"
     return f"copied the {form}: {text[:MOST_SAID]}{CUT if len(text) > MOST_SAID else ''}"
 
 
 def value_of(spot: TreeSpot) -> str:
-    """A field's value as it is, bytes in base64 where they are no text; of other lines the text."""
+    """A field's value without quotes, bytes in base64 if they are no text; for other lines, their text."""
     node = spot.branch.node if spot.branch is not None else None
     if spot.is_hidden:
         return REDACTED
@@ -267,7 +268,7 @@ def path_of(detail: Detail, spots: Sequence[TreeSpot]) -> str:
 
 
 def json_of(detail: Detail, top: TreeSpot, options: Options) -> str:
-    """The message in Kafka's JSON form; of a fault its text."""
+    """The message in Kafka's JSON form; for a fault, its text."""
     message = top.message
     if message is None:
         return dumps(top.text)

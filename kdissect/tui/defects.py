@@ -1,4 +1,4 @@
-"""How the screens end: with one line at a defect of ours, and at Ctrl-C."""
+"""The end of the screens: with one line after a defect of ours, and after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from kdissect.wording import defect
 
 
 class QuietApp(App[None]):
-    """An application that tells no values where it fails, and that Ctrl-C ends."""
+    """An application that shows no values when it fails, and that Ctrl-C ends."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before all others, because it must work in dialogs too.
         Binding("ctrl+c", "copy_or_interrupt", show=False, priority=True, system=True)
     ]
     _copied: Input | None = None
-    """The field whose whole text Ctrl-C copied, while nothing else was done since."""
+    """The field whose whole text Ctrl-C has just copied; None after any other input."""
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Bytes that were no UTF-8 are copied as ``\\xff``: a terminal takes only text."""
+        """Copy a text, with bytes that were no UTF-8 as ``\\xff``: a terminal takes only text."""
         super().copy_to_clipboard(valid_text(text))
 
     async def on_event(self, event: Event) -> None:
@@ -43,17 +43,17 @@ class QuietApp(App[None]):
         await super().on_event(event)
 
     def _before_other_input(self, event: Key | MouseDown | Paste) -> None:
-        """The user does something other than Ctrl-C."""
+        """Handle input other than Ctrl-C."""
         self._copied = None
 
     def _handle_exception(self, error: Exception) -> None:
-        """At the end panes go one by one. A timer, or what follows a frame, may still look for one of them.
-        That is no defect."""
+        """Ignore errors at the end. Panes disappear one by one then. A timer, or a callback after a frame,
+        may still look for one of them. That is no defect."""
         if not (self._exit and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        """Textual would print a traceback with the values of variables, which may be secrets."""
+        """Print no traceback. Textual's would contain the values of variables, which may be secrets."""
         error = self._exception
         assert error is not None
         self.panic(Text(f"kdissect: {defect(error)} (KDISSECT_DEBUG=1 shows more)"))
@@ -65,9 +65,9 @@ class QuietApp(App[None]):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_copy_or_interrupt(self) -> None:
-        """Ctrl-C: copy what is selected, or else end. Textual would tell another key that ends.
+        """Ctrl-C: copy the selected text, or else end. Textual would name another key for ending.
 
-        A field selects all of its text when it opens. Copied once more it would never end.
+        A field selects all of its text when it opens. If Ctrl-C copied it every time, it would never end.
         """
         field = self.focused
         if not isinstance(field, Input):

@@ -1,13 +1,13 @@
-"""What screens know of the application: the capture, the filter, the marks, the ways to other screens.
+"""The application as screens see it: the capture, the filter, the marks, the ways to other screens.
 
-:class:`~kdissect.tui.app.Kdissect` is the one application. Screens and widgets know it as a :class:`Host`, so
-that they need not import what imports them.
+:class:`~kdissect.tui.app.Kdissect` is the one application. Screens and widgets use it as a :class:`Host`, so
+    that they need not import their importers.
 
 There are two kinds of steps on the way through the screens. A *turn* goes to a screen by its number or name.
-The way back leads to the screen before, and the filter stays as it is then. A *jump* follows something: a
-row's exchanges, a record's exchange, the ladder of an exchange. The way back leads to the screen before with
-its filter and its exchange. Turning to a screen that is on the way already goes back to it, so that turning
-here and there makes no long way.
+The way back leads to the screen before, and the filter is not changed. A *jump* follows a link: to a row's
+exchanges, a record's exchange, the ladder of an exchange. The way back leads to the screen before with its
+filter and its exchange. A turn to a screen that is already on the way goes back to it, so that repeated turns
+make no long way.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from kdissect.tui.defects import QuietApp
 from kdissect.tui.marks import Marks
 
 MOST_STEPS = 100
-"""As many are kept; then the first are forgotten."""
+"""The most steps that are kept. The oldest are forgotten first."""
 
 
 class WayStep(NamedTuple):
     """A screen that the user left."""
 
     page: str
-    """Its name."""
+    """The screen's name."""
     is_jump: bool
     place: int | None = None
-    """Of the exchange that was under its cursor."""
+    """The place of the exchange that was under its cursor."""
     filters: int = 0
-    """How many filters lay below the one that was set before a jump, …"""
+    """The number of filters below the current one before a jump."""
     filters_there: int = 0
-    """… and after it."""
+    """The same number after the jump."""
     to_tree: bool = False
-    """Whether it led to a line of a tree, not to one of a list."""
+    """Whether the jump led to a line of a tree, not of a list."""
     order: tuple[str, bool] | None = None
-    """The order that the list of exchanges had before, where the jump gave it its usual one."""
+    """The order of the list of exchanges before the jump, if the jump gave it its usual one."""
 
 
 class WayBack:
-    """The steps, the last one last."""
+    """The steps, in their order."""
 
     def __init__(self) -> None:
         self._steps: list[WayStep] = []
@@ -70,7 +70,7 @@ class WayBack:
 
     @property
     def last(self) -> WayStep | None:
-        """What led to the screen that is shown."""
+        """The step that led to the shown screen."""
         return self._steps[-1] if self._steps else None
 
     def steps(self) -> Iterator[WayStep]:
@@ -78,7 +78,7 @@ class WayBack:
         return reversed(self._steps)
 
     def turn(self, here: str, there: str) -> None:
-        """One screen is left for another, by its name."""
+        """Note a turn from one screen to another, by their names."""
         names = [step.page for step in self._steps]
         if there in names:
             del self._steps[names.index(there) :]
@@ -86,7 +86,7 @@ class WayBack:
             self._add(WayStep(here, is_jump=False))
 
     def jump(self, step: WayStep) -> None:
-        """A screen is left by following something."""
+        """Note a jump from a screen."""
         self._add(step)
 
     def _add(self, step: WayStep) -> None:
@@ -98,7 +98,7 @@ class WayBack:
 
 
 CAPTURE = "-i"
-"""What is typed instead of a path begins so: ``-i eth0``, ``-i eth0 -f 'tcp port 9092'``."""
+"""The beginning of the text for interfaces instead of a path: ``-i eth0``, ``-i eth0 -f 'tcp port 9092'``."""
 
 
 def is_of_interfaces(typed: str) -> bool:
@@ -110,25 +110,25 @@ class Opener(Protocol):
     """Begins to decode the chosen input. The program that starts the screens decides how."""
 
     def file(self, path: str) -> Feed:
-        """A capture in a file.
+        """Open a capture in a file.
 
         :raises CaptureError: it cannot be read.
         """
 
     def interfaces(self, words: str) -> Feed:
-        """Packets of interfaces from now on.
+        """Capture packets of interfaces from now on.
 
-        :param words: options as the command line has them, ``-i`` first.
-        :raises CaptureError: it cannot be captured there; the text has one line.
+        :param words: options as on the command line, ``-i`` first.
+        :raises CaptureError: capturing there is not possible; the text has one line.
         """
 
 
 _STOPPED = "file", "unreadable"
-"""Layer and kind of the fault that stands for the end of reading before the end of the files."""
+"""Layer and kind of the fault that means that reading stopped before the end of the files."""
 
 
 OF_FILES = "not-a-capture", "unreadable"
-"""Faults of these kinds leave a file unread."""
+"""Kinds of faults that leave a file unread."""
 
 
 def _told(found: CountedFault) -> str:
@@ -147,47 +147,47 @@ class Host(QuietApp):
     coloring: Coloring
     """The rules that colour rows."""
     field_values: FieldValues
-    """The values of fields that are columns of the list of exchanges."""
+    """The values of fields that the list of exchanges has as columns."""
     frame_time: FrameTime
-    """What both may take while rows are drawn."""
+    """The time that both may take while rows are drawn."""
     statistics: Statistics
     """Statistics of the shown exchanges."""
     judging: Statistics
-    """Findings of the whole capture: a filter would hide what led to them."""
+    """Findings of the whole capture: a filter would hide their causes."""
 
     pages: Mapping[str, Screen[None]]
-    """Those that the numbers lead to, by name."""
+    """The numbered screens, by name."""
     home: str
-    """The one that is shown first."""
+    """The first screen."""
 
     def __init__(
         self, feed: Feed | None, options: Options, settings: Settings, remembered: Remembered
     ) -> None:
         super().__init__()
         self.settings, self.options, self.remembered = settings, options, remembered
-        """Of these ``remembered`` are the filters that were used or saved."""
+        """Settings, options, and what is remembered: the used and the saved filters."""
         self.columns = settings.columns or settings.before.columns
-        """Those of the list of exchanges. Without any, it has as many as there is room for."""
+        """The columns of the list of exchanges. If empty, the list has as many as there is room for."""
         self.marks = Marks()
         self.way = WayBack()
         self.index = Index()
         self.ended: Ended | None = None
         self._saved = 0
-        """How many exchanges were saved with their packets."""
+        """The number of exchanges that were saved with their packets."""
         self.is_asking = False
-        """Whether the last key made the screen say what is not saved. Until the next key, nothing else is
-        said."""
+        """Whether the screen warned of unsaved data after the last key. Until the next key, other messages
+        are not shown."""
         self.is_open = False
-        """Whether there is a capture to show."""
+        """Whether a capture is shown."""
         self.first_words: str | None = None
-        """What the first page says for some seconds, in a line of its own: it covers nothing."""
+        """The message of the first page in the first seconds, in its own line, so that it covers nothing."""
         if feed is not None:
             self.take(feed)
 
     # -- the capture ----------------------------------------------------------------------------------
 
     def take(self, feed: Feed) -> None:
-        """Show what a feed gives."""
+        """Show the exchanges of a feed."""
         self.feed = feed
         self.shown = Shown(self.index, feed, self.options, self._filter_changed, self.settings.slow_ms)
         self.frame_time = FrameTime()
@@ -202,8 +202,8 @@ class Host(QuietApp):
         self.is_open = True
 
     def _read(self, place: int) -> Exchange | None:
-        """The exchange at a place of the index, for a row that is drawn; None where it is so large that keys
-        would wait.
+        """The exchange at a place of the index, for drawing a row; None if it is so large that keys would
+        wait.
 
         :raises OSError: it cannot be read.
         """
@@ -215,7 +215,7 @@ class Host(QuietApp):
         return exchange
 
     def _filter_changed(self) -> None:
-        """Other exchanges are shown."""
+        """Tell the pages that other exchanges are shown."""
         raise NotImplementedError
 
     def take_in(self) -> bool:
@@ -227,13 +227,13 @@ class Host(QuietApp):
                 self.marks.found(message.comments)
             else:
                 self.ended = message
-                if message.reason is not None:  # for who judges, as damage of the file is
+                if message.reason is not None:  # for the judging process, as damage of the file is
                     self.index.add_faults({_STOPPED: CountedFault(1, fault(_STOPPED[1], message.reason))})
         return bool(messages)
 
     def why_nothing(self) -> list[str]:
-        """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
-        yet. A live capture tells itself why nothing comes."""
+        """The reasons for having no exchange in the capture, in some lines. Empty if there is one, or if that
+        is not known yet. A live capture itself shows why nothing comes."""
         index = self.index
         dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
         if len(index):
@@ -241,7 +241,7 @@ class Host(QuietApp):
         if self.ended is None and not dark:
             return [] if self.feed.silence is None else [self.feed.silence]
         if self.ended is not None and self.ended.reason is not None:
-            return []  # it was not read to its end, which is told: the rest may hold Kafka
+            return []  # it was not read to its end, which is shown: the rest may hold Kafka
         if not index.packets and self.unread():
             return []
         found = NoKafka()
@@ -250,16 +250,16 @@ class Host(QuietApp):
         return found.lines(index.packets)
 
     def unread(self, kinds: Container[str] = KINDS) -> list[str]:
-        """What could not be read of the files, a line for each kind of fault; sanitised.
+        """The unreadable parts of the files, a line for each kind of fault; sanitised.
 
-        :param kinds: of these.
+        :param kinds: the kinds of faults.
         """
         found = (each for each in self.index.faults.values() if each.first.kind in kinds)
         return [_told(each) for each in found if is_unread(each.first)]
 
     def why_stopped(self) -> list[str]:
-        """Why there is nothing, or nothing more, to show of a file, in some lines; sanitised. None where all
-        files were read to their end, or only a part of one is damaged."""
+        """The reasons for having nothing, or nothing more, to show from a file, in some lines; sanitised.
+        Empty if all files were read to their end, or only a part of one is damaged."""
         index, ended = self.index, self.ended
         if ended is not None and ended.reason is not None:
             return [f"stopped: {sanitise(ended.reason, None)}"]
@@ -271,7 +271,7 @@ class Host(QuietApp):
         return unread
 
     def share(self) -> str:
-        """How far reading is; unknown for compressed files."""
+        """The share that is read; unknown for compressed files."""
         if self.feed.source.is_live:
             return "live"
         total = self.feed.source.bytes_in_all
@@ -279,7 +279,7 @@ class Host(QuietApp):
         return f"{100 * read // total} %" if 0 < read <= total else "reading"
 
     def unsaved(self) -> list[str]:
-        """What is lost at the end."""
+        """The data that is lost at the end."""
         lost, comments = [], len(self.marks.unsaved)
         if self.is_open and self.feed.source.is_live and self._saved < len(self.index):
             lost.append("the live capture is not saved")
@@ -288,13 +288,13 @@ class Host(QuietApp):
         return lost
 
     def was_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
-        """The packets of exchanges were saved, with these comments."""
+        """Note that the packets of exchanges were saved, with these comments."""
         self._saved = max(self._saved, len(numbers))
         self.marks.saved(comments, numbers)
 
     def call_from_thread(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call what shows a worker's result, unless the screens end: then panes go one by one, and what
-        would show it may be gone."""
+        """Call a function that shows a worker's result, unless the screens end: then the panes that it needs
+        may be gone."""
 
         def unless_at_end() -> Any:
             return callback(*args, **kwargs) if self._running else None
@@ -304,11 +304,11 @@ class Host(QuietApp):
     # -- the ways to other screens --------------------------------------------------------------------
 
     def open(self, chosen: str) -> str | None:
-        """Show a capture, or what interfaces give (``-i …``); gives why that cannot be, if it cannot."""
+        """Show a capture, or packets of interfaces (``-i …``); return the reason if that is not possible."""
         raise NotImplementedError
 
     def titles(self) -> list[tuple[str, str, str]]:
-        """Name, key and title of the screens there are."""
+        """Name, key and title of all screens."""
         raise NotImplementedError
 
     def name_of(self, page: Screen[Any]) -> str:
@@ -329,36 +329,36 @@ class Host(QuietApp):
 
     @property
     def is_outermost(self) -> bool:
-        """Whether there is no screen to go back to, not even that of differences."""
+        """Whether there is no screen to go back to, not even the screen of differences."""
         return not len(self.way) and not self.settings.compared_as
 
     @property
     def first_filters(self) -> int:
-        """How many filters were set by the screen of differences: with these it opened the exchanges."""
+        """The number of filters that the screen of differences set when it opened the exchanges."""
         return int(bool(self.settings.compared_as and self.settings.filter))
 
     def go_back(self) -> bool:
-        """Show the screen before this one; gives whether there was one."""
+        """Show the screen before this one; return whether there was one."""
         raise NotImplementedError
 
     def filter_by(self, text: str, near: int | None = None) -> None:
-        """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
-        What another screen leads to is listed in the order of time.
+        """Set a filter and show the exchanges that match it; Escape there goes back to the filter before. If
+        another screen leads there, the list is in the order of time.
 
-        :param near: the place in the index of the exchange to which the cursor goes, or to what follows it.
-        :raises FilterError: it is no filter.
+        :param near: the place in the index of the exchange to which the cursor goes, or to the next one.
+        :raises FilterError: the text is no filter.
         """
         raise NotImplementedError
 
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         """Show the exchange at a place of the index.
 
-        :param to_tree: a line of its tree is to be shown.
+        :param to_tree: whether to show a line of its tree.
         """
         raise NotImplementedError
 
     def go_to(self, target: Destination) -> None:
-        """Show the exchange that somebody asked for, or say that it does not exist."""
+        """Show the requested exchange, or say that it does not exist."""
         raise NotImplementedError
 
     def go_to_number(self, number: int) -> None:
@@ -370,11 +370,11 @@ class Host(QuietApp):
         return place_of(numbered(number), self.index)
 
     def chosen_exchange(self) -> Exchange | None:
-        """The exchange under the cursor. Without one, None, and a line says so."""
+        """The exchange under the cursor. Without one, return None, and say so in a line."""
         raise NotImplementedError
 
     def exchange_at(self, place: int) -> Exchange | None:
-        """The exchange at a place of the index; None where it cannot be read, which is said."""
+        """The exchange at a place of the index; None, and a message, if it cannot be read."""
         raise NotImplementedError
 
     @property
@@ -391,7 +391,7 @@ class Host(QuietApp):
         raise NotImplementedError
 
     def act_on(self, page: str, action: str) -> None:
-        """Show a screen, and do there what an action of it does.
+        """Show a screen, and run an action of it there.
 
         :param action: its name in the table of actions.
         """

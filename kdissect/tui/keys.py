@@ -1,8 +1,8 @@
 """The table of actions → Textual's bindings and key map, the help of a screen, and the command palette.
 
 The palette has every action of the screen below it. It has the ways to an exchange: by its number, by a
-packet, by a time. It also has what has a name: tables of statistics, saved filters, and pages of the help.
-These are found as one types; the list of all commands does not have them.
+packet, by a time. It also has named things: tables of statistics, saved filters, and pages of the help. These
+appear only while the user types; the list of all commands does not have them.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def bindings_of(where: str) -> list[BindingType]:
 
 
 def keymap_of(keys: Mapping[str, str]) -> dict[str, str]:
-    """The keys of actions by their names (``[keymap]``) as Textual has them."""
+    """The keys of actions by their names (``[keymap]``) in Textual's form."""
     return {name: ",".join(key_names(text)) for name, text in keys.items()}
 
 
 Help = list[tuple[str, list[tuple[str, str]]]]
-"""Headings, and below each keys with what they do."""
+"""Headings, each with its keys and their effects."""
 
 
 def help_of(screen: Screen[Any]) -> Help:
-    """The keys that work where the focus is on a screen. The order: of the pane, of this page, of every page,
-    of everywhere."""
+    """The keys that work at the focus of a screen. The order: of the pane, of this page, of every page, of
+    everywhere."""
     every_page = {(action.id, action.help) for action in actions_of("page")}
     parts: dict[str, list[tuple[int, str, str]]] = {}
     for key, active in screen.active_bindings.items():
@@ -73,7 +73,7 @@ def help_of(screen: Screen[Any]) -> Help:
 
 
 def _joined(rows: Iterable[tuple[int, str, str]]) -> list[tuple[str, str]]:
-    """The keys of each action in one, with what it does."""
+    """The keys of each action in one text, with its effect."""
     keys: dict[str, list[str]] = {}
     for _, what, key in rows:
         keys.setdefault(what, []).append(key)
@@ -84,28 +84,29 @@ MOVES = (
     *("up", "down", "page-up", "page-down", "first", "last", "column-before", "column-after"),
     *("earlier", "later", "pane-before", "pane-after"),
 )
-"""What arrow keys do, and others that everybody finds: the palette lists it last."""
+"""Arrow keys, and others that everybody finds: the palette lists them last."""
 _LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
-"""What the palette lists last, in this order."""
+"""The last entries of the palette, in this order."""
 _CALLED = 1_000.0
-"""More than for any text in which only the letters occur in that order."""
+"""Higher than the rank of any text that only has the letters in that order."""
 _FIRST = 1_500.0
-"""More than for an action that has the word among others."""
+"""Higher than the rank of an action that has the word among others."""
 _LABEL = 3_000.0
-"""An action with exactly this word in the footer comes first."""
+"""The rank of an action with exactly this word in the footer: it comes first."""
 _NAMED = {3: 2_500.0, 2: 2_000.0, 1: 450.0}
-"""How well a text names a table, filter or page of the help (:func:`leads_to`). Its exact
-name comes before actions that are called so by one of their words; a beginning of it comes after these."""
+"""The rank of a table, filter or help page, by how well the text names it (:func:`leads_to`). Its exact name
+comes before actions with this word among their words; a beginning of the name comes after them."""
 _ELSEWHERE = 0.3
-"""What an action of another screen counts beside those of this one."""
+"""The factor for actions of other screens."""
 _NOT_LISTED = ("palette",)
 _MORE_PLACES: Mapping[str, Sequence[str]] = {"findings": ("time",), "latency": ("grouped",)}
-"""Places on a screen, beside its own, whose actions are offered on others. Not what works on all screens of
-figures: nobody can tell which is meant. Response times are what people group."""
+"""Further places on a screen whose actions are offered on other screens. Actions that work on all screens of
+figures are not offered, because it is unclear which screen is meant. Grouping is offered for response times,
+which people group."""
 
 
 class _Command(NamedTuple):
-    """An action of the table as the palette lists it."""
+    """An action of the table, as the palette lists it."""
 
     name: str
     label: str
@@ -115,11 +116,11 @@ class _Command(NamedTuple):
 
 
 _ENDINGS = ("ing", "ed", "es", "s", "e")
-"""Of words, which people type or leave out."""
+"""Endings of words that people add or leave out."""
 
 
 def is_called(name: str, typed: str, label: str = "") -> bool:
-    """Whether people may mean an action by what they typed. Each word begins one of its label or of its
+    """Whether people may mean an action by their typed text. Each word begins one of its label or of its
     :data:`WORDS`, or differs from one only at its end: ``rebalancing``."""
     known = WORDS.get(name) or WORDS_OF_COMMANDS.get(name, "")
     words = [*label.lower().split(), *known.split()]
@@ -130,7 +131,7 @@ def is_called(name: str, typed: str, label: str = "") -> bool:
 
 
 def _rank(name: str, typed: str, label: str) -> float:
-    """Where an action stands among those that are called so."""
+    """The rank of an action among those with matching words."""
     words = WORDS.get(name) or WORDS_OF_COMMANDS.get(name, "")
     return _LABEL if typed == label else _FIRST if typed == words.partition(" ")[0] else _CALLED
 
@@ -141,7 +142,7 @@ def _stem(word: str) -> str:
 
 
 class Commands(Provider):
-    """What there is to choose from."""
+    """The entries of the palette."""
 
     def _commands(self) -> Iterator[_Command]:
         found: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
@@ -171,7 +172,7 @@ class Commands(Provider):
         yield _Command("theme", "Theme", "Theme: other colours (colors), dark or light", "", change)
 
     def _elsewhere(self) -> Iterator[_Command]:
-        """Actions that only other screens have: each goes to its screen first, and does them there."""
+        """Actions that only other screens have: each goes to its screen first, and runs there."""
         app = self.app
         if not isinstance(app, Host) or not app.is_open:
             return
@@ -220,28 +221,28 @@ class Commands(Provider):
                     is_called_so = True
                     yield Hit(_NAMED[score], Content(place.text), place.run)
         for score, command in others:
-            # Letters far from each other are a guess. It helps only where nothing has that name.
+            # Letters far from each other are a guess. It helps only if nothing has that name.
             if not is_called_so or query.strip().lower() in command.text.lower():
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)
 
 
 class NamedPlace(NamedTuple):
-    """Where a name leads."""
+    """The target of a name."""
 
     kind: str
-    """What it is, in a word."""
+    """Its kind, in a word."""
     names: tuple[str, ...]
-    """What people type for it, in small letters."""
+    """The texts that people type for it, in small letters."""
     text: str
     run: Callable[[], Awaitable[None] | None]
 
 
 _ALSO = {"slowest": ("slow",)}
-"""What people type for a table besides its name."""
+"""Further texts that people type for a table."""
 
 
 def named_places(app: Host) -> Iterator[NamedPlace]:
-    """All of them, tables first."""
+    """All named places, tables first."""
     for name in app.tables:
         names = (name, name.replace("_", " "), *_ALSO.get(name, ()))
         text = f"Table {name}: show its rows"

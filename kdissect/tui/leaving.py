@@ -1,4 +1,4 @@
-"""How the screens are left, and how they begin as they were left (:class:`LastSession`)."""
+"""Saving the state of the screens when they are left, and restoring it (:class:`LastSession`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def arrange(pages: Mapping[str, Screen[None]], before: LastSession) -> None:
 
 
 def as_left(app: Host) -> LastSession:
-    """How the screens are now."""
+    """The current state of the screens."""
     pages, before = app.pages, app.settings.before
     exchanges = pages["exchanges"]
     assert isinstance(exchanges, ExchangesPage)
@@ -63,5 +63,5 @@ def as_left(app: Host) -> LastSession:
 
 
 def _of_panes(pages: Mapping[str, Screen[None]]) -> Iterator[tuple[str, PanesScreen]]:
-    """The screens whose panes stand above one another, with their names."""
+    """The screens with stacked panes, with their names."""
     return ((name, each) for name, each in pages.items() if isinstance(each, PanesScreen))

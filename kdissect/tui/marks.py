@@ -1,4 +1,4 @@
-"""Which exchanges are marked, and what was written about them, by their numbers."""
+"""The marked exchanges and the user's comments, by the numbers of exchanges."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ class Marks:
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
-        """Of the marked exchanges."""
+        """The numbers of the marked exchanges."""
         self._before_all: set[int] | None = None
-        """Those that were marked before :meth:`toggle_all` marked others."""
+        """The marked exchanges before the last :meth:`toggle_all`."""
         self.comments: dict[int, str] = {}
-        """What was written here; never empty."""
+        """The user's comments; never empty."""
         self.unsaved: set[int] = set()
-        """Exchanges with a comment that was written or changed since it was saved."""
+        """Exchanges with a comment that was written or changed since the last save."""
         self._captured: dict[int, str] = {}
-        """What the capture itself says of the exchanges' packets."""
+        """The comments in the capture on the exchanges' packets."""
 
     def toggle(self, number: int) -> bool:
-        """Mark an exchange, or take its mark away; gives whether it is marked now."""
+        """Mark an exchange, or remove its mark; return whether it is marked now."""
         self.numbers ^= {number}
         return number in self.numbers
 
     def toggle_all(self, numbers: Collection[int]) -> bool:
-        """Mark exchanges, or take their marks away if all of them have one; gives whether they are marked
-        now. Right after they were marked so, the marks are again those of before."""
+        """Mark exchanges, or remove their marks if all have one; return whether they are marked now. A second
+        call right after the first restores the earlier marks."""
         before, self._before_all = self._before_all, None
         if self.numbers.issuperset(numbers):
             if before is not None and before | set(numbers) == self.numbers:
@@ -51,16 +51,16 @@ class Marks:
         return f"number in {{{', '.join(texts)}}}" if runs else ""
 
     def own(self, number: int) -> str | None:
-        """What was written here about an exchange."""
+        """The user's comment on an exchange."""
         return self.comments.get(number)
 
     def comment(self, number: int) -> str | None:
-        """What was written about an exchange, here and in the capture."""
+        """The comments on an exchange, the user's and the capture's."""
         said = [text for text in (self.comments.get(number), self._captured.get(number)) if text]
         return "  ".join(said) or None
 
     def set_comment(self, number: int, text: str) -> None:
-        """Write about an exchange; no text takes the comment away."""
+        """Set the user's comment on an exchange; an empty text removes it."""
         if text == self.comments.get(number, ""):
             return
         if text:
@@ -71,20 +71,20 @@ class Marks:
             self.unsaved.discard(number)
 
     def saved(self, comments: Mapping[int, str], numbers: Iterable[int]) -> None:
-        """These comments were saved with exchanges of these numbers."""
+        """Note that these comments were saved with exchanges of these numbers."""
         self.unsaved -= {each for each in numbers if comments.get(each) == self.comments.get(each)}
 
     def found(self, comments: Iterable[tuple[int, str]]) -> None:
-        """The capture says this of exchanges."""
+        """Note comments in the capture on exchanges."""
         self._captured.update(comments)
 
     def next(self, number: int) -> int | None:
-        """The next exchange after one with a mark or a comment, beginning anew after the last."""
+        """The next exchange after one with a mark or a comment; after the last comes the first."""
         there = sorted(self.numbers | self.comments.keys() | self._captured.keys())
         return next((each for each in there if each > number), there[0] if there else None)
 
     def sign(self, number: int) -> str:
-        """``★`` for a mark, ``✎`` for a comment, nothing for neither."""
+        """``★`` for a mark, ``✎`` for a comment, empty without either."""
         if number in self.numbers:
             return "★"
         return "✎" if number in self.comments or number in self._captured else ""

@@ -27,18 +27,18 @@ OPERATIONS = {
     "and": "({shown}) and {this}",
     "or": "({shown}) or {this}",
 }
-"""The new filter, made of that for one value and of the one that is set."""
+"""The new filter, made from the filter for one value and the current one."""
 
 
 _NO_VALUE = re.compile(r"not [\w.]+")
-"""The filter for what has no value."""
+"""The filter for a missing value."""
 
 
 def joined(operation: str, this: str, shown: str) -> str:
-    """The filter that one of the :data:`OPERATIONS` makes.
+    """The filter of one of the :data:`OPERATIONS`.
 
-    :param this: the filter for what is under the cursor.
-    :param shown: the filter that is set; empty for none.
+    :param this: the filter for the value under the cursor.
+    :param shown: the current filter; empty for none.
     """
     if operation == "not" and _NO_VALUE.fullmatch(this):
         operation, this = "only", this.removeprefix("not ")
@@ -64,20 +64,20 @@ _BATCH = {
 }
 _RECORD = {"key": "record.key", "value": "record.value"}
 _INSIDE = {"RecordBatch": _BATCH, "Record": _RECORD, "Message": _RECORD | {"magic": "record.magic"}}
-"""Struct of a record set: its fields that a filter can ask for."""
+"""For each struct of a record set, its fields that filters have."""
 
 
 def filter_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
-    """The filter for the value of a line of the tree. None if no filter finds it, or if the value is secret.
+    """The filter for the value of a tree line. None if no filter finds it, or if the value is secret.
 
-    :param spots: the line, after those around it, the outermost first.
+    :param spots: the line, after the lines around it, the outermost first.
     """
     return _checked(_of_line(detail, spots))
 
 
 def word_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
-    """The name by which a filter asks for a line of the tree. None for a line that is no field, if no filter
-    finds it, or if its value is secret.
+    """The name of a tree line in filters. None for a line that is no field, if no filter finds it, or if its
+    value is secret.
 
     :param spots: as for :func:`filter_of_line`.
     """
@@ -87,35 +87,34 @@ def word_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
 def _checked(text: str | None) -> str | None:
     try:
         return text if text is None else compile_filter(text).text
-    except FilterError:  # too long, or inside bytes of which filters know nothing
+    except FilterError:  # too long, or inside bytes that filters do not decode
         return None
 
 
 def _is_secret(detail: Detail, spots: Sequence[TreeSpot]) -> bool:
-    """Whether anything of a line or of those around it is hidden."""
+    """Whether any part of a line, or of the lines around it, is hidden."""
     return any(spot.is_hidden for spot in spots) or (bool(spots) and detail.is_partly_hidden(spots[-1]))
 
 
 def field_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
-    """The name that a filter has for the field of a line of the tree, whatever its value; None where it has
-    none.
+    """The name in filters of a tree line's field, whatever its value; None without one.
 
     :param spots: as for :func:`filter_of_line`.
     """
     spots, nodes = _field_around(spots)
     name = _name_of_line(detail.exchange, spots, nodes)
-    # The API stands for lines of which a filter knows no more.
+    # For lines without a more precise filter, the name is that of the API.
     return None if name == "api" and (not nodes or nodes[-1].name not in _HEADER) else name
 
 
 def _field_around(spots: Sequence[TreeSpot]) -> tuple[list[TreeSpot], list[Node]]:
-    """The line of the field that a line is of, with those around it; and their nodes."""
+    """The line of the field to which a line belongs, with the lines around it; and their nodes."""
     spots = [spot for spot in spots if not spot.text.startswith("(")]  # (length), (count): of what is around
     return spots, [spot.branch.node for spot in spots[1:] if spot.branch is not None]
 
 
 def _name_of_line(exchange: Exchange, spots: Sequence[TreeSpot], nodes: Sequence[Node]) -> str | None:
-    """The name of the field: a column of exchanges, one of records, or the path in the message."""
+    """The name of the field: a column of exchanges, a column of records, or the path in the message."""
     message = spots[0].message if spots else None
     if nodes and _is_in_records(spots):
         around = spots[-2].branch
@@ -130,7 +129,7 @@ def _name_of_line(exchange: Exchange, spots: Sequence[TreeSpot], nodes: Sequence
 
 
 def _is_in_records(spots: Sequence[TreeSpot]) -> bool:
-    """Whether it is a line below a record set, or below a batch where those stand alone."""
+    """Whether the line is below a record set, or below a batch that is shown alone."""
     if spots[0].message is None and spots[0].branch is not None:
         return True
     sets = [at for at, spot in enumerate(spots) if spot.branch is not None and spot.branch.is_record_set]
@@ -164,7 +163,7 @@ def _asked(path: str, value: object, is_bytes: bool = False) -> str | None:
 
 
 def _literal(value: object, is_bytes: bool = False) -> str | None:
-    """A value as a filter writes it; None for one that it cannot."""
+    """A value in the syntax of filters; None if it has no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -214,11 +213,11 @@ OF_RECORDS = {
     "Size": "value_size",
     "Codec": "codec",
 }
-"""Column of the list: that of the record that it shows."""
+"""For each column of the list, the column of the record that it shows."""
 
 
 def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) -> str | None:
-    """The filter for what a record has in a column of the list; None if no filter asks for it, or if it is
+    """The filter for a record's value in a column of the list; None if filters do not have it, or if it is
     secret.
 
     :param record: a row of ``read -T records``.
@@ -230,7 +229,7 @@ def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) ->
     name = OF_RECORDS.get(column)
     if column == "Offset":
         known = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
-        if known is not None:  # who wrote it, and who fetched it
+        if known is not None:  # its writer and its readers
             fetched = f"record.direction == fetch and record.offset == {known}"
             return f"(record.assigned_offset == {known} or {fetched})"
         name = "offset"
@@ -273,17 +272,17 @@ _VALUES: dict[str, Callable[[Exchange], object]] = {
     "topics": lambda exchange: next(iter(exchange.topics), None),
     "faults": lambda exchange: len(exchange.faults) or None,
 }
-"""Columns of an exchange that the list shows. Of several topics the first."""
+"""The columns of an exchange that the list shows. For several topics, the first."""
 _ANY = ("faults",)
-"""Columns of which a filter asks only whether anything stands there."""
+"""Columns for which a filter only asks whether they are not empty."""
 _SHORT = {"who": "client_id", "what": "api", "sizes": "response_size"}
-"""Columns of the list that say in one what stands in several: the one that is asked for."""
+"""For columns of the list that combine several, the one that filters use."""
 
 
 def filter_of_column(column: str, exchange: Exchange) -> str | None:
-    """The filter for what an exchange has in a column; None for a column that none asks for.
+    """The filter for an exchange's value in a column; None for a column that filters do not have.
 
-    The column of remarks has the error, or else what is missing, or else the topics.
+    The column of remarks has the error, or else the missing side, or else the topics.
     """
     if column == "info":
         column = "error" if exchange.error else "missing" if exchange.missing else "topics"
@@ -291,8 +290,9 @@ def filter_of_column(column: str, exchange: Exchange) -> str | None:
 
 
 def filter_of_field(field: FilterField, exchange: Exchange, options: Options) -> str | None:
-    """The filter for what an exchange has in a column that shows a field, and not for a text that was cut.
-    None where it has several values, or a secret, or where not all records were looked at for one."""
+    """The filter for an exchange's value in a column that shows a field. It uses the whole value, not a cut
+    text. None if the exchange has several values, or a secret, or if not all records were searched for
+    one."""
     values = set(values_of(field, exchange, options))
     if not values:
         none = f"not {field.name}"
@@ -325,5 +325,5 @@ def _cell(column: str, exchange: Exchange) -> str | None:
 
 
 def _named(column: str, name: str) -> str:
-    """The filter for the name of an error or an API, which is written bare where it can."""
+    """The filter for the name of an error or an API, without quotes if possible."""
     return f"{column} == {name if name.isidentifier() else quoted(name)}"

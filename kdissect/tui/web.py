@@ -1,11 +1,11 @@
 """The screens in a browser, through textual-serve (the extra ``web``): each visit runs ``kdissect tui``.
 
-Anybody who reaches the screens sees what the user sees and can do what the user can. Every account of a
-machine reaches its ports. So the address has a random token, which the page and the connection that carries
-keys both need. No cookie keeps it: browsers send those to every port of the machine. Requests are answered
-only under the address that is served: a page elsewhere whose name was made to lead here has another. The
-connection is answered only to a page that came from here. What the page asks of others (a font of Google's)
-is refused by its policy: nothing leaves the machine, the token least of all.
+Anybody who reaches the screens sees and can do the same as the user. Every account of a machine reaches its
+ports. So the address has a random token, which is required for the page and for the connection that carries
+keys. The token is not in a cookie, because browsers send cookies to every port of the machine. Requests are
+answered only under the served address: a page elsewhere whose name was made to lead here has another address.
+The connection is answered only to a page that came from here. The page's requests to other servers (a font of
+Google's) are blocked by its policy, so that nothing leaves the machine, especially not the token.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Screens(Server):
     """Serves ``kdissect tui`` with some arguments.
 
-    :param told: called with the address, the token in it, when it is served.
+    :param told: called with the address and its token after serving has begun.
     """
 
     def __init__(self, arguments: Sequence[str], host: str, port: int, told: Callable[[str], None]) -> None:
@@ -50,11 +50,11 @@ class Screens(Server):
         self._token = secrets.token_urlsafe(TOKEN_BYTES)
 
     def initialize_logging(self) -> None:
-        """Only what goes wrong is told, without tracebacks: they would show values."""
+        """Log only errors, without tracebacks, which would show values."""
         handler = logging.StreamHandler()
         handler.setFormatter(_OneLineFormatter("kdissect: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
-        # asyncio warns of a visitor's screens that end later than the server's loop. That is no fault.
+        # asyncio warns if a visitor's screens end later than the server's loop. That is no fault.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
 
     def serve(self, debug: bool = False) -> None:
@@ -116,8 +116,8 @@ class Screens(Server):
         return response
 
     def _has_token(self, request: web.Request) -> bool:
-        """Whether a request has the token, in its query or at the end of its path. How long that takes tells
-        nothing of it."""
+        """Whether a request has the token, in its query or at the end of its path. The comparison takes the
+        same time for every token."""
         _, _, last = request.path.rpartition("/")
         given = request.query.get("token", last)
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())

@@ -1,4 +1,4 @@
-"""What the index and the statistics hold, as rows of tables."""
+"""The data of the index and the statistics, as rows of tables."""
 
 WIDE_WIDTH = 158
-"""Cells from which the line above a list tells more."""
+"""The width, in cells, from which on the line above a list has more facts."""

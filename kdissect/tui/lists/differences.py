@@ -1,7 +1,7 @@
-"""What changed between two captures, as rows of a table and as a text. Nothing here draws.
+"""The differences between two captures, as rows of a table and as a text. Nothing here draws.
 
-There is one list of all that changed, one of all findings, and one of the subjects of each area: APIs,
-brokers, clients, topics, groups. A row of these shows what was measured on both sides.
+There is one list of all differences, one of all findings, and one of the subjects of each area: APIs,
+brokers, clients, topics, groups. A row of a subject shows the measures of both sides.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from kdissect.settings.places import DIFF_VIEWS
 from kdissect.tui.lists.figures import USEFUL, FigureColumn, Figures
 
 SIGNS = {WORSE: "▲", BETTER: "▽", CHANGED: "◆", ONLY_AFTER: "+", ONLY_BEFORE: "−", SAME: " "}
-"""Before each row, so that its verdict is seen without colours too."""
+"""The sign before each row, so that its verdict is visible without colours too."""
 ARROW = " → "
 _TONES = {WORSE: "table--error", CHANGED: "table--warning", ONLY_AFTER: "table--warning"}
 _TONES |= {ONLY_BEFORE: "table--warning", SAME: "table--dim"}
 
 VIEWS = DIFF_VIEWS
-"""The lists there are, and their titles: what changed, findings, and the subjects of each area."""
+"""The lists, with their titles: differences, findings, and the subjects of each area."""
 CHANGES, FINDINGS, *_ = VIEWS
 
 NONE = "–"
-"""Stands for the value of a side that has none."""
+"""The text for a missing value."""
 
 
 class Compared(NamedTuple):
-    """A subject, with all that was measured of it."""
+    """A subject, with all its measures."""
 
     subject: str
     verdict: str
-    """The worst of what is significant."""
+    """The worst verdict of its significant measures."""
     measures: tuple[Difference, ...]
-    """What is significant comes first, what is measured of single APIs last."""
+    """The measures: significant ones first, those of single APIs last."""
 
     @property
     def is_significant(self) -> bool:
-        """Whether anything of it is."""
+        """Whether any measure is significant."""
         return self.measures[0].significant
 
     def of(self, what: str) -> Difference | None:
-        """One measure."""
+        """One measure by its name."""
         return next((each for each in self.measures if each.what == what), None)
 
 
@@ -102,12 +102,12 @@ def compared_of(row: Row) -> Compared:
 
 
 def verdict_text(verdict: str) -> str:
-    """``▲ worse``. What may be chance is not called the same: the numbers beside it may differ."""
+    """``▲ worse``. A difference that may be chance is not called equal: the numbers beside it may differ."""
     return f"{SIGNS[verdict]} {'not significant' if verdict == SAME else verdict}"
 
 
 def _name(row: Row) -> str:
-    """Whose difference it is: findings name the kind of their subject themselves."""
+    """The subject of the difference; findings already contain the kind of their subject."""
     each = difference_of(row)
     return each.subject if each.area == FINDING else f"{each.area} {each.subject}"
 
@@ -157,7 +157,7 @@ def _what(title: str) -> FigureColumn:
 def _pair(
     title: str, what: str, rank: int, form: Callable[[Difference, float], str] = measured
 ) -> FigureColumn:
-    """What was measured on both sides, ordered by the second."""
+    """A measure of both sides, ordered by the second."""
 
     def text(row: Row) -> str:
         each = compared_of(row).of(what)
@@ -174,7 +174,7 @@ def _pair(
 
 
 def _plain(_: Difference, value: float) -> str:
-    """A number whose unit stands above."""
+    """A number without its unit, which is in the title."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -190,7 +190,7 @@ def _requests(row: Row) -> str:
 
 
 def _told(row: Row) -> str:
-    """What is significant, in short."""
+    """The significant measures, in short."""
     return sanitise(
         "; ".join(
             f"{each.what}: {each.delta_text or verdict_text(each.verdict)}"
@@ -226,7 +226,7 @@ def columns_of(view: str) -> tuple[FigureColumn, ...]:
 
 
 def figures_of(view: str) -> Figures:
-    """The rows of a view, empty."""
+    """The empty rows of a view."""
 
     def tone(row: Row) -> str | None:
         of = row["of"]
@@ -236,19 +236,19 @@ def figures_of(view: str) -> Figures:
     return Figures(columns_of(view), lambda row: row["of"][:3], tone)
 
 
-# -- all that is said of a row ------------------------------------------------------------------------
+# -- the whole text of a row --------------------------------------------------------------------------
 
 _LEAST_OF_SIDE = 12
-"""Cells that the name of a capture, or of a measure, has at least."""
+"""The least width, in cells, of the name of a capture or a measure."""
 _INDENT = 4
-"""Cells before what is said of a measure, where there is no room beside it."""
+"""The indentation of a measure's text, in cells, if there is no room beside the name."""
 
 
 def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: int) -> list[TextLine]:
-    """All that was measured of a subject, side by side.
+    """All measures of a subject, side by side.
 
-    :param title: what kind of subject it is.
-    :param names: of the two captures, sanitised.
+    :param title: the kind of the subject.
+    :param names: the names of the two captures, sanitised.
     :param room: cells of a line.
     """
     rows = [
@@ -281,7 +281,7 @@ def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: 
 
 
 def _members(each: Difference, room: int) -> Iterator[str]:
-    """What a set has, in lines: once where both sides have the same."""
+    """The members of a set, in lines: only once if both sides have the same."""
     before, after = (sanitise(members, None) for members in each.members)
     both = [f"before: {before}", f"after: {after}"]
     for text in [before or after] if before == after or not (before and after) else both:
@@ -289,7 +289,7 @@ def _members(each: Difference, room: int) -> Iterator[str]:
 
 
 def _verdict_of(each: Difference) -> str:
-    """What became of a measure; nothing where it is not significant."""
+    """The verdict on a measure; empty if it is not significant."""
     if not each.significant or each.what == SEEN:
         return sanitise(each.delta_text, None) if each.significant else ""
     return f"{verdict_text(each.verdict)}: {sanitise(each.delta_text, None)}"

@@ -2,8 +2,8 @@
 draws.
 
 Fields of messages can be columns too (Wireshark: "Apply as Column"). The width of such a column is known only
-when its values are. The column begins narrow. Between two drawings it grows to the widest value that was seen
-in it. It never gets narrower again.
+after its values. The column begins narrow. Between two drawings it grows to the widest value seen so far. It
+never gets narrower again.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ SLOW_SIGN = "◷"
 class ExchangeTexts:
     """The texts of exchanges.
 
-    :param clock: tells times.
-    :param coloring: has the rules of the user.
+    :param clock: writes times.
+    :param coloring: has the user's rules.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ExchangeTexts:
         self._marks = marks if marks is not None else Marks()
         self._coloring = coloring
         self.slow = np.zeros(0, np.int64)
-        """By the number of an API's name: what an exchange takes no longer unless it is slow
+        """For each number of an API's name, the longest time of an exchange that is not slow
         (:func:`kdissect.feed.columns.limits_of`)."""
         self.above: int | None = None
         """The place in the index of the exchange in the row above; None for the first row."""
@@ -64,7 +64,7 @@ class ExchangeTexts:
         return None if self._coloring is None else self._coloring.rule_of(place)
 
     def is_slow(self, place: int) -> bool:
-        """Whether it took longer than nearly all others of its API."""
+        """Whether the exchange took longer than nearly all others of its API."""
         index, api = self.index, self.index.value("api", place)
         if not index.value("flags", place) & HAS_TAKEN or api >= len(self.slow):
             return False
@@ -75,11 +75,11 @@ class ExchangeTexts:
         return self._marks.sign(self.index.value("number", place))
 
     def mark(self, place: int, flags: int) -> str:
-        """The signs of what it is, and of what the user did with it."""
+        """The signs of its kind, and of the user's marks."""
         return (self.state(place, flags) or " ") + self.sign(place)
 
     def state(self, place: int, flags: int) -> str:
-        """The sign of what is wrong with it, or slow; empty for none."""
+        """The sign for its error, fault or slowness; empty for none."""
         index = self.index
         grade = grade_of(flags)
         if grade in (FATAL, RETRIABLE):
@@ -95,7 +95,7 @@ class ExchangeTexts:
         return SIGNS[ROUTINE] if grade else ""
 
     def time(self, place: int, flags: int) -> str:
-        """When its request was sent, as the clock tells times."""
+        """The time of its request, in the clock's form."""
         ns = self.index.value("time_ns", place)
         if self.clock.letter == "d":  # since the row above, which may not have been drawn
             above = ns if self.above is None else self.index.value("time_ns", self.above)
@@ -118,7 +118,7 @@ class ExchangeTexts:
         return duration(self.index.value("latency_ns", place)) if flags & HAS_LATENCY else ""
 
     def behind(self, place: int, flags: int) -> str:
-        """How long it waited behind others of its connection."""
+        """How long the request waited behind others of its connection."""
         behind = self.index.value("behind_ns", place)
         return duration(behind) if behind > 0 else ""
 
@@ -128,12 +128,12 @@ class ExchangeTexts:
         return "" if rule is None else sanitise(rule.name)
 
     def sizes(self, place: int, flags: int) -> str:
-        """Bytes of the request and of the response."""
+        """The sizes of the request and the response in bytes."""
         sides = (self.index.value(name, place) for name in ("request_size", "response_size"))
         return " → ".join("·" if count < 0 else size(count) for count in sides)
 
     def info(self, place: int, flags: int) -> str:
-        """What is wrong, and the topics."""
+        """Its error or fault, and the topics."""
         index = self.index
         parts = []
         if error := index.text("error", place):
@@ -157,20 +157,20 @@ class ListColumn(NamedTuple):
     """A column of the list."""
 
     heading: Heading
-    """Its width is the most cells that it takes; 0 for what the others leave."""
+    """The heading. Its width is the most cells that the column takes; 0 means the remaining cells."""
     cell: Cell
     sort: str | None = None
-    """The column of the index that orders the list; None where none does."""
+    """The column of the index that orders the list; None without one."""
     is_text: bool = False
-    """Whether it can be narrower than what stands in it."""
+    """Whether it can be narrower than its text."""
     is_fixed: bool = False
-    """Whether it always takes its cells."""
+    """Whether it always has its full width."""
     alone: str = ""
-    """Its name where it stands beside all others, if the head is not its own."""
+    """Its name in a list of all columns, if that is not its heading."""
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """Its unique name."""
         return self.alone or self.heading.title
 
 
@@ -182,7 +182,7 @@ def _text(title: str, name: str, most: int) -> ListColumn:
 
 
 def _number(title: str, name: str, least: int | None = None, flag: int = 0) -> ListColumn:
-    """A column of numbers; nothing stands for those below ``least``, and in rows without the flag."""
+    """A column of numbers; empty for numbers below ``least``, and in rows without the flag."""
 
     def cell(texts: ExchangeTexts, place: int, flags: int) -> str:
         value = texts.index.value(name, place)
@@ -233,8 +233,8 @@ COLUMNS: Mapping[str, ListColumn] = {
     "coloring_rule": ListColumn(Heading("Rule", _MOST_RULE), ExchangeTexts.rule_name, is_fixed=True),
     "info": ListColumn(Heading("Info", 0), ExchangeTexts.info, "error", is_text=True),
 }
-"""Columns of an exchange that the list can show, by their names; ``mark``, ``who``, ``what``, ``sizes`` and
-``info`` say in one what stands in several."""
+"""The columns of an exchange that the list can show, by their names. ``mark``, ``who``, ``what``, ``sizes``
+and ``info`` each combine several columns."""
 
 SORTS = {
     "number": "No.",
@@ -247,48 +247,48 @@ SORTS = {
     "broker": "Broker",
     "error": "Error",
 }
-"""Columns of the index that the list can be ordered by, in the order in which the key goes through them."""
+"""The columns of the index that can order the list, in the order in which the key cycles through them."""
 
 SORT_TITLES = {each.sort: each.heading.title for each in COLUMNS.values() if each.sort} | SORTS
 LARGEST_FIRST = ("latency_ns", "behind_ns", "response_size", "request_size", "faults")
-"""Those by which the largest stand first."""
+"""The columns that sort with the largest first."""
 
 
 MOST_CELLS = 40
-"""A column gets no more cells for its values."""
+"""The most cells that a column gets for its values."""
 _LEAST_CELLS = 4
 
 
 class FieldColumn(NamedTuple):
-    """One of them."""
+    """A column that shows a field."""
 
     field: FilterField
     title: str
-    """Sanitised."""
+    """The title, sanitised."""
 
     @property
     def is_number(self) -> bool:
-        """Whether its values stand at the right edge."""
+        """Whether its values are aligned to the right."""
         return self.field.kind in (FieldKind.NUMBER, FieldKind.FLOAT)
 
 
 class FieldColumns:
-    """Those that are shown.
+    """The shown columns with fields.
 
-    :param values: gives their texts; without, there can be none.
+    :param values: gives their texts; without it, there are no such columns.
     """
 
     def __init__(self, values: FieldValues | None) -> None:
         self._values = values
         self.shown: Mapping[str, FieldColumn] = {}
-        """By the name of the field, in their order."""
+        """The columns by the name of the field, in their order."""
         self._seen: list[int] = []
-        """The most cells that any value of each needs, as far as values were made."""
+        """The widest value of each column so far, in cells."""
         self._given: list[int] = []
-        """As many are given."""
+        """The current width of each column, in cells."""
 
     def choose(self, names: Sequence[str]) -> None:
-        """Show these; names of which there is no field are left out."""
+        """Show these columns; names without a field are left out."""
         fields = {name: field for name in names if (field := _field(name)) is not None}
         known = {name: max(_LEAST_CELLS, self.cells(name)) for name in self.shown}
         titles = _titles(list(fields))
@@ -299,7 +299,7 @@ class FieldColumns:
             self._values.choose([each.field for each in self.shown.values()])
 
     def texts(self, place: int) -> tuple[str, ...]:
-        """What stands in each for the exchange at a place of the index, or nothing: it is not known yet."""
+        """The text in each column for the exchange at a place of the index; empty if it is not known yet."""
         found = self._values.texts(place) if self.shown and self._values is not None else None
         if found is None:
             return ("",) * len(self.shown)
@@ -312,20 +312,20 @@ class FieldColumns:
         return found
 
     def text(self, name: str, place: int) -> str:
-        """What stands in one of them."""
+        """The text in one of the columns."""
         return self.texts(place)[list(self.shown).index(name)]
 
     def cells(self, name: str) -> int:
-        """The cells that a column is to have."""
+        """The width of a column, in cells."""
         return self._given[list(self.shown).index(name)]
 
     def grow(self) -> None:
-        """Give the columns the cells for what was seen in them."""
+        """Widen the columns to the widest values seen."""
         self._given = list(self._seen)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The cells of all."""
+        """The widths of all columns."""
         return tuple(self._given)
 
 
@@ -337,7 +337,7 @@ def _field(name: str) -> FilterField | None:
 
 
 def _titles(names: Sequence[str]) -> dict[str, str]:
-    """The last step of each path. If several paths have the same last step, the first step stands before it.
+    """The last step of each path. If several paths have the same last step, the first step comes before it.
     If that is the same too, it is the whole path."""
     out: dict[str, str] = {}
     ends = [name.rpartition(".")[2] for name in names]

@@ -26,13 +26,14 @@ from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
 
 TIMES = "radue"
-"""Forms of times, in the order in which the key goes through them (:data:`kdissect.present.form.TIMES`)."""
+"""The forms of times, in the order in which the key cycles through them
+(:data:`kdissect.present.form.TIMES`)."""
 _LEAST_TEXT = 12
-"""Cells that a text keeps, if it needs them."""
+"""The least width of a text column, in cells, if its texts need them."""
 _UP, _DOWN = "▴", "▾"
 
 _Layout = tuple[Sequence[str], Sequence[Heading]]
-"""Columns and their heads."""
+"""The columns and their headings."""
 
 
 def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
@@ -47,9 +48,9 @@ def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
 class Exchanges:
     """The exchanges of a view.
 
-    :param chosen: names of columns. Without any, the list has as many columns as there is room for. If all of
-        them are fields of messages, they stand among those columns.
-    :param coloring: colours rows by rules of the user.
+    :param chosen: names of columns. If empty, the list has as many columns as there is room for. If all of
+        them are fields of messages, they are added to those columns.
+    :param coloring: colours rows by the user's rules.
     :param values: gives the values of fields.
     """
 
@@ -66,21 +67,21 @@ class Exchanges:
         self.clock = Clock()
         self.texts = ExchangeTexts(index, self.clock, marks, coloring)
         self.fields = FieldColumns(values)
-        """Those of the columns that show fields of messages."""
+        """The columns that show fields of messages."""
         self.choose(chosen)
         self.sorted_by: tuple[str, bool] | None = None
-        """The column of the index that orders the list, and whether the largest stand first; None for the
+        """The column of the index that orders the list, and whether the largest come first; None for the
         usual order."""
         self.needs = Needs(index)
-        """How wide the columns have to be."""
+        """The needed widths of the columns."""
         self._laid_out: tuple[object, _Layout] | None = None
-        """The columns and their heads, after what they were made of."""
+        """The columns and their headings, with the data that they were made from."""
         self._layouts = 0
-        """How many different ones there have been."""
+        """How many different layouts there have been."""
         self._turn = 0
-        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
+        """The page of columns that is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
         self._hint = ""
-        """What is said of columns without room."""
+        """The text about columns without room."""
 
     # -- which --------------------------------------------------------------------------------------
 
@@ -97,7 +98,7 @@ class Exchanges:
         return int(found[0]) if len(found) else None
 
     def row_after(self, place: int) -> int:
-        """The row of a place of the index, or else that of the next higher number, or the last row."""
+        """The row of a place of the index, or else of the next higher number, or the last row."""
         numbers = self.index.column("number")[self.view]
         number = self.index.value("number", place)
         above = numbers >= number
@@ -107,28 +108,28 @@ class Exchanges:
         return int(np.flatnonzero(numbers == least)[0])
 
     def next_bad(self, row: int, step: int) -> int | None:
-        """The next row after (1) or before (-1) one with a fault, or an error that is not routine."""
+        """The next row after (1) or before (-1) a row that has a fault, or an error that is not routine."""
         return _beside(row, step, self.index.is_bad()[self.view])
 
     def is_bad(self, row: int) -> bool:
-        """Whether a row is one of these."""
+        """Whether a row has a fault, or an error that is not routine."""
         return bool(self.index.is_bad()[self.place(row)])
 
     def next_of_connection(self, row: int, step: int) -> int | None:
-        """The next row after (1) or before (-1) one with an exchange of the same connection."""
+        """The next row after (1) or before (-1) a row, with an exchange of the same connection."""
         connections = self.index.column("connection")[self.view]
         return _beside(row, step, connections == connections[row]) if row < len(self) else None
 
     # -- how ----------------------------------------------------------------------------------------
 
     def choose(self, names: Sequence[str]) -> None:
-        """Show these columns; what is no column is left out."""
+        """Show these columns; other names are left out."""
         self.fields.choose([name for name in names if name not in COLUMNS])
         self.chosen = tuple(name for name in names if name in COLUMNS or name in self.fields.shown)
 
     @property
     def is_usual(self) -> bool:
-        """Whether there are as many columns as there is room for, beside fields."""
+        """Whether the list has the usual columns, as many as there is room for, besides fields."""
         return len(self.chosen) == len(self.fields.shown)
 
     def column(self, name: str) -> ListColumn:
@@ -143,7 +144,7 @@ class Exchanges:
         return ListColumn(Heading(found.title, MOST_CELLS, found.is_number), cell, is_text=True, alone=name)
 
     def names(self, width: int) -> Sequence[str]:
-        """The columns for a table that is so wide."""
+        """The columns for a table of this width."""
         return self._layout(width)[0]
 
     def headings(self, width: int) -> Sequence[Heading]:
@@ -160,7 +161,7 @@ class Exchanges:
         return self._turn != before
 
     def _layout(self, width: int) -> _Layout:
-        """The columns and their heads, as they were, unless something that counts for them is another."""
+        """The columns and their headings. They are kept until something that they depend on changes."""
         self.needs.look()
         looks = self.clock.letter, self.clock.first_ns, self.chosen, self.sorted_by, self._turn
         known = (width, self.needs.all, self.needs.ends, self.fields.widths, *looks)
@@ -192,8 +193,8 @@ class Exchanges:
         return [names[at] for at in shown], [headings[at] for at in shown]
 
     def _fitted(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
-        """The cells of as many columns as there is room for. ``Info`` has its share before the next column
-        has any. A user who chose a field wants to see it before others."""
+        """The widths of as many columns as there is room for. ``Info`` gets its share before the next column
+        gets any. A chosen field comes before other columns, because the user wants to see it."""
         need = dict(zip(names, needs, strict=True))
         at = {name: place for place, name in enumerate(names)}
         begun = [(name, _LEAST_TEXT) for name in self.chosen]
@@ -202,12 +203,12 @@ class Exchanges:
         must = [Want(at[name], min(need[name], cells)) for name, cells in _MUST]
         wants = [Want(at[name], min(need[name], cells)) for name, cells in wanted]
         widths = granted(must, wants, len(names), room)
-        if not all(widths):  # what is too little for the next column: Info would have to give it back
+        if not all(widths):  # too little for the next column: Info would have to give it back
             widths[at["what"]] += max(0, room - taken(widths))
         return widths
 
     def _fitted_to_chosen(self, names: Sequence[str], needs: Sequence[int], room: int) -> list[int]:
-        """The cells of columns if all of them are wanted: texts give way."""
+        """The widths of columns if all of them are shown: texts get shorter."""
         can = [at for at, name in enumerate(names) if self.column(name).is_text]
         least = [Want(at, min(need, _LEAST_TEXT) if at in can else need) for at, need in enumerate(needs)]
         most = [Want(at, needs[at]) for at in can]
@@ -215,7 +216,7 @@ class Exchanges:
         return granted(least[:2], wants, len(names), room)
 
     def _need(self, name: str) -> int:
-        """Cells for what stands in a column, and its head with the mark of the order."""
+        """The cells for the values of a column, and for its heading with the mark of the order."""
         column = self.column(name)
         most = column.heading.width
         if column.is_fixed:
@@ -228,19 +229,19 @@ class Exchanges:
         return max(head, min(cells, most) if most else cells)
 
     def _time_cells(self) -> int:
-        """Cells of the longest time."""
+        """The width of the longest time, in cells."""
         ends, clock = self.needs.ends, self.clock
         if clock.letter not in "rd":
             return max((len(Clock(clock.letter).text(ns)) for ns in ends), default=0)
         if not ends:
             return 0
-        if clock.letter == "d":  # back, where the list is in another order
+        if clock.letter == "d":  # back, if the list is in another order
             return len(seconds(ends[0] - ends[1])[:-3])
         first = self.index.first_ns if clock.first_ns is None else clock.first_ns
         return max(len(seconds(ns - (ends[0] if first is None else first))[:-3]) for ns in ends)
 
     def _mark_order(self, names: Sequence[str], headings: list[Heading]) -> None:
-        """Mark the head of the column that orders the list."""
+        """Mark the heading of the column that orders the list."""
         if self.sorted_by is None:
             return
         sort, descending = self.sorted_by
@@ -288,9 +289,9 @@ _ORDER = (
     *("mark", "number", "request_time_ns", "connection", "who", "client", "broker", "what"),
     *("correlation_id", "latency_ns", "sizes", "info"),
 )
-"""The columns that are shown where none are chosen, as far as there is room."""
+"""The columns that are shown if the user chose none, as far as there is room."""
 _KEPT = ("mark", "number")
-"""Columns that stand beside those without room for all."""
+"""The columns that are on every page of columns."""
 _ALL = 1_000
 _MUST = (
     *(("mark", _ALL), ("number", _ALL), ("request_time_ns", _ALL), ("what", 14), ("latency_ns", _ALL)),
@@ -308,7 +309,7 @@ _WANTS = (
         ("info", _ALL),
     ),
 )
-"""Cells that columns have before others have any, or more; of each no more than it needs. One long name of an
-API does not take the room of the client from all rows."""
+"""The widths that columns get before others get any, or more; each gets no more than it needs. So one long
+name of an API does not take the room of the client from all rows."""
 _BEFORE_FIELDS = 6
-"""So many of these wants come before those of fields that were chosen."""
+"""The number of these wants that come before chosen fields."""

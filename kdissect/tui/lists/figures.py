@@ -1,8 +1,8 @@
-"""Rows of figures as rows of a table: columns that fit what stands in them, and an order. Nothing here draws.
+"""Rows of figures as rows of a table: columns that fit their values, and an order. Nothing here draws.
 
-Columns in which nothing stands are left out, unless they are always there. If there is not room for all, the
-columns that are nice to have go first. Then texts get shorter. Then the others of the highest rank go. No
-column is narrower in a wider table (:mod:`kdissect.tui.lists.layout`).
+Empty columns are left out, unless they are always shown. If there is not room for all, optional columns are
+left out first. Then texts get shorter. Then the other columns of the highest rank are left out. No column is
+narrower in a wider table (:mod:`kdissect.tui.lists.layout`).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from kdissect.tui.lists.layout import Turned, Want, evenly, granted, turned
 from kdissect.tui.widgets.table import WRONG_TONES, Heading
 
 MEASURED = 300
-"""Rows whose cells say how wide columns are; a wider cell further below is cut."""
+"""The rows that are measured for the widths of columns. A wider cell further below is cut."""
 MUST_TEXT, LEAST_TEXT, MOST_TEXT = 8, 12, 48
-"""Cells that a column of texts that must be there always has, where it needs them; that one has before others
-have any; and that one has at most."""
+"""The widths of text columns, in cells: one that every required column gets if it needs it, one that it gets
+before others get any, and the most."""
 WHOLE_TEXT = 120
-"""Cells that a text may have when all columns have what they want."""
+"""The most cells of a text when all columns have the widths that they want."""
 WIDE_PICTURE = 72
-"""Cells that a picture may have then: it shows finer differences."""
+"""The most cells of a picture then: it shows finer differences."""
 ADDRESS = 26
-"""Cells for an address with its port. It is never cut; IPv6 addresses may need more."""
+"""The cells for an address with its port. It is never cut; IPv6 addresses may need more."""
 LEGIBLE = 24
-"""Cells that a column of texts has before those that are only useful have any."""
+"""The cells that a text column gets before merely useful columns get any."""
 USEFUL, NICE = 3, 5
-"""From these ranks on columns are useful, and nice to have."""
+"""The ranks from which on columns are useful, and optional."""
 UP, DOWN = "▴", "▾"
 
 Text = Callable[[Row], str]
 
 
 def asked_text(text: str) -> tuple[bool, str]:
-    """Whether rows without a text are asked for, as in ``!text``; and that text."""
+    """Whether rows without a text are requested, as in ``!text``; and that text."""
     is_without = len(text) > 1 and text[0] == "!"
     return is_without, text[1:] if is_without else text
 
@@ -48,32 +48,32 @@ class FigureColumn(NamedTuple):
 
     title: str
     text: Text
-    """What stands in a row, sanitised."""
+    """The text in a row, sanitised."""
     sort: Callable[[Row], Any] | None = None
-    """What rows are ordered by; None where they cannot be. Rows for which it gives None come last."""
+    """The sort key of a row; None if rows cannot be ordered by it. Rows with the key None come last."""
     rank: int = 0
-    """0 for a column that has room before all others. It is always there, unless it is rare."""
+    """0 for a column that gets room before all others. It is always shown, unless it is rare."""
     is_right: bool = True
     most: int = MOST_TEXT
-    """Cells that a text has at most."""
+    """The most cells of a text."""
     is_most_first: bool = True
     """Whether ordering by it begins with the largest."""
     least: int = LEAST_TEXT
-    """Cells that a text keeps, if it needs them."""
+    """The least cells of a text, if it needs them."""
     is_name: bool = False
     """Whether texts are names, which differ at the end as often as at the beginning."""
     is_rare: bool = False
-    """Whether nothing stands in it as a rule: then it is left out, whatever its rank."""
+    """Whether it is usually empty: then it is left out, whatever its rank."""
     fitted: Callable[[Row, int], str] | None = None
-    """What stands in a row where there are so many cells for it; None for its text, which is cut."""
+    """The text in a row for a given width; None for ``text``, cut to the width."""
 
 
 class Figures:
     """The rows, in an order.
 
-    :param key: what tells a row from all others, so that the cursor can stay on it.
-    :param turns: whether the arrow keys lead to columns without room; if not, the screen tells of them in
-        another place.
+    :param key: identifies a row, so that the cursor can stay on it.
+    :param turns: whether the arrow keys lead to columns without room; if not, the screen mentions them
+        elsewhere.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Figures:
     ) -> None:
         self.columns = columns
         self.sorted_by: str | None = None
-        """The title of a column; None for the order in which the rows came."""
+        """The title of the column that orders the rows; None for the original order."""
         self.descending = False
         self.only_text = ""
         """Only rows with this text in some column are shown; all if it is empty."""
         self.only_trouble = False
-        """Only rows that have a colour because something is wrong are shown."""
+        """Whether only rows with a colour for a problem are shown."""
         self._identity = key
         self._tone = tone
         self._turns = turns
@@ -100,12 +100,12 @@ class Figures:
         self._version = 0
         self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
         self._longest: dict[FigureColumn, int] = {}
-        """Cells of the longest text of a column, in the rows that are measured. They are kept because three
-        methods ask for them: making the texts of some hundred rows is most of the work for new rows."""
+        """The longest text of each column, in cells, in the measured rows. It is kept because three methods
+        need it: making the texts of some hundred rows is most of the work for new rows."""
         self._hints: dict[int, str] = {}
-        """What is said of columns without room, by the width of the table."""
+        """The text about columns without room, by the width of the table."""
         self._turn = 0
-        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
+        """The page of columns that is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
 
     def show(self, rows: Sequence[Row], columns: Sequence[FigureColumn] | None = None) -> None:
         """Take other rows, perhaps with other columns."""
@@ -144,7 +144,7 @@ class Figures:
     # -- the order ------------------------------------------------------------------------------------
 
     def sort_by(self, title: str | None) -> None:
-        """Order by a column; by the one it is ordered by already, the other way round."""
+        """Order by a column; if it is already the order, reverse it."""
         column = next((each for each in self.columns if each.title == title), None)
         if column is not None and column.sort is None:
             return
@@ -160,13 +160,13 @@ class Figures:
         return [each.title for each in self.columns if each.sort is not None and self._is_filled(each)]
 
     def sort_by_next(self, table_width: int) -> None:
-        """Order by the next of the columns that are shown; after the last one, in the original order."""
+        """Order by the next of the shown columns; after the last one, in the original order."""
         titles = [column.title for column, _ in self._layout(table_width) if column.sort is not None]
         at = titles.index(self.sorted_by) + 1 if self.sorted_by in titles else 0
         self.sort_by(titles[at] if at < len(titles) else None)
 
     def turn(self) -> None:
-        """The other way round."""
+        """Reverse the order."""
         if self.sorted_by is None:
             self._as_they_came = self._as_they_came[::-1]
             self._arrange()
@@ -174,7 +174,7 @@ class Figures:
             self.sort_by(self.sorted_by)
 
     def sort_at(self, column: int, table_width: int) -> None:
-        """Order by a column, by its place among those that are shown."""
+        """Order by a column, by its place among the shown ones."""
         layout = self._layout(table_width)
         if column < len(layout):
             self.sort_by(layout[column][0].title)
@@ -184,16 +184,16 @@ class Figures:
     def narrow(self, text: str, only_trouble: bool = False) -> None:
         """Show only rows with a text in some column, whether it has room or not; all for an empty text.
 
-        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it; rows without it, where a ``!``
-            stands before it.
-        :param only_trouble: whether to show only rows with errors, or with what else has a colour.
+        :param text: in the form of :func:`~kdissect.feed.searching.in_texts`; with a ``!`` before it, rows
+            without the text.
+        :param only_trouble: whether to show only rows with errors, or with another colour.
         """
         self.only_text, self.only_trouble = text, only_trouble
         self._arrange()
 
     @property
     def marks_trouble(self) -> bool:
-        """Whether rows in which something is wrong have a colour."""
+        """Whether rows with a problem have a colour."""
         return self._tone is not None
 
     @property
@@ -203,7 +203,7 @@ class Figures:
 
     @property
     def narrowed(self) -> str:
-        """Which rows are shown; empty if all are."""
+        """The text about which rows are shown; empty if all are."""
         if not self.is_narrow:
             return ""
         is_without, text = asked_text(self.only_text)
@@ -211,7 +211,7 @@ class Figures:
         kinds += ["with trouble"] if self.only_trouble else []
         return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
 
-    # -- what a table asks ----------------------------------------------------------------------------
+    # -- for the table --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -221,19 +221,19 @@ class Figures:
         return self._rows[row]
 
     def row_of(self, identity: Hashable) -> int | None:
-        """Where a row is now."""
+        """The current row of an identity."""
         return next((at for at, row in enumerate(self._rows) if self._identity(row) == identity), None)
 
     def identity(self, row: int) -> Hashable:
-        """What tells a row from all others."""
+        """The value that identifies a row."""
         return self._identity(self._rows[row])
 
     def find(self, text: str, start: int, step: int) -> int | None:
         """The next row (1) with a text in some column, or the one before (-1), whether the column has room or
         not. After the last row comes the first.
 
-        :param text: as :func:`~kdissect.feed.searching.in_texts` takes it.
-        :param start: from this row, which is the last one to be looked at.
+        :param text: in the form of :func:`~kdissect.feed.searching.in_texts`.
+        :param start: the row to search from, which is itself searched last.
         """
         is_in, count = in_texts(text), len(self._rows)
         every = ((start + step * away) % count for away in range(1, count + 1))
@@ -243,7 +243,7 @@ class Figures:
         return any(is_in(column.text(row)) for column in self.columns)
 
     def as_text(self, row: Row | None = None) -> str:
-        """One row or all of them, with tabs between the columns that have something, and their heads."""
+        """One row or all of them, with tabs between the columns that are not empty, and their headings."""
         columns = [column for column in self.columns if self._is_filled(column)]
         rows = self._rows if row is None else [row]
         lines = [
@@ -334,7 +334,7 @@ class Figures:
         return self._cells(column) > 0
 
     def _cells(self, column: FigureColumn) -> int:
-        """Cells of the longest text of a column."""
+        """The width of the longest text of a column, in cells."""
         found = self._longest.get(column)
         if found is None:
             found = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
@@ -348,12 +348,12 @@ class Figures:
         return f"{mark}{column.title}" if column.is_right else f"{column.title}{mark}"
 
     def _wanted(self, column: FigureColumn, least: int = 0) -> int:
-        """Cells that a column wants.
+        """The width that a column wants, in cells.
 
-        :param least: how many texts may have, if the column says less.
+        :param least: the width of texts, if the column gives less.
         """
         longest = self._cells(column) if column.fitted is None or not least else WIDE_PICTURE
-        apart = 1 if column.is_right else 0  # figures stand further apart than one blank
+        apart = 1 if column.is_right else 0  # figures are more than one blank apart
         return max(width(self._title(column)), min(longest, max(column.most, least))) + apart
 
 
@@ -387,13 +387,13 @@ def exchange_number(name: str, rank: int = 0) -> FigureColumn:
 
 
 def rare(title: str, name: str, rank: int = 0) -> FigureColumn:
-    """A count of what had better not happen: nothing stands for 0."""
+    """A count of unwanted events: empty for 0."""
     text = _text_if(lambda value: f"{value:,}" if value else "", name)
     return FigureColumn(title, text, _of(name), rank, is_rare=True)
 
 
 def graded(rank: int = 0) -> tuple[FigureColumn, FigureColumn, FigureColumn]:
-    """Errors, those of them that are fatal, and what is routine."""
+    """The columns of errors: all, fatal ones, and routine ones."""
     return rare("Errors", "errors", rank), rare("Fatal", "fatal", rank), rare("Routine", "routine", NICE)
 
 
@@ -405,7 +405,7 @@ def grave_tone(row: Row) -> str | None:
 
 
 def rate(title: str, name: str, rank: int = 0) -> FigureColumn:
-    """So many a second."""
+    """A rate per second."""
     return FigureColumn(title, _text_if(lambda value: f"{value:,.1f}", name), _of(name), rank)
 
 
@@ -415,14 +415,14 @@ def time_span(title: str, name: str, rank: int = 0) -> FigureColumn:
 
 
 def rare_span(title: str, name: str, rank: int = 0) -> FigureColumn:
-    """A duration of what had better not happen: nothing stands for 0."""
+    """The duration of unwanted events: empty for 0."""
     return FigureColumn(
         title, _text_if(lambda value: duration(value) if value else "", name), _of(name), rank
     )
 
 
 def in_bytes(title: str, name: str, rank: int = 0) -> FigureColumn:
-    """A size; nothing stands for 0."""
+    """A size; empty for 0."""
     return FigureColumn(title, _text_if(lambda value: size(value) if value else "", name), _of(name), rank)
 
 
@@ -441,7 +441,7 @@ def named(
 
 
 CLUSTER = named("Cluster", "cluster_id", 1, 24)
-"""The cluster of a row, where others look the same without it."""
+"""The cluster of a row, if rows look the same without it."""
 
 
 def address(title: str, name: str, rank: int = 0) -> FigureColumn:

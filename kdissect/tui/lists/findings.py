@@ -16,10 +16,10 @@ from kdissect.present.whole_record import TextLine
 from kdissect.tui.lists.figures import FigureColumn, Figures
 
 EFFECT = "└ "
-"""Before what another finding explains."""
+"""The text before a finding that another one explains."""
 _TONES = {CRITICAL: "table--error", WARNING: "table--warning", INFO: "table--dim"}
 _MOST_WIDE = 110
-"""Cells of a line of text; longer ones are hard to read."""
+"""The most cells of a line of text; longer ones are hard to read."""
 
 
 def _severity(row: Row) -> str:
@@ -81,17 +81,17 @@ def finding_of(row: Row) -> Finding:
 
 
 def figures(clock: Clock) -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures(
         _columns(clock),
         lambda row: finding_of(row).key,
         lambda row: _TONES.get(finding_of(row).severity),
-        turns=False,  # all of it stands below
+        turns=False,  # the whole text is below
     )
 
 
 def is_in(finding: Finding, span: tuple[int, int]) -> bool:
-    """Whether a finding is of a range of time, or of no time at all."""
+    """Whether a finding falls into a range of time, or has no time at all."""
     if finding.first_ns is None:
         return True
     return finding.first_ns < span[1] and (finding.last_ns or finding.first_ns) >= span[0]
@@ -100,8 +100,8 @@ def is_in(finding: Finding, span: tuple[int, int]) -> bool:
 def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[TextLine]:
     """The whole text of a finding.
 
-    :param because: the one that explains it.
-    :param first_ns: what times count from.
+    :param because: the finding that explains it.
+    :param first_ns: the time from which times count.
     :param room: cells of a line.
     """
     room = min(room, _MOST_WIDE)
@@ -143,9 +143,9 @@ def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
 
 
 def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
-    """The text if there are no findings: what was judged, and what could not be judged.
+    """The text if there are no findings: the parts that were judged, and those that could not be.
 
-    :param looked_at: the row that tells of it.
+    :param looked_at: the row about the judged parts.
     :param is_whole: whether all of the capture was read.
     """
     room = min(room, _MOST_WIDE)

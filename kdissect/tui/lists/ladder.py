@@ -31,19 +31,19 @@ from kdissect.tui.lists.layout import shortened
 from kdissect.tui.widgets.table import Heading
 
 LANE = 26
-"""Cells that a lane needs. Brokers without room share the last one."""
+"""The cells that a lane needs. Brokers without room share the last one."""
 
 _LATENCY, _IN_FLIGHT = Heading("Latency", 8, True), Heading("In flight", 9)
 _BEFORE_IN_FLIGHT = 64
-"""Cells that lanes have before there is a column for requests in flight."""
+"""The cells that lanes get before there is a column for requests in flight."""
 _TIME_WIDTHS = {"r": 12, "a": 15}
 _FULL_BAR = 5
 _EDGE = 14
-"""Cells before the first lane and after the last, at most: for their names."""
+"""The most cells before the first lane and after the last, for their names."""
 
 
 class Snapshot(NamedTuple):
-    """Columns of the index as they were: what a worker may read while the index grows."""
+    """Columns of the index at one time: a worker may read them while the index grows."""
 
     number: NDArray[Any]
     connection: NDArray[Any]
@@ -56,13 +56,13 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(index: Index) -> Snapshot:
-    """The columns as they are now."""
+    """The current columns."""
     return Snapshot(*(index.column(name) for name in Snapshot._fields))
 
 
 def of_client(columns: Snapshot, place: int, hosts: NDArray[np.uint32]) -> Places:
-    """The exchanges of all connections of the client of one exchange. Such a connection comes from the same
-    host and has the same client id on at least one exchange.
+    """The exchanges of all connections of an exchange's client. Such a connection comes from the same host
+    and has the same client id in at least one exchange.
 
     :param hosts: the number of the host of every text that is an address.
     """
@@ -88,12 +88,12 @@ def hosts_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], list[str]]:
 
 
 class LadderEvents(NamedTuple):
-    """What happened, in the order of time."""
+    """The events, in the order of time."""
 
     which: NDArray[np.uint32]
-    """Twice the exchange's place; one more for its response."""
+    """Twice the exchange's place, plus one for its response."""
     in_flight: NDArray[np.uint32]
-    """Requests under way after each event; of those only that were answered."""
+    """The requests in flight after each event; only requests that were answered count."""
 
 
 def events_of(columns: Snapshot, places: Places) -> LadderEvents:
@@ -114,10 +114,10 @@ def events_of(columns: Snapshot, places: Places) -> LadderEvents:
 
 
 class Lanes(NamedTuple):
-    """The endpoints, in the order in which they come first."""
+    """The endpoints, in the order of their first events."""
 
     clients: list[tuple[int, int]]
-    """Host and number of the client id's text."""
+    """The numbers of the host and of the client id's text."""
     brokers: list[int]
     """Numbers of the addresses' texts."""
 
@@ -125,7 +125,7 @@ class Lanes(NamedTuple):
 def lanes_of(columns: Snapshot, places: Places, hosts: NDArray[np.uint32], is_one_client: bool) -> Lanes:
     """The lanes of exchanges.
 
-    :param is_one_client: whether all are of the client of the first, whatever ids they name.
+    :param is_one_client: whether all are of the first one's client, whatever ids they name.
     """
     pairs = np.stack((hosts[columns.client[places]], columns.client_id[places]), axis=1)
     found, first = np.unique(pairs, axis=0, return_index=True)
@@ -137,25 +137,26 @@ def lanes_of(columns: Snapshot, places: Places, hosts: NDArray[np.uint32], is_on
 
 
 class LaneSharers(NamedTuple):
-    """The endpoints of an exchange whose lanes are also those of others. Empty where a lane is its own."""
+    """The endpoints of an exchange that share their lanes with others. Empty for an endpoint with its own
+    lane."""
 
     client: str
     broker: str
 
     @property
     def request(self) -> tuple[str, str]:
-        """What stands before a request, and behind it."""
+        """The texts before and after a request's arrow."""
         return self.client and f"{self.client}: ", self.broker and f" to {self.broker}"
 
     @property
     def response(self) -> str:
-        """What stands behind a response."""
+        """The text after a response's arrow."""
         words = (self.broker and f"from {self.broker}", self.client and f"to {self.client}")
         return " ".join(filter(None, words))
 
 
 class Notes(NamedTuple):
-    """What the messages of an exchange are about, in a few words."""
+    """The subject of an exchange's messages, in a few words."""
 
     request: str = ""
     response: str = ""
@@ -168,12 +169,12 @@ _TOLD = frozenset(
         *("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"),
     )
 )
-"""APIs whose messages tell of groups and transactions. Only these are read for their arrow."""
+"""APIs whose messages name groups and transactions. Only these are read for their arrow."""
 _GENERATIONS = ("generationId", "generationIdOrMemberEpoch", "memberEpoch")
 
 
 def notes_of(exchange: Exchange) -> Notes:
-    """Group or transactional id, generation or epoch, and what EndTxn asks for."""
+    """The group or transactional id, the generation or epoch, and the request of EndTxn."""
     request = exchange.request.body() if exchange.request is not None else {}
     response = exchange.response.body() if exchange.response is not None else {}
     words = [sanitise(each) for each in (*exchange.transactional_ids, *exchange.groups)]
@@ -197,7 +198,7 @@ def _generation(body: Mapping[str, Any]) -> Iterator[str]:
 class Ladder:
     """The events as rows of a table.
 
-    :param read: gives the exchange at a place of the index; None where it cannot be read. Without it, arrows
+    :param read: gives the exchange at a place of the index; None if it cannot be read. Without it, arrows
         name no groups and transactions.
     """
 
@@ -251,11 +252,11 @@ class Ladder:
         return self._left(width) - _IN_FLIGHT.width - 1 >= _BEFORE_IN_FLIGHT
 
     def _left(self, width: int) -> int:
-        """Cells beside times and latencies."""
+        """The cells besides times and latencies."""
         return width - _TIME_WIDTHS[self.clock.letter] - _LATENCY.width - 2
 
     def _lanes_room(self, width: int) -> int:
-        """Cells for the lanes: no more in a narrower table than in a wider one."""
+        """The cells for the lanes: no more in a narrower table than in a wider one."""
         if self._tells_in_flight(width):
             return self._left(width) - _IN_FLIGHT.width - 1
         return min(self._left(width), _BEFORE_IN_FLIGHT)
@@ -292,16 +293,16 @@ class Ladder:
     # -- lanes ----------------------------------------------------------------------------------------
 
     def _columns(self, width: int) -> list[int]:
-        """Where the lanes stand."""
+        """The columns of the lanes."""
         clients, brokers = len(self.lanes.clients), len(self.lanes.brokers)
         shown = min(max(2, width // LANE), clients + brokers)
         edge = min(_EDGE, width // 8, width // (2 * max(1, shown)))
         return [edge + (width - 1 - 2 * edge) * at // max(1, shown - 1) for at in range(shown)]
 
     def _lane(self, row: int, lanes: int) -> tuple[int, int]:
-        """The lanes of a row's client and broker, of as many as are shown."""
+        """The lanes of a row's client and broker, among the shown ones."""
         index, place = self._index, self.place(row)
-        # Clients have half of the lanes at most, so that there are brokers to talk to.
+        # Clients have half of the lanes at most, so that brokers have room too.
         clients = self._client_lanes(lanes)
         host = int(self._host_of[index.value("client", place)])
         client = self._client_lane.get((host, index.value("client_id", place)), 0)
@@ -330,7 +331,7 @@ class Ladder:
         return set_cell_size(line, width)
 
     def _client_name(self, lane: int, lanes: int) -> tuple[str, str]:
-        """The name, and what of it stays where it has to be cut: the host."""
+        """The name, and the part of it that stays if it has to be cut: the host."""
         if lane == lanes - 1 and len(self.lanes.clients) > lanes:
             return plural(len(self.lanes.clients) - lane, "client"), ""
         host, client_id = self.lanes.clients[lane]
@@ -338,7 +339,7 @@ class Ladder:
         return (name, f" {self._hosts[host]}") if name else (self._hosts[host], "")
 
     def _broker_name(self, lane: int, lanes: int) -> tuple[str, str]:
-        """The name, and what of it stays where it has to be cut: the port."""
+        """The name, and the part of it that stays if it has to be cut: the port."""
         if lane == lanes - 1 and len(self.lanes.brokers) > lanes:
             return plural(len(self.lanes.brokers) - lane, "broker"), ""
         host, colon, port = self._index.texts[self.lanes.brokers[lane]].rpartition(":")
@@ -364,15 +365,15 @@ class Ladder:
         return "".join(line)
 
     def _notes(self, place: int) -> Notes:
-        """What the messages of an exchange tell of groups and transactions. A line that is on the screen is
-        drawn once, so nothing is kept."""
+        """The group and transaction in the messages of an exchange. A line on the screen is drawn once, so
+        nothing is kept."""
         if self._read is None or self._index.text("api", place) not in _TOLD:
             return Notes()
         exchange = self._read(place)
         return Notes() if exchange is None else notes_of(exchange)
 
     def _sharing(self, row: int, lanes: int) -> LaneSharers:
-        """Who a row is of, where the head of a lane does not tell it."""
+        """The endpoints of a row that its lanes' headings do not show."""
         index, place, first = self._index, self.place(row), self._client_lanes(lanes)
         host = int(self._host_of[index.value("client", place)])
         lane = self._client_lane.get((host, index.value("client_id", place)), 0)
@@ -385,7 +386,7 @@ class Ladder:
         return LaneSharers(client, broker)
 
     def _short_broker(self, address: str) -> str:
-        """The port of a broker; the whole address where brokers have several hosts."""
+        """The port of a broker; the whole address if brokers have several hosts."""
         hosts = {self._index.texts[each].rpartition(":")[0] for each in self.lanes.brokers}
         return address if hosts - {address.rpartition(":")[0]} else f":{address.rpartition(':')[2]}"
 

@@ -1,10 +1,10 @@
 """How the columns of a list share the cells of a table, and how many cells its rows need.
 
-A list says what it wants, the most wanted first. It gets as much of that as there is room for, strictly in
-that order. So a wider table has all that a narrower one has. When a terminal grows, no column gets narrower
-or goes.
+A list gives its wants, the most important first. They are granted strictly in that order, until there is no
+more room. So a wider table has everything that a narrower one has. When a terminal grows, no column gets
+narrower or disappears.
 
-Rows are looked at once, when they are new, so that this costs nothing while a list is drawn.
+Rows are measured once, when they are new, so that drawing a list needs no measuring.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from kdissect.present.sanitise import CUT
 
 
 class Want(NamedTuple):
-    """Cells that a column wants."""
+    """The cells that a column wants."""
 
     column: int
     """Its place among the columns."""
     cells: int
-    """In all, not more than before."""
+    """The total number of cells, not the additional ones."""
 
 
 def granted(must: Iterable[Want], wants: Iterable[Want], columns: int, room: int) -> list[int]:
-    """The cells of each column; 0 for one that is not shown. A blank stands between two that are.
+    """The cells of each column; 0 for a hidden one. There is a blank between two shown columns.
 
-    :param must: what is granted even if there is no room for it.
-    :param wants: of a column that is shown already, a part can be granted; one that is not, is shown with all
-        that it wants.
+    :param must: wants that are granted even if there is no room for them.
+    :param wants: a shown column may get a part of a want; a hidden one appears only with all of it.
     """
     widths, left = [0] * columns, room + 1
     for column, cells in must:
@@ -58,7 +57,7 @@ def granted(must: Iterable[Want], wants: Iterable[Want], columns: int, room: int
 
 
 def evenly(least: Sequence[Want], most: Sequence[Want]) -> Iterable[Want]:
-    """Wants of columns that share the room: those with the fewest cells get the next."""
+    """The wants of columns that share the room: those with the fewest cells get the next."""
     if least and most:
         for cells in range(min(each.cells for each in least) + 1, max(each.cells for each in most) + 1):
             for low, high in zip(least, most, strict=True):
@@ -67,18 +66,18 @@ def evenly(least: Sequence[Want], most: Sequence[Want]) -> Iterable[Want]:
 
 
 HINT_CELLS = 8
-"""Cells at the right of the heads that pages of columns keep for the hint of :func:`turned`."""
+"""The cells at the right end of the headings that pages of columns keep for the hint of :func:`turned`."""
 
 
 class Turned(NamedTuple):
-    """The columns that are shown where there is not room for all."""
+    """The columns that are shown if there is not room for all."""
 
     widths: list[int]
     """The cells of each column; 0 for one that is not shown."""
     hint: str = ""
-    """How many others there are, and the arrow keys that lead there."""
+    """The number of hidden columns, and the arrow keys that lead there."""
     turn: int = 0
-    """Which page of columns this is: 0 for those wanted most."""
+    """The page of columns: 0 for those wanted most."""
 
 
 def turned(
@@ -89,10 +88,10 @@ def turned(
     turn: int,
 ) -> Turned:
     """The columns of a page. The first page has those that are wanted most. Each other page has the kept
-    ones, which tell rows from each other, and then those without room on a page before.
+    ones, which identify rows, and then those without room on a page before.
 
-    :param fit: gives the cells of the columns that are wanted most, in so much room.
-    :param needs: cells that each column needs.
+    :param fit: gives the widths of the columns that are wanted most, for a given room.
+    :param needs: the cells that each column needs.
     """
     first = fit(room)
     if all(first):
@@ -113,14 +112,14 @@ def turned(
 
 
 def taken(widths: Iterable[int]) -> int:
-    """Cells that columns take, with the blanks between them."""
+    """The cells that columns take, with the blanks between them."""
     shown = [width for width in widths if width]
     return sum(shown) + max(0, len(shown) - 1)
 
 
 def shortened(text: str, end: str, room: int) -> str:
-    """``text`` with ``end`` after it, in so many cells. If both do not fit, the text is cut and the end stays
-    whole. If the end does not fit either: the beginning of both."""
+    """``text`` with ``end`` after it, cut to the room. If both do not fit, the text is cut and the end stays
+    whole. If the end does not fit either, the beginning of both."""
     whole = text + end
     if cell_len(whole) <= room:
         return whole
@@ -140,19 +139,19 @@ _FAULTS = cell_len("[ faults]")
 
 
 class Needs:
-    """The cells, by the names of columns of the index."""
+    """The needed cells, by the names of columns of the index."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self._rows = 0
         self._cells = np.zeros(0, np.int64)
-        """Of every text of the index."""
+        """The width of every text of the index."""
         self._most: dict[str, int] = {}
         self.ends: tuple[int, ...] = ()
-        """The earliest and the latest time of any row; nothing without rows."""
+        """The earliest and the latest time of any row; empty without rows."""
 
     def look(self) -> None:
-        """Take in the rows that are new."""
+        """Measure the new rows."""
         index, start, end = self._index, self._rows, len(self._index)
         if start == end:
             return
@@ -200,7 +199,7 @@ class Needs:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """All of them: other ones where any column needs more."""
+        """All needs. The result differs if any column needs more."""
         return tuple(self._most.values())
 
 
@@ -208,7 +207,7 @@ _POWERS = np.array([10**power for power in range(1, 6)])
 
 
 def _digits(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Digits of numbers from 0 to below a million."""
+    """The number of digits of numbers from 0 to below a million."""
     return np.searchsorted(_POWERS, values, side="right") + 1
 
 
@@ -228,6 +227,6 @@ _SIZE_FROM, _SIZE_CELLS = (np.array(each) for each in zip(*((-1, 1), *_size_step
 
 
 def _size_cells(counts: NDArray[Any]) -> NDArray[np.int64]:
-    """Cells of :func:`kdissect.present.form.size`; one for a side that is not there."""
+    """The cells of :func:`kdissect.present.form.size`; one for an absent side."""
     found: NDArray[np.int64] = _SIZE_CELLS[np.searchsorted(_SIZE_FROM, counts, side="right") - 1]
     return found

@@ -1,4 +1,4 @@
-"""The members of a group as rows of a table: what each owns, its lag, and a time line. Nothing here draws.
+"""The members of a group as rows of a table: their partitions, lag and time lines. Nothing here draws.
 
 A line shows the whole capture, or the time of one rebalance. Marks differ by shape; colours only help.
 """
@@ -16,39 +16,42 @@ from kdissect.tui.lists.figures import grave_tone
 from kdissect.tui.widgets.table import Heading
 
 JOINING, WAITING, STOPPED, IN, LEFT, EXPIRED = "█", "▒", "░", "─", "╳", "†"
-"""From a JoinGroup request to the SyncGroup response; the same, so far, where none came; told to stop, until
-it fetches again; in the group; the member left; the coordinator did not hear of it."""
+"""The marks: from a JoinGroup request to the SyncGroup response; a join without a response so far; stopped,
+from the notification to the next fetch; in the group; the member left; the coordinator removed it without a
+sign of it."""
 EARLIER, LATER = "‹", "›"
-"""Something was before what the line shows, or after it."""
+"""Something happened before the time of the line, or after it."""
 NOT_FINISHED = "not finished"
 CHOSEN = "▼"
-"""In the head of the lines: where the rebalance begins that is chosen."""
+"""In the heading of the lines, the beginning of the chosen rebalance."""
 _RANKS = {IN: 1, STOPPED: 2, JOINING: 3, WAITING: 4, LEFT: 5, EXPIRED: 6, EARLIER: 7, LATER: 7}
 _LEAST_FACTS, _LEAST_ALL = 70, 150
-"""Cells of a table that has room for what is owned and for the lag, and of one that has room for the rest."""
+"""The widths, in cells, of a table with room for the partitions and the lag, and of one with room for all
+columns."""
 _WIDE = 110
-"""In a table with so many cells, names, what is owned and the line of lag have more room."""
+"""From this width on, names, partitions and the line of lag have more room."""
 _FEW_POINTS = 9
-"""Points of the line of lag in a table with fewer cells."""
+"""The points of the line of lag in a table with fewer cells."""
 
 
 class MemberTold(NamedTuple):
-    """Rows of these statistics about groups, in addition to their members."""
+    """Rows of these statistics about groups, besides their members."""
 
     rebalances: Sequence[Row] = ()
     steps: Sequence[Row] = ()
     assignments: Sequence[Row] = ()
     lag: Sequence[Row] = ()
-    """Over time."""
+    """The lag over time."""
 
 
 def _is_stranger(row: Row) -> bool:
-    """Whether it is no member: commits of clients that assign partitions themselves, or of administrators."""
+    """Whether the row is no member: commits of clients that assign partitions themselves, or of
+    administrators."""
     return not (row["member_id"] or row["instance_id"] or row["joins"])
 
 
 def _as_one(before: Row, later: Row) -> Row:
-    """A static member that came back under another member id: one member, as it was last."""
+    """A static member that came back under another member id: one member, in its last state."""
     first, last = sorted((before, later), key=lambda row: row["first_ns"] or 0)
     sums = {name: before[name] + later[name] for name in ("joins", "heartbeats", "commits", "errors")}
     times = {"first_ns": first["first_ns"], "last_ns": most(before["last_ns"], later["last_ns"])}
@@ -56,10 +59,10 @@ def _as_one(before: Row, later: Row) -> Row:
 
 
 class MemberLines:
-    """The members of one group, each with a time line: from the first to the last thing that any of them did.
+    """The members of one group, each with a time line: from the first to the last event of any of them.
 
-    A static member has one line, however often it came back. The lines do not stretch to what others did,
-    such as an administrator's requests a day later: a mark at the edge shows it.
+    A static member has one line, however often it came back. The lines do not cover actions of others, such
+    as an administrator's requests a day later: a mark at the edge shows these.
     """
 
     inks: Mapping[str, str] = {
@@ -69,17 +72,17 @@ class MemberLines:
 
     def __init__(self, text_of: Callable[[int], str]) -> None:
         self._text_of = text_of
-        """How a time is written."""
+        """Writes a time."""
         self._chosen: Row | None = None
-        """The rebalance whose time the lines show; None for all of the time."""
+        """The rebalance whose time the lines show; None for the whole time."""
         self._told = MemberTold()
         self._ids: dict[str, list[str]] = {}
-        """Member ids that a line is of, by its name."""
+        """The member ids of a line, by its name."""
         self._owned: dict[str, list[tuple[str, int, str | None]]] = {}
-        """By member id: topic, partition, and what became of it in the generation that is shown."""
+        """For each member id: topic, partition, and its change in the shown generation."""
         self._members: Sequence[Row] = ()
         self._stays: dict[str, list[Row]] = {}
-        """By instance id, else by member id."""
+        """The stays by instance id, else by member id."""
         self._start = self._end = 0
         self._span = CellSpan(0, 0)
         self._version = 0
@@ -95,10 +98,10 @@ class MemberLines:
     ) -> None:
         """Take the rows of ``members`` and ``stays`` of a group.
 
-        :param told: what is known beside them, of any group.
-        :param chosen: the rebalance that is to be shown; None for all of the time.
-        :param not_before: when the capture begins. A rebalance is shown with a little time around it, but
-            with none before that.
+        :param told: further rows, of any group.
+        :param chosen: the rebalance to show; None for the whole time.
+        :param not_before: when the capture begins. A rebalance is shown with a little time around it, but not
+            with time before that.
         """
         self._chosen = chosen
         self._told = MemberTold(*([row for row in rows if row["group"] == group] for rows in told))
@@ -163,7 +166,7 @@ class MemberLines:
         return tuple(out)
 
     def _title(self, width: int, name: int) -> str:
-        """The time that the lines show, with the beginning of the rebalance that is chosen."""
+        """The time that the lines show, with the beginning of the chosen rebalance."""
         if not len(self):
             return ""
         text = f"{self._text_of(self._start)} to {self._text_of(self._end)}"
@@ -197,7 +200,7 @@ class MemberLines:
         return [values.get(heading.title, "") for heading in headings[:-1]] + [self._line(member, room)]
 
     def _owns(self, row: int) -> str:
-        """Partitions: those that it gained with a plus, those that it lost with a minus."""
+        """The partitions: gained ones with a plus, lost ones with a minus."""
         found = self._owned_by(self._members[row])
         many = len({topic for topics in self._owned.values() for topic, _, _ in topics}) > 1
         signs = {"gained": "+", "lost": "-"}
@@ -207,12 +210,12 @@ class MemberLines:
         )
 
     def _owned_by(self, member: Row) -> list[tuple[str, int, str | None]]:
-        """What a member owns; of a static one that came back, under an id that it had before."""
+        """The partitions of a member; those of a static member that came back may be under an older id."""
         ids = (member["member_id"], *self._ids.get(member["instance_id"] or "", ()))
         return next((self._owned[each] for each in ids if each in self._owned), [])
 
     def _lag(self, member: Row) -> list[int]:
-        """The sum over time of the partitions that it owns."""
+        """The sum over time of the lag of its partitions."""
         owned = {
             (topic, partition) for topic, partition, change in self._owned_by(member) if change != "lost"
         }
@@ -223,7 +226,7 @@ class MemberLines:
         return [lag for _, lag in sorted(by_time.items())]
 
     def _line(self, member: Row, room: int) -> str:
-        """The member's time line, so many cells long, with marks for what happened to it."""
+        """The member's time line in the given number of cells, with marks for its events."""
         lane = TextLane(self._span, room, _RANKS)
         if member["first_ns"] is not None and member["last_ns"] is not None:
             lane.fill(member["first_ns"], member["last_ns"], IN)
@@ -238,7 +241,7 @@ class MemberLines:
             start = stay["sync_ns"] if stay["sync_ns"] is not None else stay["first_ns"]
             if start is not None:
                 text, after = str(stay["generation"]), int(stay["sync_ns"] is not None)
-                if member["left_ns"] is not None:  # whose mark would cover the number: it stands before that
+                if member["left_ns"] is not None:  # its mark would cover the number: it is put before that
                     at, left = (self._span.at(ns, room) for ns in (start, member["left_ns"]))
                     place = min(at + after, room - len(text))
                     after = left - len(text) - at if place <= left < place + len(text) else after
@@ -259,8 +262,8 @@ class MemberLines:
         return (step for step in self._told.steps if step["member_id"] in names)
 
     def _stops(self, member: Row) -> Iterator[tuple[int, int]]:
-        """The times in which a member fetched nothing: from the order to join again, or to give partitions
-        back, to its next fetch."""
+        """The times in which a member fetched nothing: from the notification to join again, or to give
+        partitions back, to its next fetch."""
         since: int | None = None
         for step in sorted(self._steps_of(member), key=lambda row: int(row["ns"])):
             if step["step"] in ("notified", "revoked"):
@@ -275,7 +278,7 @@ class MemberLines:
         return self._stays.get(member["instance_id"] or member["member_id"], [])
 
     def text(self, row: int) -> str:
-        """What is known of the member of a line, in words."""
+        """The known facts about the member of a line, in words."""
         member = self._members[row]
         parts = [_name(member)]
         parts += [each for each in (member["client_id"], member["client"]) if each is not None]
@@ -297,14 +300,14 @@ class MemberLines:
 
 
 def _joined_ns(stay: Row) -> int | None:
-    """When a member was given its assignment; where it was not, the last that is known of it before."""
+    """When a member was given its assignment; without one, the last known time before it."""
     if stay["join_ns"] is None or stay["duration_ns"] is None:
         return most(stay["join_ns"], stay["sync_ns"])
     return int(stay["join_ns"] + stay["duration_ns"])
 
 
 def _name(member: Row) -> str:
-    """The static name, else the member id; clients that only commit have neither."""
+    """The instance id, else the member id; clients that only commit have neither."""
     return sanitise(
         member["instance_id"] or member["member_id"] or f"(no member) {member['client_id'] or ''}"
     )
@@ -313,7 +316,7 @@ def _name(member: Row) -> str:
 def _owned(
     assignments: Sequence[Row], generation: int | None
 ) -> dict[str, list[tuple[str, int, str | None]]]:
-    """What members own, by their ids: as of a generation, or as it was assigned last.
+    """The partitions of members, by their ids: those of a generation, or of the last assignment.
 
     :param assignments: of one group, in the order of generations.
     """
@@ -336,17 +339,17 @@ _TIMES = ("begin_ns", "notified_ns", "last_join_ns", "joined_ns", "assigned_ns",
 
 
 def _times(rebalance: Row) -> list[int]:
-    """The moments of it that are known."""
+    """The known moments of a rebalance."""
     return [rebalance[name] for name in _TIMES if rebalance[name] is not None]
 
 
 def began_ns(rebalance: Row) -> int:
-    """When it began, or the first moment of it that is known; 0 where none is."""
+    """When it began, or its first known moment; 0 without any."""
     return min(_times(rebalance), default=0)
 
 
 def span_of(rebalance: Row) -> tuple[int, int]:
-    """The time in which a rebalance is shown: from its beginning to its end, and a little around."""
+    """The shown time of a rebalance: from its beginning to its end, and a little around."""
     first, last = began_ns(rebalance), max(_times(rebalance), default=0)
     if rebalance["completed"] is False and rebalance["stopped_ns"] is not None:
         last = max(last, first + rebalance["stopped_ns"])

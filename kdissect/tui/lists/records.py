@@ -1,8 +1,8 @@
-"""The records of the exchanges that are shown, as rows of a table. Nothing here draws.
+"""The records of the shown exchanges, as rows of a table. Nothing here draws.
 
-:mod:`kdissect.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
-when it is drawn, a page of lines at a time. Records stand in the order in which they were found. That is the
-order of the exchanges, unless exchanges came later.
+:mod:`kdissect.feed.records` lists them. It gets the exchanges bit by bit. The found records are read when
+    they are drawn, a page of lines at a time. Records are in the order in which they were found. That is the
+    order of the exchanges, unless exchanges came later.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ CARRIERS = ("Produce", "Fetch", "FetchSnapshot", "ShareFetch")
 
 
 def direction_of(api: str) -> str:
-    """The direction of records, as the filter's ``record.direction`` has it."""
+    """The direction of records, in the form of the filter's ``record.direction``."""
     return "produce" if api == "Produce" else "fetch"
 
 
 _PAGE = 64
-"""Lines that are read at a time."""
+"""The lines that are read at a time."""
 _PAGES = 32
-"""Pages that are kept."""
+"""The pages that are kept."""
 _MEASURED = 2
-"""All cells of so many pages, and of the last, say how wide columns are."""
+"""The widths of columns follow from all cells of this number of pages, and of the last."""
 
 _MOST_ASKED = 2
-"""Questions that may wait to be answered."""
+"""The most requests that may wait for answers."""
 
 _SPAN = np.dtype([("place", "<u4"), ("at", "<i8"), ("length", "<u4")])
 
@@ -65,15 +65,15 @@ _HEADINGS = (
     *(Heading("Offset", 20, True), Heading("Key", 60), Heading("Value", 0), Heading("Hdr", 4, True)),
     *(Heading("Size", 10, True), Heading("Codec", 6)),
 )
-"""The columns, with the most cells that they take."""
+"""The columns, with their greatest widths."""
 _AT = {heading.title: at for at, heading in enumerate(_HEADINGS)}
 _KEPT = ("Part", "Offset")
-"""Columns that stand beside those without room for all."""
+"""The columns that are on every page of columns."""
 _ALL = 1_000
 _SHORT_TIME = 13
-"""Cells of a long time in short: :meth:`RecordRows._time_in`."""
+"""The width of a shortened long time, in cells: :meth:`RecordRows._time_in`."""
 _LONG_TIME = 24
-"""A time with so many cells is long: it has a date."""
+"""A time with this many cells is long: it has a date."""
 _MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
 _WANTS = (
     *(("Topic", 12), ("Direction", _ALL), ("Time", _SHORT_TIME), ("Key", 10), ("Value", 18), ("Key", 14)),
@@ -81,21 +81,21 @@ _WANTS = (
     *(("Client id", 20), ("Size", _ALL), ("Value", 40), ("Hdr", _ALL), ("Topic", 26), ("Key", 30)),
     *(("No.", _ALL), ("Codec", _ALL), ("Value", 60), ("Client id", _ALL), ("Topic", _ALL), ("Key", _ALL)),
 )
-"""Cells that columns have before others have any, or more. No column has more than it needs, but the value
-has what is left."""
+"""The widths that columns get before others get any, or more. No column gets more than it needs, but the
+value gets the rest."""
 
 
 class Listing(Protocol):
-    """What lists records: :class:`kdissect.feed.records.ListedRecords`."""
+    """Lists records: :class:`kdissect.feed.records.ListedRecords`."""
 
     def ask(self, asked: AskRecords) -> None:
         """Hand over some exchanges."""
 
     def poll(self) -> Sequence[FoundRecords | Ended]:
-        """What came since the last call."""
+        """The results since the last call."""
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
-        """Lines that were told to be there.
+        """Lines that were reported before.
 
         :raises OSError: they cannot be read.
         """
@@ -108,11 +108,11 @@ class Listing(Protocol):
 
 
 _PLACES_AT_ONCE = 1 << 14
-"""Lines whose places are read at a time."""
+"""The lines whose places are read at a time."""
 
 
 class RecordRows:
-    """The list, and what is still to be done for it."""
+    """The list, and the work that remains for it."""
 
     def __init__(self, index: Index, records: Listing) -> None:
         self._index, self._records = index, records
@@ -120,41 +120,42 @@ class RecordRows:
         self.form = "auto"
         """One of :data:`kdissect.present.payload.FORMS`."""
         self.reason: str | None = None
-        """Why nothing more comes."""
+        """Why no more records come."""
         self.generation = 0
-        """How often the list began anew."""
+        """How often the list was restarted."""
         self._needs = [cell_len(heading.title) for heading in _HEADINGS]
-        """Cells that columns need, as far as was seen."""
+        """The widths that columns need, as far as known."""
         self._layouts = 0
-        """How often it was other ones."""
+        """How often these widths changed."""
         self._turn = 0
-        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
+        """The page of columns that is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
         self.begin(None)
 
     def begin(self, chosen: Filter | None) -> None:
-        """Begin anew, with the records that a filter chooses."""
+        """Restart, with the records that a filter chooses."""
         self._chosen = chosen
         self.generation += 1
         self._count = 0
         self.is_full = False
         self._texts = [""]
         self._measured: tuple[str, str, int] = "", "", 0
-        """Form of times and of values, and number of records, for which :attr:`_needs` is true."""
+        """The form of times, the form of values, and the number of records for which :attr:`_needs` is
+        valid."""
         self._seen = 0
-        """Pages that were looked at for it, beside the last."""
+        """The measured pages, without the last."""
         self._pages: dict[int, list[RecordLine]] = {}
         self._places: Places = np.zeros(0, np.uint32)
-        """The places of the exchanges of rows, and room for more."""
+        """The places of the rows' exchanges, and room for more."""
         self._known = 0
-        """How many of these were read: as far as somebody asked."""
+        """The number of places that were read, on demand."""
         self._taken: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        """Which rows of the index were taken in."""
+        """The rows of the index that were taken in."""
         self._waiting = np.zeros(0, np.uint32)
         self._asked = self._done = self._taken_in = 0
-        """Exchanges handed over, those of them that are done, and all with those that wait."""
+        """The numbers of exchanges: handed over; finished; and taken in, with the waiting ones."""
 
     def take(self, places: Places) -> None:
-        """Take in the exchanges of a view; those that were already, are not again."""
+        """Take in the exchanges of a view that were not taken in before."""
         index = self._index
         if len(self._taken) < len(index):
             grown = np.zeros(len(index), np.bool_)
@@ -168,7 +169,7 @@ class RecordRows:
         self._taken_in += len(new)
 
     def step(self) -> bool:
-        """Ask for more, and take in what was found; gives whether there is anything new."""
+        """Ask for more, and take in the results; return whether there is anything new."""
         is_new = False
         for found in self._records.poll():
             if isinstance(found, Ended):
@@ -201,12 +202,12 @@ class RecordRows:
 
     @property
     def is_busy(self) -> bool:
-        """Whether more is to come."""
+        """Whether more records are expected."""
         return self._asked > self._done or bool(len(self._waiting))
 
     @property
     def share(self) -> float:
-        """How much of the exchanges is done."""
+        """The finished share of the exchanges."""
         return self._done / self._taken_in if self._taken_in else 1.0
 
     # -- rows -----------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ class RecordRows:
         return self._count
 
     def line(self, row: int) -> RecordLine | None:
-        """What is known of a row; None if it cannot be read."""
+        """The data of a row; None if it cannot be read."""
         number, at = divmod(row, _PAGE)
         page = self._pages.get(number)
         if page is None:
@@ -229,8 +230,7 @@ class RecordRows:
         return page[at] if at < len(page) else None
 
     def read_places(self) -> bool:
-        """Read some more of :attr:`places`, in a few milliseconds; gives whether these are all that can be
-        read."""
+        """Read some more of :attr:`places`, in a few milliseconds; return whether all that exist are read."""
         start = self._known
         if start >= self._count:
             return True
@@ -248,12 +248,12 @@ class RecordRows:
 
     @property
     def places(self) -> Places:
-        """The places of the exchanges of the rows that were read."""
+        """The places of the rows' exchanges that were read so far."""
         return self._places[: self._known]
 
     def is_relative(self, row: int) -> bool:
-        """Whether the offset of a row is counted from the first of its batch, because nothing tells which
-        offset the broker gave it."""
+        """Whether the offset of a row is counted from the first of its batch, because the broker's offset is
+        unknown."""
         line = self.line(row) if row < len(self) else None
         return line is not None and bool(line.flags & IS_RELATIVE)
 
@@ -286,7 +286,7 @@ class RecordRows:
         widths = granted(must, wants, len(_HEADINGS), room)
         if _SHORT_TIME < widths[_AT["Time"]] < self._needs[_AT["Time"]]:
             widths[_AT["Time"]] = _SHORT_TIME
-        if not all(widths):  # what is too little for the next column: the value would have to give it back
+        if not all(widths):  # too little for the next column: the value would have to give it back
             widths[_AT["Key"]] += max(0, room - taken(widths))
         return widths
 
@@ -303,7 +303,7 @@ class RecordRows:
         return min(self._needs[_AT[title]], cells, most) if most else cells
 
     def _measure(self) -> None:
-        """See what the first rows and the last need; a wider cell between them is cut."""
+        """Measure the first rows and the last; a wider cell between them is cut."""
         now = self.clock.letter, self.form, self._count
         if self._measured == now:
             return
@@ -337,7 +337,7 @@ class RecordRows:
         return [texts[_AT[heading.title]] for heading in headings]
 
     def _texts_of(self, row: int) -> list[str]:
-        """What stands in a row in each of :data:`_HEADINGS`."""
+        """The text of a row in each of :data:`_HEADINGS`."""
         line = self.line(row)
         if line is None:
             return ["" if heading.title != "Value" else "cannot be read" for heading in _HEADINGS]
@@ -358,13 +358,13 @@ class RecordRows:
         ]
 
     def _time(self, milliseconds: int) -> str:
-        """A time, no finer than it is."""
+        """A time, in its own precision."""
         whole, _, part = self.clock.text(milliseconds * 1_000_000).partition(".")
         return f"{whole}.{part[:3]}" + ("Z" if part.endswith("Z") else "")
 
     def _time_in(self, room: int, whole: str, row: int) -> str:
-        """A time; in short, if there is not room for all of it: the time of day on the day of the exchange,
-        the date of another day. A time of day alone would be read as one of that day."""
+        """A time; shortened if there is not room for all of it: to the time of day on the day of the
+        exchange, to the date on another day. A time of day alone would be read as one of that day."""
         if len(whole) <= room or "T" not in whole:
             return whole
         line = self.line(row)
@@ -390,12 +390,12 @@ class RecordRows:
 
 
 _JSON_BEGINS = re.compile(rb'\s*(\{\s*["}]|\[\s*["\[{\]\d-])')
-"""What an object or array of JSON begins with; little else does."""
+"""The beginning of an object or array of JSON; other texts rarely begin so."""
 
 
 def _one_line(data: bytes, count: int, form: str) -> str:
-    """:func:`~kdissect.present.payload.one_line`, but without quotes around an object or array of JSON, which
-    has its own. If the text is cut, its beginning must look like JSON."""
+    """The value in one line, like :func:`~kdissect.present.payload.one_line`, but without quotes around an
+    object or array of JSON, which has its own. If the text is cut, its beginning must look like JSON."""
     text = one_line(data, count, form)
     if form == "text" or text[:1] != '"' or not _JSON_BEGINS.match(data):
         return text

@@ -1,1 +1,1 @@
-"""The screens that the numbers lead to."""
+"""The numbered screens."""

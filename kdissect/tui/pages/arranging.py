@@ -1,8 +1,8 @@
-"""How the list of exchanges is arranged: its columns, its order, and when it is put in order anew.
+"""The arrangement of the list of exchanges: its columns, its order, and when it is sorted again.
 
-Columns are chosen from all of them, or made of the field under the cursor. Ordering a million rows takes a
-tenth of a second, and while a capture is read, more rows come ten times a second. So no more than
-:data:`SHARE` of the time goes into ordering.
+Columns are chosen from all of them, or made from the field under the cursor. Sorting a million rows takes a
+tenth of a second, and while a capture is read, more rows come ten times a second. So sorting takes at most
+:data:`SHARE` of the time.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ from kdissect.tui.widgets.dialogs import Pick
 
 SHARE = 0.1
 USUAL = ("number", False)
-"""The order of a list that nobody ordered otherwise: column of the index, and whether the largest stand
-first."""
+"""The order of a list that nobody sorted: column of the index, and whether the largest come first."""
 
 
 class Sparing:
-    """Work that is done again and again, and takes no more than :data:`SHARE` of the time."""
+    """Repeated work that takes at most :data:`SHARE` of the time."""
 
     def __init__(self) -> None:
         self._at = self._seconds = 0.0
 
     def done(self, began: float) -> None:
-        """It was done now, and began at a time of :func:`time.monotonic`."""
+        """Note that the work has just ended, and that it began at a time of :func:`time.monotonic`."""
         self._at = time.monotonic()
         self._seconds = self._at - began
 
     @property
     def is_due(self) -> bool:
-        """Whether it may be done now."""
+        """Whether the work may be done now."""
         return self.wait_s <= 0
 
     @property
     def wait_s(self) -> float:
-        """In how many seconds it may be done."""
+        """The seconds until the work may be done."""
         return self._at + self._seconds / SHARE - time.monotonic()
 
 
@@ -54,12 +53,12 @@ class Ordering:
         self._index, self._shown, self._rows = index, shown, rows
         self.sort, self.descending = USUAL
         self._before: tuple[str, bool] | None = None
-        """The order that the user chose, while the list has its usual one because another screen led here."""
+        """The user's order, while the list has its usual one because another screen led here."""
         self.is_paused = False
-        """Whether the list is left as it is, whatever comes, until there is another filter."""
+        """Whether the list is frozen until there is another filter."""
         self._arranged = (-1, -1)
         self._filter = ("", True)
-        """With which the list was put in order, and whether it was on."""
+        """The filter of the last sorting, and whether it was on."""
         self._work = Sparing()
 
     @property
@@ -72,20 +71,20 @@ class Ordering:
 
     @property
     def waiting(self) -> int:
-        """How many exchanges came since the list was paused."""
+        """The number of new exchanges since the list was paused."""
         return len(self._index) - self._arranged[0] if self.is_paused else 0
 
     def is_due(self, is_last: bool) -> bool:
-        """Whether the list is to be put in order anew.
+        """Whether the list should be sorted again.
 
-        :param is_last: nothing more is expected to come.
+        :param is_last: no more exchanges are expected.
         """
         if self._arranged == self._state or (self.is_paused and not self._has_other_filter):
             return False
         return is_last or self._work.is_due
 
     def arrange(self) -> None:
-        """Put the list in order."""
+        """Sort the list."""
         began = time.monotonic()
         self.is_paused = self.is_paused and not self._has_other_filter
         self._arranged, self._filter = self._state, (self._shown.text, self._shown.is_on)
@@ -94,11 +93,11 @@ class Ordering:
 
     @property
     def own(self) -> tuple[str, bool]:
-        """The order that the user chose last."""
+        """The last order that the user chose."""
         return self._before or (self.sort, self.descending)
 
     def set(self, sort: str, descending: bool, *, is_own: bool = True) -> bool:
-        """Take an order; gives whether it is another.
+        """Set an order; return whether it is a different one.
 
         :param is_own: whether the user chose it, now or before.
         """
@@ -109,7 +108,7 @@ class Ordering:
         return True
 
     def by(self, column: str) -> None:
-        """Order by a column of the index; by the one it is ordered by already, the other way round."""
+        """Order by a column of the index; if it is already the order, reverse it."""
         self._before = None
         if column == self.sort:
             self.descending = not self.descending
@@ -123,7 +122,7 @@ class Ordering:
         self.by(names[at % len(names)])
 
     def turn(self) -> None:
-        """The other way round."""
+        """Reverse the order."""
         self._before = None
         self.descending = not self.descending
 
@@ -141,7 +140,7 @@ class ColumnChoice:
         self._page, self._rows = page, rows
 
     def ask(self) -> None:
-        """Ask which columns to show; with none ticked there are as many as there is room for."""
+        """Ask which columns to show; if none is ticked, there are as many as there is room for."""
         rows = self._rows
         shown = rows.names(self._page.list_pane.columns) if rows.is_usual else rows.chosen
         *others, info = (name for name in COLUMNS if name != "mark")
@@ -161,9 +160,9 @@ class ColumnChoice:
         self._page.app.push_screen(Pick("Columns", words), chosen)
 
     def add_or_remove(self, name: str) -> None:
-        """Make a field a column, or take the column away.
+        """Make a field a column, or remove the column.
 
-        :param name: of the field, as filters have it.
+        :param name: the field's name in filters.
         """
         try:
             (name,) = listed((name,))
@@ -171,7 +170,7 @@ class ColumnChoice:
             self._page.say(str(error.args[0]))
             return
         rows, before = self._rows, self._rows.chosen
-        if name in COLUMNS and rows.is_usual:  # what is usual is no longer: it stays as it is now
+        if name in COLUMNS and rows.is_usual:  # the usual columns become the chosen ones
             shown = [each for each in rows.names(self._list_width) if each != "mark"]
             before = (*shown, *(each for each in before if each not in shown))
         if name in before:
@@ -180,7 +179,7 @@ class ColumnChoice:
             return
         title = COLUMNS[name].heading.title if name in COLUMNS else None
         there = [COLUMNS[each].heading.title for each in rows.names(self._list_width) if each in COLUMNS]
-        if title is not None and title in there:  # with more, as the version of the API
+        if title is not None and title in there:  # with more text, as the version of the API
             self._page.say(f"the column {title} shows it already")
             return
         at = before.index("info") if "info" in before else len(before)
@@ -191,7 +190,7 @@ class ColumnChoice:
 
     @property
     def _list_width(self) -> int:
-        """The cells of a line of the list, or where the tree has its room about as many."""
+        """The width of the list; if the tree has its place, about the same."""
         return self._page.list_pane.columns or self._page.app.size.width - 2
 
     def _show(self, names: Sequence[str]) -> None:
@@ -205,8 +204,8 @@ class ColumnChoice:
 
 
 def _column_words(name: str, heads: Mapping[str, str]) -> str:
-    """What a column is called here, and in the configuration.
+    """The name of a column on the screen, and in the configuration.
 
-    :param heads: of the columns that show fields.
+    :param heads: the headings of columns with fields.
     """
     return f"{heads[name] if name in heads else COLUMNS[name].name:<12} {sanitise(name)}"

@@ -1,4 +1,4 @@
-"""The screen of the capture itself: interfaces, files, and what could not be decoded."""
+"""The screen of the capture itself: interfaces, files, and undecoded data."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ COLUMNS = (
 
 
 _FULL = 0.5
-"""If so much of the ring is full, packets may be lost soon."""
+"""If this share of the ring is full, packets may be lost soon."""
 
 
 def figures() -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures(COLUMNS, lambda row: row["interface"], _tone)
 
 
@@ -70,7 +70,7 @@ def _tone(row: Row) -> str | None:
 
 
 def interface_rows(index: Index) -> list[Row]:
-    """A row an interface."""
+    """A row for each interface."""
     return [
         {
             "interface": at,
@@ -84,7 +84,7 @@ def interface_rows(index: Index) -> list[Row]:
 
 
 Lines = Iterator[tuple[str, str, bool]]
-"""Name, value, and whether it is something to worry about."""
+"""Name, value, and whether the value is a warning."""
 
 
 def lines(index: Index, source: ScreenSource, ended: Ended | None, live: Status | None = None) -> Lines:
@@ -157,7 +157,7 @@ _NAMES = 18
 
 
 class CapturePage(StatisticsPage):
-    """Interfaces above, figures of the whole capture below. Nothing here is counted but by the decoder."""
+    """Interfaces above, figures of the whole capture below. All counts come from the decoder."""
 
     DEFAULT_CSS = """
     CapturePage #list { height: 1fr; }

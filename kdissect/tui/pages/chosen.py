@@ -1,4 +1,4 @@
-"""Pages with an exchange under a cursor: what can be done with it."""
+"""Pages with an exchange under a cursor, and the actions on it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.dialogs import Ask, Choose, ComparedExchanges
 
 _OWN = "command "
-"""Before the name of a command of the user."""
+"""The text before the name of a command of the user."""
 
 
 class _SavedExchanges(NamedTuple):
-    """What is to be saved."""
+    """The exchanges to save."""
 
     title: str
     view: Places
@@ -55,10 +55,10 @@ class ChosenPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._only_marked: str | None = None
-        """The filter that showed the marked exchanges last."""
+        """The filter that last showed the marked exchanges."""
 
     def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
-        """The exchange that is shown as a tree, and the line under the cursor after those around it."""
+        """The exchange in the tree, and the line under the cursor after the lines around it."""
         raise NotImplementedError
 
     def listed(self) -> Places:
@@ -93,7 +93,7 @@ class ChosenPage(Page):
             self.say(f"No. {number} is {what}; {len(marks.numbers):,} marked")
 
     def action_mark_shown(self) -> None:
-        """Mark the exchanges of the list, or take their marks away if all have one."""
+        """Mark the exchanges of the list, or remove their marks if all have one."""
         numbers = self.kdissect.index.column("number")[self.listed()].tolist()
         if not numbers:
             self.say("there is nothing to mark")
@@ -105,7 +105,8 @@ class ChosenPage(Page):
         self.say(f"{plural(len(numbers), 'exchange')} {are} {what}; {len(marks.numbers):,} marked")
 
     def action_differences(self) -> None:
-        """Show how two exchanges differ: the marked ones, or the marked one and that under the cursor."""
+        """Show the differences of two exchanges: the marked ones, or the marked one and that under the
+        cursor."""
         numbers = sorted({*self.kdissect.marks.numbers})
         marked = len(numbers)
         if len(numbers) == 1 and self.chosen_number is not None:
@@ -121,7 +122,7 @@ class ChosenPage(Page):
 
     @work(thread=True, exclusive=True, group="compare")
     def _compare(self, title: str, first: Exchange, second: Exchange) -> None:
-        """Large exchanges take longer than a frame may."""
+        """Compare in a thread: large exchanges take longer than a frame may."""
         lines = tuple(compared(first, second, self.kdissect.options))
         dialog = ComparedExchanges(title, lines, alarm_color(self.app))
         if not get_current_worker().is_cancelled:
@@ -314,6 +315,6 @@ class ChosenPage(Page):
             self.say(f"Wireshark opens at packet {command[-1]}")
 
     def _start(self, command: list[str]) -> None:
-        """Start a program that lives on by itself and says nothing here."""
+        """Start a program that runs independently and prints nothing here."""
         nowhere = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         nowhere(command, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -1,4 +1,4 @@
-"""The screen of the cluster: what changed in it, and how it was at the time under the cursor."""
+"""The screen of the cluster: its changes, and its state at the time under the cursor."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
 )
 ASKED = (CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS)
 VIEWS = {"partitions": PARTITIONS, "topics": TOPICS, "settings": CONFIGS}
-"""The tables below the brokers, in the order in which the key goes through them."""
+"""The tables below the brokers, in the order in which the key cycles through them."""
 HERE, BEGIN, END = "▶ here", "begin", "end"
-"""In the list of changes: the time that was under the cursor of another screen, and both ends."""
+"""Rows in the list of changes: the time under the cursor of another screen, and both ends."""
 _BAD = (
     "unclean-election",
     "broker-gone",
@@ -69,7 +69,7 @@ def _leader(row: Row) -> str:
 
 
 def _state(row: Row) -> str:
-    """What is amiss with a partition, in a word."""
+    """The problem of a partition, in a word."""
     if row["leader"] == _NOBODY:
         return "no leader"
     isr, replicas = row["isr"], row["replicas"]
@@ -165,7 +165,7 @@ def _change_tone(row: Row) -> str | None:
 
 
 def change_figures(clock: Clock) -> Figures:
-    """The changes, empty."""
+    """The changes, without rows."""
     names = ("what", "ns", "subject", "exchange")
     return Figures(change_columns(clock), lambda row: tuple(row[name] for name in names), _change_tone)
 
@@ -186,14 +186,14 @@ def _moment(what: str, ns: int, **more: object) -> Row:
 
 
 def then(rows: Sequence[Row], at_ns: int) -> list[Row]:
-    """The state at a time, and whether it began at that time."""
+    """The state at a time; each row has whether it began at that time."""
     from kdissect.analysis.cluster import held_at  # with the metadata log, which no other screen needs
 
     return [{**row, "is_new": row["from_ns"] == at_ns} for row in held_at(rows, at_ns)]
 
 
 def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]:
-    """Brokers, with how many partitions each leads and has a copy of."""
+    """Brokers, with the numbers of partitions that each leads and replicates."""
     leads = Counter(row["leader"] for row in partitions)
     copies: Counter[str] = Counter()
     for replicas, count in Counter(row["replicas"] or "" for row in partitions).items():
@@ -203,10 +203,9 @@ def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]
 
 
 class ClusterPage(GroupedScreen):
-    """The list shows what changed, between the beginning and the end of the capture. The exchange under the
-    cursor of the screen before has its place in it. Below it stand the brokers and the partitions (one key:
-    topics, settings) as they were at the time under the cursor. Enter shows the exchange that told of a
-    change."""
+    """The list shows changes, between the beginning and the end of the capture. The exchange under the cursor
+    of the screen before has its place in it. Below are the brokers and the partitions (one key: topics,
+    settings) at the time under the cursor. Enter shows the exchange that reported a change."""
 
     DEFAULT_CSS = """
     ClusterPage #list { height: 2fr; }
@@ -221,7 +220,7 @@ class ClusterPage(GroupedScreen):
     def __init__(self) -> None:
         self._here: Row | None = None
         self._to_find = True
-        """Whether the cursor is still to go to the exchange of the screen before, or else to the end."""
+        """Whether the cursor still has to go to the exchange of the screen before, or else to the end."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -252,7 +251,7 @@ class ClusterPage(GroupedScreen):
         return ASKED
 
     def came_from(self, place: int | None, ns: int | None) -> None:
-        """Show how it was at the time of an exchange, by its place in the index, or at a time."""
+        """Show the state at the time of an exchange, by its place in the index, or at a time."""
         index = self.kdissect.index
         if place is not None:
             number_of, api = index.value("number", place), index.text("api", place)
@@ -302,7 +301,7 @@ class ClusterPage(GroupedScreen):
         self.tell()
 
     def _why_nothing(self, counted: CountedTables, at_ns: int) -> str:
-        """What stands below the heads of the lower list while it has no row."""
+        """The text below the headings of the lower list while it has no row."""
         what, known = self.grouping, counted.tables[VIEWS[self.grouping]]
         if self.statistics.is_busy:
             return ""

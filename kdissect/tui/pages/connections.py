@@ -1,4 +1,4 @@
-"""The screen of connections, and of the clients that made them."""
+"""The screen of connections, and of their clients."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from kdissect.tui.lists.figures import (
 from kdissect.tui.pages.statistics import GroupedPage
 
 SPARKS = 16
-"""Bars that say when a connection had how many exchanges."""
+"""The number of bars that show the exchanges of a connection over time."""
 
 BY_CONNECTION, BY_CLIENT = ("connections",), ("clients",)
 
 
 def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
-    """Columns of ``connections``; ``sparks`` gives the bars of a row."""
+    """The columns of ``connections``; ``sparks`` gives the bars of a row."""
     return (
         number("Conn", "connection"),
         address("Client", "client"),
@@ -88,7 +88,7 @@ CLIENT_COLUMNS = (
 
 
 def _state(row: Row) -> str:
-    """How it ended; what else it speaks than Kafka, and why TLS stays dark."""
+    """How it ended; its protocol if it is not Kafka, and why TLS is not decrypted."""
     end = row["end"] or "going on"
     if row["protocol"] == "kafka":
         return end
@@ -104,7 +104,7 @@ def connection_key(row: Row) -> object:
 
 
 def connection_tone(row: Row) -> str | None:
-    """Red with fatal errors, amber with others or where bytes are missing, dim what is not Kafka."""
+    """Red with fatal errors, amber with others or with missing bytes, dim if it is not Kafka."""
     if tone := grave_tone(row):
         return tone
     if row.get("gap_bytes") or row.get("skipped_bytes"):
@@ -113,16 +113,16 @@ def connection_tone(row: Row) -> str | None:
 
 
 def figures() -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures((), connection_key, connection_tone)
 
 
 class Activity:
-    """How many exchanges there were in each of :data:`SPARKS` parts of the capture's time, by connection."""
+    """The numbers of exchanges in each of :data:`SPARKS` parts of the capture's time, by connection."""
 
     def __init__(self, index: Index, places: Places) -> None:
         connection, times = index.column("connection"), index.column("time_ns")
-        if len(places) != len(index):  # else all of them, in whatever order
+        if len(places) != len(index):  # else all of them, in any order
             connection, times = connection[places], times[places]
         self._counts = np.zeros((0, SPARKS), np.int64)
         if len(places):
@@ -142,13 +142,13 @@ class Activity:
 
 
 _NAMES = 20
-"""Cells for the names of what is known of it."""
+"""The cells for the names of facts about it."""
 
 
 class ConnectionsPage(GroupedPage):
     """The connections, or the clients; Enter shows the exchanges of one. The text below the list is about the
-    connection under the cursor: what a proxy said of it, and what its TLS handshake showed. A connection with
-    TLS is listed too if it has no exchange yet."""
+    connection under the cursor: the facts from a proxy and from its TLS handshake. A connection with TLS is
+    listed too if it has no exchange yet."""
 
     DEFAULT_CSS = """
     ConnectionsPage #tls { height: auto; max-height: 45%; border-top: hkey $panel; background: $surface;
@@ -161,9 +161,9 @@ class ConnectionsPage(GroupedPage):
     def __init__(self) -> None:
         self._activity: Activity | None = None
         self._going_on: Mapping[int, Connection] = {}
-        """What was listed of those that go on."""
+        """The open connections that were listed."""
         self._known: list[TlsLine] = []
-        """What stands below the list."""
+        """The text below the list."""
         self._columns = connection_columns(self._sparks)
         super().__init__()
 
@@ -184,7 +184,7 @@ class ConnectionsPage(GroupedPage):
             connection = index.connections.get(number) or index.going_on.get(number)
             known = [] if connection is None else list(connection_lines(connection))
         if known == self._known:
-            return  # Textual would lay out the whole screen anew
+            return  # Textual would lay out the whole screen again
         self._known = known
         self.query_one("#tls").set_class(bool(known), "-shown")
         lines = Table.grid()

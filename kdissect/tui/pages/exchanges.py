@@ -46,20 +46,21 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.follow = False
         self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
         self._sought: int | None = None
-        """The exchange to which the cursor goes as soon as the list has it, by its place in the index."""
+        """The place in the index of the exchange to which the cursor goes as soon as the list has it."""
         self._sought_from: int | None = None
-        """The row where the cursor was put meanwhile. If it has left that row, nothing is sought any more."""
+        """The row of the cursor meanwhile. If the cursor leaves that row, the search for the exchange
+        ends."""
         self._sought_with = ""
-        """The filter with which it is sought. With another one it is not sought any more."""
+        """The filter during that search. With another filter the search ends."""
         self._reference: int | None = None
-        """The exchange that times count from, by its number; None for the start."""
+        """The number of the exchange that times count from; None for the start."""
         self._going_on: Mapping[int, Connection] = {}
-        """The connections from which it was made out why there is nothing."""
+        """The open connections for which the reason for an empty list was found."""
 
     def body(self) -> ComposeResult:
         app = self.kdissect
         self.rows = Exchanges(app.index, app.marks, app.columns, app.coloring, app.field_values)
-        app.columns = self.rows.chosen  # without those that there are no more
+        app.columns = self.rows.chosen  # without those that no longer exist
         self.rows.clock.letter = app.settings.time
         self.order = Ordering(app.index, app.shown, self.rows)
         before = app.settings.before.sort
@@ -80,7 +81,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     # -- the list -----------------------------------------------------------------------------------
 
     def look_at_new(self) -> None:
-        """Take in how much room new exchanges need, whether or not this page is shown."""
+        """Measure the room that new exchanges need, whether or not this page is shown."""
         if self.is_mounted:
             self.rows.needs.look()
 
@@ -137,12 +138,12 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.list_pane.refresh()
 
     def reorder(self) -> None:
-        """Put the list in order, and tell its figures."""
+        """Sort the list, and show its figures."""
         self.rearrange()
         self.summary.make()
 
     def rearrange(self) -> None:
-        """Put the list in order; the cursor stays on its exchange, or where it would be."""
+        """Sort the list; the cursor stays on its exchange, or at its place."""
         table, rows = self.list_pane, self.rows
         if self._sought_from not in (None, table.cursor) or self._sought_with != self.kdissect.shown.text:
             self._sought = None
@@ -183,15 +184,15 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.resting.rest_at(self.rows.place(row) if row < len(self.rows) else None)
 
     def uncover(self, place: int) -> None:
-        """See that the list has the exchange at a place of the index, without the filter if need be."""
+        """Make the list show the exchange at a place of the index, without the filter if necessary."""
         if self.rows.row_of(place) is None:
             self.kdissect.shown.push("")
             self.order.is_paused = False
             self.reorder()
 
     def seek(self, place: int | None) -> None:
-        """Go to the exchange at a place of the index, or to what follows it, when the list has it. With
-        another filter than the present one, nothing is sought any more."""
+        """Go to the exchange at a place of the index, or to the next one, as soon as the list has it. A
+        change of the filter ends this."""
         self._sought, self._sought_from, self._sought_with = place, None, self.kdissect.shown.text
         if place is not None:
             self.follow = False
@@ -212,7 +213,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         return self.order.sort, self.order.descending
 
     def order_by(self, sort: str, descending: bool) -> None:
-        """Order the list as it was, or as it usually is."""
+        """Give the list an earlier order, or its usual one."""
         if self.order.set(sort, descending):
             self.reorder()
 
@@ -257,7 +258,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.leap_to(row)
 
     def _show_match(self, detail: Detail) -> None:
-        """Show where the match is in the exchange that is shown, if there is one."""
+        """Show the position of the match in the shown exchange, if there is one."""
         pattern = self.finder.pattern
         if pattern is None:
             return
@@ -270,7 +271,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     # -- the exchange -------------------------------------------------------------------------------
 
     def tell_again(self) -> None:
-        """What is said of the line under the cursor of the tree."""
+        """Show the text about the tree line under the cursor again."""
         self.say("")
         self.panes.tell()
 
@@ -306,7 +307,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
-        """One level out, or to the screen from which one came; gives whether there was any."""
+        """Go one level out, or to the screen before; return whether there was any."""
         step = self.kdissect.way.last
         if step is not None and step.to_tree and self.is_in:
             self.leave_pane()
@@ -333,7 +334,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.jumps.to_same_connection(step)
 
     def action_jump(self, step: int) -> None:
-        """Go back to where the last jump led away from (-1), or forward again (1)."""
+        """Go back to the start of the last jump (-1), or forward again (1)."""
         here = self.chosen_place()
         if here is None:
             self._say_why_none()
@@ -375,8 +376,8 @@ class ExchangesPage(SplitPage, SearchedPage):
             self._sorted()
 
     def _sorted(self) -> None:
-        """Show the other order. On the first row the cursor stays there, whichever it is: who orders a list
-        wants to see what comes first."""
+        """Show the other order. On the first row the cursor stays there, because a user who sorts wants to
+        see the first rows."""
         is_first = self.list_pane.cursor == 0 and not self.follow
         self.reorder()
         if is_first:
@@ -389,7 +390,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.kdissect.shown.write(f"connection == {self.kdissect.index.value('connection', place)}")
 
     def action_by(self, operation: str) -> None:
-        """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
+        """Filter by the field under the cursor of the tree, or else by the list's column under the cursor."""
         text, shown = self.under_cursor.filter("what"), self.kdissect.shown
         if text is None:
             return
@@ -405,7 +406,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             choose_color(self, filter)
 
     def _draw_the_rest_later(self) -> None:
-        """Draw what had to wait for the exchanges of rows: colours, and values of fields."""
+        """Draw the parts that waited for the rows' exchanges: colours, and values of fields."""
         self.set_timer(FRAME_SECONDS, self._draw_the_rest)
 
     def _draw_the_rest(self) -> None:
@@ -416,7 +417,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.follow = not self.follow
         self.order.is_paused = False
         if self.follow:
-            self.order_by(*USUAL)  # the last row is to be the latest
+            self.order_by(*USUAL)  # the last row should be the latest
             self.index_grew()
             self.list_pane.action_last()
         super().index_grew()
@@ -457,12 +458,12 @@ class ExchangesPage(SplitPage, SearchedPage):
         self.column_choice.ask()
 
     def action_field_column(self) -> None:
-        """Make the field under the cursor of the tree a column of the list, or take the column away."""
+        """Make the field under the cursor of the tree a column of the list, or remove the column."""
         name = self.under_cursor.field()
         if name is not None:
             self.column_choice.add_or_remove(name)
 
-    # -- for what can be done with the exchange -------------------------------------------------------
+    # -- actions on the exchange ----------------------------------------------------------------------
 
     def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
         detail, spots = self.panes.detail, self.panes.chosen()

@@ -1,4 +1,4 @@
-"""The screen of facts: every statistic that no other screen shows, and the rows of the one that is chosen."""
+"""The screen of facts: every statistic that no other screen shows, and the rows of the chosen one."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 
 _FIRST, _SECOND = 6, 12
-"""Columns that stand among the first so many go later than others where there is little room."""
+"""The columns after these first numbers of columns are left out earlier if there is little room."""
 _NTH = "\N{NUMBER SIGN}"
-"""Beside the columns of a row: which of the rows it is that have the same names."""
+"""Beside the columns of a row: its number among the rows with the same names."""
 _FIELDS = {
     GROUP_COLUMN: "group",
     TOPIC_COLUMN: "topic",
@@ -49,7 +49,7 @@ _FIELDS = {
     CLIENT_ID_COLUMN: "client_id",
     BROKER_COLUMN: "broker",
 }
-"""Columns that statistics share, and the filter's field of what they name."""
+"""Columns that several statistics have, and the filter's field for their values."""
 _NAMES = (
     *_FIELDS.values(),
     "client",
@@ -64,7 +64,7 @@ _NAMES = (
 _ADDRESSES = ("broker", "client", "coordinator")
 """Those of them with an address, which is never cut."""
 _API, _API_CELLS = "api", 28
-"""The column with names of APIs, and the cells that these keep. Only one name is longer."""
+"""The column with names of APIs, and its least width in cells. Only one name is longer."""
 
 
 def list_of(names: Iterable[str]) -> Figures:
@@ -81,7 +81,7 @@ def list_of(names: Iterable[str]) -> Figures:
 
 
 def figures() -> Figures:
-    """Rows of any statistic, empty."""
+    """The empty rows of any statistic."""
     return Figures((), lambda row: row[_NTH])
 
 
@@ -124,14 +124,14 @@ def _column(at: int, column: Written, title: str, clock: Clock) -> FigureColumn:
 
 
 def _least(name: str) -> int:
-    """Cells that the texts of a column keep."""
+    """The least width of the texts of a column, in cells."""
     if name == _API:
         return _API_CELLS
     return ADDRESS if name in _ADDRESSES else LEAST_TEXT
 
 
 def _rank(at: int, column: Written) -> int:
-    """How soon a column goes where there is little room; the first never does."""
+    """How soon a column is left out if there is little room; the first never is."""
     if at == 0:
         return 0
     if at < _FIRST:
@@ -150,8 +150,8 @@ def _order(column: Written) -> Callable[[Row], Any] | None:
 
 
 def numbered(name: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows of a statistic, each with a key that stays while more is counted. The key is what the row is
-    about, and its number among the rows about the same."""
+    """The rows of a statistic, each with a key that does not change while more is counted. The key is the
+    subject of the row, and its number among the rows with the same subject."""
     names = [
         each.name
         for each in STATISTICS[name].columns
@@ -167,8 +167,7 @@ def numbered(name: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def filter_of(name: str, row: Row) -> str | None:
-    """The filter that shows the exchanges with what a row is about; None if it names nothing that a filter
-    knows."""
+    """The filter that shows the exchanges of a row's subject; None if a filter cannot express it."""
     parts = []
     for column in STATISTICS[name].columns:
         field, value = _FIELDS.get(column), row[column.name]
@@ -188,8 +187,8 @@ def exchange_of(name: str, row: Row) -> int | None:
 
 
 class FactsPage(StatisticsPage):
-    """The list of statistics with what each tells, and the rows of the one under its cursor. Enter goes to
-    the rows, and from a row to its exchanges.
+    """The list of statistics with their texts, and the rows of the one under its cursor. Enter goes to the
+    rows, and from a row to its exchanges.
 
     :param elsewhere: statistics that other screens show.
     """
@@ -213,7 +212,7 @@ class FactsPage(StatisticsPage):
 
     @property
     def tables(self) -> Figures:
-        """The list of statistics. Its texts are in their modules; importing these takes time, so only this
+        """The list of statistics. Their texts are in their modules; importing these takes time, so only this
         screen does it."""
         with self._making:  # a thread may make it while a key opens the screen
             if self._tables is None:
@@ -295,7 +294,7 @@ class FactsPage(StatisticsPage):
         return f"{self.chosen}: {plural(len(self.rows), 'row')}"
 
     def tell(self) -> None:
-        """In the list of statistics: write all of what one tells, where the list has no room for it."""
+        """In the list of statistics, write the whole text of one if the list has no room for it."""
         about, table = STATISTICS[self.chosen].about, self.tables_pane
         widest = table.columns - sum(each.width + 1 for each in self.tables.headings(table.columns)[:-1])
         super().tell()

@@ -1,4 +1,4 @@
-"""Searching in the list of a page: what for, from match to match, and how many matches there are."""
+"""Searching in the list of a page: the text, the steps from match to match, and the number of matches."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from kdissect.tui.widgets.table import VirtualTable
 
 POLL_SECONDS = 0.05
 HINT = "text, hex as de ad be ef, or a regex as /or.ers/"
-"""What may be typed."""
+"""The forms of a search text."""
 COUNT_SECONDS = 0.1
-"""How often it is looked how many matches there are."""
+"""How often the number of matches is updated."""
 MOST_COUNTED = 20_000
-"""How much is searched after a match was found, only to count others. The next match has its turn first."""
+"""How much is searched after a match only to count others. The search for the next match comes first."""
 
 
 class RowSearch(Protocol):
-    """Which rows of a list have what is searched for: :class:`~kdissect.feed.searching.ListSearch`, or
+    """The rows of a list that match: :class:`~kdissect.feed.searching.ListSearch`, or
     :class:`~kdissect.tui.pages.record_search.RecordSearch`."""
 
     @property
     def pattern(self) -> Pattern:
-        """What is searched for."""
+        """The search pattern."""
 
     def next(self, row: int, step: int) -> int | None:
-        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
-        is not known: then :attr:`is_going_on`."""
+        """The next matching row after one (or before, with -1). None if no row matches. Also None while it is
+        unknown: then :attr:`is_going_on` is true."""
 
     def count(self, row: int) -> MatchCount | None:
-        """Which of the matches is in a row; None while that is not known."""
+        """The number of a row's match among all matches; None while that is unknown."""
 
     def ask_others(self, most: int) -> None:
-        """Look into the rows that are not known yet, to count.
+        """Search the rows that are still unknown, to count matches.
 
-        :param most: into so many.
+        :param most: the most rows to search.
         """
 
     @property
     def is_going_on(self) -> bool:
-        """Whether more will be known."""
+        """Whether more results are expected."""
 
     @property
     def reason(self) -> str | None:
-        """Why it stopped before its time."""
+        """Why the search stopped early."""
 
     def poll(self) -> None:
-        """Take in what is known now."""
+        """Take in the results so far."""
 
     def stop(self) -> None:
-        """Search no more."""
+        """End the search."""
 
 
 class SearchedPage(Page):
@@ -85,18 +85,18 @@ class SearchedPage(Page):
 
     @property
     def row_under_cursor(self) -> Hashable:
-        """What tells the row under the cursor from all others; None without a row."""
+        """The identity of the row under the cursor; None without a row."""
         raise NotImplementedError
 
     def search_for(self, text: str, asker: Asker) -> RowSearch:
         """Begin a search.
 
-        :raises ValueError: nothing can be searched for with this text.
+        :raises ValueError: the text is not a valid search.
         """
         raise NotImplementedError
 
     def go_to_match(self, row: int) -> None:
-        """Go to a row that has it, and show where."""
+        """Go to a matching row, and show the match."""
         raise NotImplementedError
 
     def status(self) -> list[Item]:
@@ -121,26 +121,26 @@ class Finder:
         self._search: RowSearch | None = None
         self._step = 1
         self._from = 0
-        """The row from which is being searched."""
+        """The row from which the search began."""
         self._has_turned = False
-        """Whether the search went on from the other end of the list."""
+        """Whether the search continued from the other end of the list."""
         self._timer: Timer | None = None
         self._counting: Timer | None = None
-        """While matches are counted."""
+        """The timer while matches are counted."""
         self._match: Hashable = None
-        """The row that was found last."""
+        """The last found row."""
         self._told = ""
-        """Which match it is of how many, as the status has it."""
+        """The number of the match and of all matches, as shown in the status."""
         self._is_turn_told = False
-        """Whether the status says that the search went on from the other end."""
+        """Whether the status says that the search continued from the other end."""
 
     @property
     def pattern(self) -> Pattern | None:
-        """What was searched for last."""
+        """The last search pattern."""
         return None if self._search is None else self._search.pattern
 
     def ask(self) -> None:
-        """Ask what to search for."""
+        """Ask for the search text."""
         app = self._page.kdissect
         if self._asker is None:
             self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
@@ -167,7 +167,7 @@ class Finder:
         self._look(1, self._page.searched_list.cursor - 1)
 
     def go(self, step: int) -> None:
-        """To the next match, or the one before."""
+        """Go to the next match, or the one before."""
         if self._search is None:
             self.ask()
         else:
@@ -204,7 +204,7 @@ class Finder:
             page.say(f"{search.pattern.text} is not found in {page.searched_rows}")
 
     def stop(self) -> None:
-        """Search no further."""
+        """End the search."""
         for timer in (self._timer, self._counting):
             if timer is not None:
                 timer.stop()
@@ -214,24 +214,24 @@ class Finder:
 
     @property
     def turn(self) -> str:
-        """That the last match was found from the other end of the list; empty if it was not."""
+        """The note that the last match was found from the other end of the list; otherwise empty."""
         if not self._has_turned or self.is_going_on or not self._is_on_match:
             return ""
         return f"search went on from the {'top' if self._step > 0 else 'end'}"
 
     def forget_turn(self) -> None:
-        """Other rows are listed: it no longer matters where the search went."""
+        """Forget that note, because other rows are listed."""
         self._has_turned = False
 
     @property
     def is_going_on(self) -> bool:
-        """Whether the next match is being searched for."""
+        """Whether the search for the next match is running."""
         return self._timer is not None
 
-    # -- how many there are -------------------------------------------------------------------------
+    # -- the number of matches ----------------------------------------------------------------------
 
     def _count_others(self) -> None:
-        """Search the rows that were not on the way to a match, to tell how many matches there are."""
+        """Search the rows that were not searched on the way to a match, to count the matches."""
         search = self._search
         assert search is not None
         search.ask_others(MOST_COUNTED)
@@ -255,20 +255,20 @@ class Finder:
 
     @property
     def which(self) -> str:
-        """Which match is under the cursor, of how many; empty if that is not known."""
+        """The number of the match under the cursor among all; empty if unknown."""
         if self._search is None or not self._is_on_match:
             return ""
         count = self._search.count(self._page.searched_list.cursor)
         return "" if count is None else count.text
 
     def tell(self) -> str:
-        """The same for the status, which has it now."""
+        """The text of :meth:`which` for the status. It counts as shown from now on."""
         self._told, self._is_turn_told = self.which, bool(self.turn)
         return self._told
 
     @property
     def has_left_match(self) -> bool:
-        """Whether the status still tells of a match that is not under the cursor any more."""
+        """Whether the status still names a match that is not under the cursor any more."""
         return (bool(self._told) or self._is_turn_told) and not self._is_on_match
 
     @property

@@ -1,4 +1,5 @@
-"""The screen of what happened: a time line of the whole capture, and what is wrong, why, and what to do."""
+"""The screen of findings: a time line of the whole capture, and the problems, their causes and their
+remedies."""
 
 from __future__ import annotations
 
@@ -40,18 +41,18 @@ from kdissect.tui.widgets.time_line import TimeLine
 
 ASKED = (FINDINGS,)
 _LEAST_ROWS = 3
-"""The list has room for so many."""
+"""The least rows of the list."""
 FIRST_SECONDS = 1.0
-"""How long the process that judges waits at most for the first picture of the time line."""
+"""How long the judging process waits at most for the first picture of the time line."""
 TALL, HIGH, HIGHEST = 36, 50, 58
-"""With so many lines the time line shows bytes too, then more, and more again."""
+"""The numbers of lines from which on the time line shows bytes too, then more, then still more."""
 
 
 _TO_TIME = {
     "column-before": "to the time line, a moment earlier",
     "column-after": "to the time line, a moment later",
 }
-"""What the arrow keys to the left and right do, by the names of their actions."""
+"""The effects of the left and right arrow keys, by the names of their actions."""
 
 
 def _bindings() -> list[BindingType]:
@@ -64,7 +65,7 @@ def _bindings() -> list[BindingType]:
 
 
 class ToTimeLine(Message):
-    """A key that goes from what is below the time line to the left (-1) or to the right (1)."""
+    """A key from below the time line to a moment left (-1) or right (1) on it."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -81,7 +82,8 @@ class FindingsTable(VirtualTable, inherit_bindings=False):
 
 
 class FindingText(TextPane):
-    """The text. The same keys lead from it to the time line: without a finding it has the list's place."""
+    """The text. The left and right arrow keys lead from it to the time line: without a finding it is in the
+    list's place."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         each for each in _bindings() if isinstance(each, Binding) and each.id in _TO_TIME
@@ -92,9 +94,9 @@ class FindingText(TextPane):
 
 
 class FindingsPage(StatisticsPage):
-    """What happened, in all of the capture. At the top stands a time line; a range of it can be chosen.
-    Then come the findings, worst first, each effect below its cause. At the bottom stands all that is said
-    about the finding under the cursor. Enter shows its exchanges."""
+    """The findings of the whole capture. At the top is a time line; a range of it can be chosen. Then come
+    the findings, worst first, each effect below its cause. At the bottom is the whole text of the finding
+    under the cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
     FindingsPage #list { height: 2fr; max-height: 40%; border-top: hkey $panel; }
@@ -113,10 +115,10 @@ class FindingsPage(StatisticsPage):
 
     def __init__(self) -> None:
         self._of: object = None
-        """What the text is about."""
+        """The subject of the text."""
         self._over_time = FiguresOverTime(self, self._over_time_came)
         self._waits: Timer | None = None
-        """Runs while the process that judges is not started yet."""
+        """The timer until the judging process starts."""
         self._may_judge = False
         super().__init__()
 
@@ -159,8 +161,8 @@ class FindingsPage(StatisticsPage):
         return ASKED
 
     def ask(self) -> None:
-        """Have the capture judged. A process with all the rules does that. It waits until this screen was
-        drawn for the first time, because both need the processor."""
+        """Have the capture judged by a process with all rules. It waits until this screen was drawn for the
+        first time, because both need the processor."""
         if self._may_judge or self.kdissect.ended is not None:
             self._begin_to_judge()
         elif self._waits is None:
@@ -183,7 +185,7 @@ class FindingsPage(StatisticsPage):
         span = self.kdissect.shown.span
         found = counted.tables[FINDINGS]
         self.rows.show(found if span is None else [row for row in found if is_in(finding_of(row), span)])
-        self.wish(self.list_pane, max(_LEAST_ROWS, len(self.rows)) + 2)  # its head, and a line above it
+        self.wish(self.list_pane, max(_LEAST_ROWS, len(self.rows)) + 2)  # its heading, and a line above it
         self.time_line.show(self.time_line.over_time, counted.tables[MARKS], self.time_line.shown)
 
     def index_grew(self) -> None:
@@ -191,7 +193,7 @@ class FindingsPage(StatisticsPage):
         self.time_line.say_without_any(self._without_any())
         self._over_time.make()
         if not len(self.rows):
-            self.cursor_moved()  # what is said of it changes when all is read
+            self.cursor_moved()  # its text changes when all is read
 
     def filter_changed(self) -> None:
         self.refill()
@@ -199,7 +201,7 @@ class FindingsPage(StatisticsPage):
 
     def filter_went_on(self, found: bool) -> None:
         super().filter_went_on(found)
-        self._over_time.make()  # the last time, too, where it is not sparing
+        self._over_time.make()  # make the last one at once
 
     # -- the time line -----------------------------------------------------------------------------
 
@@ -219,7 +221,7 @@ class FindingsPage(StatisticsPage):
         return None if row is None else finding_of(row).first_ns
 
     def _point(self) -> None:
-        """Show on the time line where the range is that is chosen, and the finding under the cursor."""
+        """Mark the chosen range on the time line, and the finding under the cursor."""
         cursor, chosen = self.list_pane.cursor, None
         if cursor < len(self.rows):
             finding = finding_of(self.rows.row(cursor))
@@ -303,14 +305,14 @@ class FindingsPage(StatisticsPage):
         self._show(finding.key, text)
 
     def _without_any(self) -> str:
-        """What stands in place of the time line where there is nothing to draw."""
+        """The text in place of the time line if there is nothing to draw."""
         app = self.kdissect
         if app.ended is None:
             return "nothing captured so far" if app.feed.source.is_live else "reading …"
         return "nothing was captured" if app.index.packets else "nothing was read"
 
     def _before_the_first(self, room: int) -> Sequence[TextLine]:
-        """What stands there until something is judged: what the screen is for."""
+        """The text before the first judgement: the purpose of the screen."""
         if self.kdissect.ended is None:
             heading = "Reading; findings come as they are known …"
         else:
@@ -326,7 +328,7 @@ class FindingsPage(StatisticsPage):
         self._of = of
 
     def _show_list(self, has_rows: bool) -> None:
-        """Without a row the text has all the room, and the focus."""
+        """Show or hide the list. Without a row, the text has all the room, and the focus."""
         if has_rows is not self.has_class("-none"):
             return
         had_focus = self.focused in (None, self.list_pane, self.text_pane)
@@ -340,11 +342,11 @@ class FindingsPage(StatisticsPage):
         return self.kdissect.ended is not None and not self.statistics.is_busy
 
     def _looked_at(self) -> Row | None:
-        """What was judged; None before the first time."""
+        """The row about the judged parts; None before the first time."""
         return None if self.counted is None else self.counted.tables[LOOKED_AT][0]
 
     def _all(self) -> Sequence[Row]:
-        """Findings, of this range of time or not."""
+        """All findings, of this range of time or not."""
         return () if self.counted is None else self.counted.tables[FINDINGS]
 
     def _finding(self, key: str | None) -> Finding | None:
@@ -363,8 +365,8 @@ class FindingsPage(StatisticsPage):
 
     @property
     def of_what(self) -> str:
-        """Findings are judged from all that was captured. A range of time only takes some from the list. The
-        time line shows what the filter shows."""
+        """The note about the basis. Findings are judged from the whole capture. A range of time only takes
+        some from the list. The time line shows the filtered exchanges."""
         shown = self.kdissect.shown
         if not shown.written:
             return "in this range of time, judged from all exchanges"
@@ -372,17 +374,18 @@ class FindingsPage(StatisticsPage):
 
     @property
     def of_what_rank(self) -> int:
-        """On one screen are figures with the filter and without it: that must be known."""
+        """The importance of that note. The screen has figures with the filter and without it, so users must
+        know."""
         return status.SHOWN if self.kdissect.shown.written else super().of_what_rank
 
     def notes(self) -> list[str]:
         looked_at = self._looked_at()
         notes = super().notes()
         if self.kdissect.ended is not None and len(self.kdissect.index):
-            damaged = [kind for kind in KINDS if kind not in OF_FILES]  # which stands above
+            damaged = [kind for kind in KINDS if kind not in OF_FILES]  # which is shown above
             notes[1:1] = [f"not all was read: {each}" for each in self.kdissect.unread(damaged)]
         if looked_at is not None and len(self.rows):
-            # A blank before it and one behind it: a line up to the edge looks as if it were cut.
+            # A blank before it and one after it: a line up to the edge looks cut.
             is_wide = cell_len("   ".join([*notes, looked_at["judged"]])) + 2 <= self.app.size.width
             notes.append(looked_at["judged"] if is_wide else looked_at["short"])
         return notes
@@ -428,8 +431,8 @@ class FindingsPage(StatisticsPage):
             self.kdissect.end_or_ask()
 
     def _leave(self) -> bool:
-        """Take back one thing: all of the text, a range that is begun, one that is chosen or a filter, the
-        screen; gives whether there was any."""
+        """Undo one thing: the whole text, a begun range, a chosen range or a filter, the screen; return
+        whether there was any."""
         app = self.kdissect
         if self.has_class("-whole"):
             self.action_explain()

@@ -62,7 +62,7 @@ def _generation(row: Row) -> str:
 
 
 def state(row: Row) -> str:
-    """The state that the exchanges show: ``joining`` if the last rebalance is not finished, ``all left``."""
+    """The state by the exchanges: ``joining`` if the last rebalance is not finished, ``all left``."""
     if row["rebalance_last_completed"] is False:
         return "joining"
     if row["members"] and row["leaves"] >= row["members"]:
@@ -71,7 +71,7 @@ def state(row: Row) -> str:
 
 
 def _last(row: Row) -> str:
-    """How long the last rebalance took, or has taken so far."""
+    """The duration of the last rebalance, so far if it is not finished."""
     if row["rebalance_last_ns"] is None:
         return ""
     so_far = f", {NOT_FINISHED}" if row["rebalance_last_completed"] is False else ""
@@ -99,7 +99,7 @@ COLUMNS = (
 
 
 def figures() -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures(COLUMNS, lambda row: (row["group"], row["cluster_id"]), grave_tone)
 
 
@@ -111,7 +111,7 @@ def text_of(
     :param rebalances: of one group.
     :param clock: writes times.
     :param room: cells of a line.
-    :param within: :data:`WHOLE` or :data:`SHOWN`. A filter may hide what began a rebalance.
+    :param within: :data:`WHOLE` or :data:`SHOWN`. A filter may hide the trigger of a rebalance.
     """
     if chosen is None:
         title = f"{plural(len(rebalances), 'rebalance')}: [ and ] go from one to the next"
@@ -134,8 +134,8 @@ def _named(row: Row, before: int | None = None) -> str:
 
 
 def _stood_still(ns: int | None) -> str:
-    """How long the partition that waited longest had no reader; nothing where that is not known. It is not
-    the time of the rebalance: of a member that left, or with an eager protocol, it is longer or shorter."""
+    """How long the partition that waited longest had no reader; empty if unknown. It differs from the
+    duration of the rebalance if a member left, or with an eager protocol."""
     if ns is None:
         return ""
     return f"partitions stood still up to {duration(ns)}" if ns else "no partition stood still"
@@ -153,7 +153,7 @@ def _short(row: Row, clock: Clock, within: str) -> str:
 
 
 def _trigger(row: Row, within: str) -> str:
-    """What began it, and who."""
+    """The trigger, and the client that caused it."""
     if row["trigger"] is None:
         return f"the cause is not in {within}" if within == SHOWN else f"{within} does not show the cause"
     who = row["trigger_client_id"] or row["trigger_member"]
@@ -189,13 +189,13 @@ def _people(row: Row) -> str:
 
 
 HIGH = 50
-"""With so many lines more of the rebalances is shown."""
+"""From this number of lines on, more of the rebalances is shown."""
 
 
 class GroupsPage(StatisticsPage):
-    """Groups; below, the rebalances of the one under the cursor, and its members: what each owns, its lag,
-    and its time line. Two keys go from rebalance to rebalance, Esc back to all of the time. Enter shows
-    the exchanges of the group, or of the rebalance."""
+    """Groups; below, the rebalances of the one under the cursor, and its members: the partitions, lag and
+    time line of each. Two keys go from rebalance to rebalance, Esc back to the whole time. Enter shows the
+    exchanges of the group, or of the rebalance."""
 
     DEFAULT_CSS = """
     GroupsPage #list { max-height: 30%; }
@@ -209,14 +209,14 @@ class GroupsPage(StatisticsPage):
 
     def __init__(self) -> None:
         self._step = USUAL_LAG_STEP
-        """Seconds between the points of a line of lag."""
+        """The seconds between the points of a line of lag."""
         self._names = NamesOfClusters((), "group")
         self._whose: object = None
-        """What tells the group under the cursor from others."""
+        """The identity of the group under the cursor."""
         self.rebalances: Sequence[Row] = ()
-        """Of the group under the cursor."""
+        """The rebalances of the group under the cursor."""
         self.chosen: int | None = None
-        """Which of them is shown."""
+        """The index of the shown rebalance."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -254,7 +254,7 @@ class GroupsPage(StatisticsPage):
         self.call_after_refresh(self._share_room)
 
     def _share_room(self) -> None:
-        """The text has as many lines as it needs, as far as the members have room for theirs."""
+        """Give the text as many lines as it needs, if the members keep room for theirs."""
         if not self.is_attached:
             return
         said, members = self.query_one("#rebalance", TextPane), self.members_pane
@@ -318,8 +318,8 @@ class GroupsPage(StatisticsPage):
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_rebalance(self, step: int) -> None:
-        """Show the next rebalance, or the one before; at first, the first or the last. A group without any
-        leaves the key to the screens."""
+        """Show the next rebalance, or the one before; at first, the first or the last. In a group without
+        any, the key has its usual effect."""
         if not self.rebalances:
             if not self.is_at_rest:
                 self.say("no rebalance so far: counting is not finished")

@@ -1,8 +1,8 @@
 """Response times over time as a heat map, and its pane.
 
-The map has a line for each band of response times, the longest above, and a column for each span of time. A
-cell is darker where there are more exchanges. The more lines there are, the narrower the bands are. In the
-pane a cursor goes through bands and moments.
+The map has a line for each band of response times, the longest at the top, and a column for each span of
+time. A cell with more exchanges is darker. With more lines, the bands are narrower. In the pane a cursor goes
+through bands and moments.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.table import Heading, TableMessage, VirtualTable
 
 SHADES = " ·░▒▓█"
-"""None, few … as many as anywhere."""
+"""The shades from no exchanges to the most of any cell."""
 _LABEL, _COUNT = 10, 9
-"""Cells of the first columns."""
+"""The widths of the first columns, in cells."""
 BEFORE = _LABEL + _COUNT + 2
-"""Cells before the columns of time."""
+"""The cells before the columns of time."""
 
 
 def _edges(parts: int) -> NDArray[np.int64]:
-    """Where bands end if each of the usual bands has so many parts."""
+    """The ends of bands if each of the usual bands is divided into this many parts."""
     usual = np.log(np.array(BANDS_NS, np.float64))
     at = np.linspace(0, len(usual) - 1, (len(usual) - 1) * parts + 1)
     found = np.exp(np.interp(at, np.arange(len(usual)), usual)).round().astype(np.int64)
@@ -48,19 +48,19 @@ def _edges(parts: int) -> NDArray[np.int64]:
 
 
 WIDE_EDGES_NS, EDGES_NS = np.array(BANDS_NS[::2]), np.array(BANDS_NS)
-"""Where bands end if each reaches to ten times its beginning, and where the usual bands end."""
+"""The ends of bands if each reaches to ten times its beginning, and the ends of the usual bands."""
 EDGES_BY_ROOM = (WIDE_EDGES_NS, EDGES_NS, *map(_edges, (2, 3, 4, 5)))
-"""From few lines to many."""
+"""The bands from few lines to many."""
 
 
 class HeatCell(NamedTuple):
-    """What a cell stands for, or a whole line."""
+    """The meaning of a cell, or of a whole line."""
 
     lowest_ns: int | None
     below_ns: int | None
-    """Response times from the first on that are less than the second; None for no end."""
+    """The response times from the first value up to the second, exclusive; None for no end."""
     span: tuple[int, int] | None
-    """From when to when, ns since the epoch; the end is not in it. None for a line."""
+    """The time from and to, ns since the epoch; the end is exclusive. None for a line."""
     exchanges: int
     slowest_ns: int | None
     slowest: int | None
@@ -68,12 +68,12 @@ class HeatCell(NamedTuple):
 
     @property
     def band(self) -> str:
-        """The filter for the response times, which has their ends exactly."""
+        """The filter for the response times, with the exact ends."""
         ends = (("latency >=", self.lowest_ns), ("latency <", self.below_ns))
         return " and ".join(f"{words} {exact_duration(ns)}" for words, ns in ends if ns is not None)
 
     def words(self, text_of: Callable[[int], str]) -> str:
-        """What it is, in a line.
+        """The meaning of the cell, in a line.
 
         :param text_of: writes a time.
         """
@@ -108,20 +108,20 @@ class Heat:
         self._bands: NDArray[Any] = np.zeros(0, np.int64)
         """The band of each exchange."""
         self._counts: list[int] = []
-        """How many exchanges each band has."""
+        """The number of exchanges in each band."""
         self._capture = 0, 1
-        """When the capture begins and ends."""
+        """The beginning and the end of the capture."""
         self._span = 0, 1
-        """The same, with all exchanges in it."""
+        """The same span, widened to contain all exchanges."""
         self._title = ""
         self._version = 0
         self._made: dict[int, tuple[NDArray[np.int64], list[str]]] = {}
-        """Counts and lines by how many columns they have."""
+        """Counts and lines, by the number of columns."""
 
     def show(self, index: Index, places: Places, title: str) -> None:
         """Take other exchanges.
 
-        :param title: what they are, sanitised.
+        :param title: the text about them, sanitised.
         """
         self._times = index.column("time_ns")[places]
         self._latencies = index.column("latency_ns")[places]
@@ -134,7 +134,7 @@ class Heat:
         self._sort_in()
 
     def fit(self, lines: int) -> None:
-        """Have as many bands as there are lines for, or the fewest there can be."""
+        """Use as many bands as there are lines for, but at least the fewest possible."""
         edges = next((each for each in reversed(EDGES_BY_ROOM) if len(each) < lines), EDGES_BY_ROOM[0])
         if edges is not self._edges:
             self._edges = edges
@@ -158,18 +158,18 @@ class Heat:
         return edges[at - 1] if at else None, edges[at] if at < len(edges) else None
 
     def row_of(self, lowest: int | None) -> int:
-        """The line of the band that has a time, or the last one for none."""
+        """The line of the band with a time, or the last line for None."""
         at = 0 if lowest is None else int(np.searchsorted(self._edges, lowest, side="right"))
         return len(self._edges) - at
 
     def slowest_row(self) -> int:
-        """The line of the slowest exchange; the first one without any."""
+        """The line of the slowest exchange; the first line without any."""
         return self.row_of(int(self._latencies.max())) if len(self._times) else 0
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
-        """The time at which a column begins, and that at which it ends, which is not in it.
+        """The beginning and the exclusive end of a column's time.
 
-        :param columns: how many there are.
+        :param columns: the number of columns.
         """
         start, length = equal_spans(*self._span, columns)
         return start + column * length, start + (column + 1) * length
@@ -177,7 +177,7 @@ class Heat:
     def column_of(self, ns: int, columns: int) -> int:
         """The column of a time, or the nearest.
 
-        :param columns: how many there are.
+        :param columns: the number of columns.
         """
         start, length = equal_spans(*self._span, columns)
         return max(0, min(columns - 1, (ns - start) // length))
@@ -185,13 +185,13 @@ class Heat:
     def columns_with_any(self, row: int, columns: int) -> Sequence[int]:
         """The columns in which a line has exchanges.
 
-        :param columns: how many there are.
+        :param columns: the number of columns.
         """
         found: list[int] = np.flatnonzero(self._grid(columns)[0][row]).tolist()
         return found
 
     def cell(self, row: int, column: int | None, columns: int) -> HeatCell:
-        """What a cell of a line stands for; without a column, the whole line."""
+        """The meaning of a cell of a line; without a column, of the whole line."""
         some = self._bands == len(self._edges) - row
         span = None if column is None else self.span(column, columns)
         if span is not None:
@@ -232,7 +232,7 @@ class Heat:
             lines = len(self._edges) + 1
             at = (lines - 1 - self._bands) * columns + (self._times - start) // length
             grid = np.bincount(at, minlength=lines * columns).reshape(lines, columns)
-            # One is still seen among thousands.
+            # A single exchange is visible among thousands.
             scale = np.log1p(grid) / max(1.0, float(np.log1p(grid.max())))
             shades = np.where(grid > 0, np.maximum(1, np.ceil(scale * (len(SHADES) - 1))), 0).astype(int)
             found = self._made[columns] = grid, ["".join(SHADES[at] for at in line) for line in shades]
@@ -240,8 +240,8 @@ class Heat:
 
 
 CROSS = "┼"
-"""Stands in the cell under the cursor, whatever its shade is: a full one would look like an empty one where
-colours are reversed."""
+"""The sign in the cell under the cursor, whatever its shade: with reversed colours a full cell would look
+like an empty one."""
 
 
 def _bindings() -> list[BindingType]:
@@ -254,22 +254,22 @@ def _bindings() -> list[BindingType]:
 
 
 class HeatTable(VirtualTable, inherit_bindings=False):
-    """The heat map: its bands are as many as it has lines. Until the cursor is moved, it is at the slowest
-    band that has an exchange."""
+    """The heat map, with as many bands as it has lines. Until the cursor is moved, it is at the slowest band
+    that has an exchange."""
 
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
     rows: Heat
     moment: reactive[int | None] = reactive(None, repaint=False)
-    """When the column of time under the cursor begins, ns since the epoch; None for the whole band."""
+    """The beginning of the column of time under the cursor, ns since the epoch; None for the whole band."""
     _put = 0
-    """The line to which the cursor was put."""
+    """The line on which the cursor was put."""
 
     class Moved(TableMessage):
         """The cursor is in another column, or the focus came or went."""
 
     @property
     def room(self) -> int:
-        """How many columns of time there are."""
+        """The number of columns of time."""
         return max(1, self.columns - BEFORE)
 
     @property
@@ -279,7 +279,7 @@ class HeatTable(VirtualTable, inherit_bindings=False):
 
     @property
     def cell(self) -> HeatCell | None:
-        """What is under the cursor; None without any."""
+        """The cell under the cursor; None without any."""
         return self.rows.cell(self.cursor, self.moment_column, self.room) if len(self.rows) else None
 
     @property
@@ -287,9 +287,9 @@ class HeatTable(VirtualTable, inherit_bindings=False):
         return self.moment is not None or self.cursor != self._put
 
     def show_others(self, is_of_other: bool) -> None:
-        """The rows are others.
+        """Show changed rows.
 
-        :param is_of_other: whether they are of something else than before, where the cursor begins anew.
+        :param is_of_other: whether their subject is another one, for which the cursor starts again.
         """
         if is_of_other:
             self.moment = None
@@ -330,8 +330,8 @@ class HeatTable(VirtualTable, inherit_bindings=False):
         self.post_message(self.Moved(self))
 
     def action_column(self, step: int) -> None:
-        """Go to the moment after (1) or before (-1). From the whole band, go to the first or the last one in
-        which it has exchanges; before the first moment is the whole band."""
+        """Go to the moment after (1) or before (-1). From the whole band, go to the first or the last moment
+        with exchanges; before the first moment is the whole band."""
         if not len(self.rows):
             return
         at, room = self.moment_column, self.room
@@ -347,7 +347,7 @@ class HeatTable(VirtualTable, inherit_bindings=False):
         self.moment = None if at < 0 else self.rows.span(clamp(at, 0, room - 1), room)[0]
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the cell; the list does all else that a click does. A click on the words before the cells
+        """Choose the cell; the list handles the rest of the click. A click on the words before the cells
         chooses the band."""
         at = event.get_content_offset(self)
         if at is not None and at.y and self.scroll_offset.y + at.y - 1 < len(self.rows):

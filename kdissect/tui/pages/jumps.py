@@ -1,5 +1,4 @@
-"""Jumps in the list of exchanges: to errors, along a connection, and the way back and forth as browsers have
-it."""
+"""Jumps in the list of exchanges: to errors, along a connection, and back and forth as in browsers."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from kdissect.tui.lists.exchanges import Exchanges
 from kdissect.tui.pages.split import SplitPage
 
 MOST = 200
-"""Places that are kept; of more, the oldest are forgotten."""
+"""The most places that are kept. The oldest are forgotten first."""
 
 
 class Trail:
@@ -20,7 +19,7 @@ class Trail:
         self._ahead: list[int] = []
 
     def leave(self, place: int) -> None:
-        """A jump leads away from here. What was ahead is forgotten."""
+        """Note the start of a jump. The places ahead are forgotten."""
         self._ahead.clear()
         if not self._behind or self._behind[-1] != place:
             self._behind = [*self._behind, place][-MOST:]
@@ -46,15 +45,15 @@ def _step(to: list[int], other: list[int], here: int) -> int | None:
 class Jumps:
     """The jumps of a page.
 
-    :param uncover: sees that the list has the exchange at a place of the index.
+    :param uncover: makes the list show the exchange at a place of the index.
     """
 
     def __init__(self, page: SplitPage, rows: Exchanges, uncover: Callable[[int], None]) -> None:
         self._page, self._rows, self._uncover = page, rows, uncover
         self._trail = Trail()
-        """Where jumps led away from."""
+        """The places where jumps began."""
         self._wanted_error: int | None = None
-        """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
+        """The number of the exchange in which the tree's cursor has to go to the error."""
 
     def to(self, row: int) -> None:
         """Go to a row; a key leads back."""
@@ -64,7 +63,7 @@ class Jumps:
         self._page.list_pane.go_to(row)
 
     def to_bad(self, step: int) -> None:
-        """To the next exchange with an error or a fault (1), or the one before (-1)."""
+        """Go to the next exchange with an error or a fault (1), or the one before (-1)."""
         row = self._rows.next_bad(self._page.list_pane.cursor, step)
         if row is None:
             self._page.say(self._why_no_error(step))
@@ -73,7 +72,7 @@ class Jumps:
             self.to(row)
 
     def _why_no_error(self, step: int) -> str:
-        """What is said where no error follows (1) or comes before (-1), and which key leads back to one."""
+        """The message if no error follows (1) or comes before (-1), with the key that leads back to one."""
         cursor, rows = self._page.list_pane.cursor, self._rows
         back = ""
         if rows.next_bad(cursor, -step) is not None:
@@ -84,12 +83,12 @@ class Jumps:
         return f"no exchange with an error or fault {'after' if step > 0 else 'before'} this{back}"
 
     def led_to_error(self, number: int) -> bool:
-        """Whether a jump to an error led to the exchange that is shown now. That is true only once."""
+        """Whether a jump to an error led to the shown exchange. That is true only once."""
         wanted, self._wanted_error = self._wanted_error, None
         return number == wanted
 
     def to_same_connection(self, step: int) -> None:
-        """To the next exchange of the same connection (1), or the one before (-1)."""
+        """Go to the next exchange of the same connection (1), or the one before (-1)."""
         row = self._rows.next_of_connection(self._page.list_pane.cursor, step)
         if row is not None:
             self.to(row)
@@ -98,7 +97,7 @@ class Jumps:
             self._page.say(f"the list has no exchange of this connection {where} this one")
 
     def back_or_forward(self, here: int, step: int) -> None:
-        """Go back to where the last jump led away from (-1), or forward again (1).
+        """Go back to the start of the last jump (-1), or forward again (1).
 
         :param here: the place in the index of the exchange under the cursor.
         """

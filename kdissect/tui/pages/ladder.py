@@ -32,10 +32,10 @@ from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.table import VirtualTable
 
 REBUILD_SHARE = 0.1
-"""How much of the time, at most, goes into building a ladder that grows."""
+"""The greatest share of the time for building a growing ladder."""
 
 TIMES = "ra"
-"""Forms of times, in the order in which the key goes through them."""
+"""The forms of times, in the order in which the key cycles through them."""
 
 Hosts = tuple[NDArray[np.uint32], list[str]]
 
@@ -43,16 +43,16 @@ OF_CLIENT, OF_MARKED, OF_SHOWN, OF_STORY = "client", "marked", "shown", "story"
 
 
 class Drawn(NamedTuple):
-    """What is drawn."""
+    """The exchanges of a ladder."""
 
     kind: str
-    """One of the four."""
+    """One of the four kinds."""
     place: int | None = None
-    """In the index, of the exchange on which the cursor begins; of whose client."""
+    """The place in the index of the exchange on which the cursor begins, and whose client is drawn."""
     numbers: tuple[int, ...] = ()
-    """Of exchanges that are marked, or of the story."""
+    """The numbers of the marked exchanges, or of those of the story."""
     title: str = ""
-    """Of the story."""
+    """The title of the story."""
 
 
 class LadderPage(Page):
@@ -68,12 +68,12 @@ class LadderPage(Page):
         super().__init__()
         self._drawn = Drawn(OF_CLIENT)
         self._others: tuple[Drawn, ...] = ()
-        """What the key goes on to."""
+        """The ladders to which the key goes on."""
         self._built: tuple[object, ...] | None = None
-        """What there was, and what was asked for, when the ladder was built last."""
+        """The data and the request for which the ladder was last built."""
         self._built_at = self._build_seconds = 0.0
         self._shown_for: Drawn | None = None
-        """What was asked for that is shown."""
+        """The request whose ladder is shown."""
         self._brokers = 0
 
     def body(self) -> ComposeResult:
@@ -89,9 +89,9 @@ class LadderPage(Page):
 
     def draw(self, place: int | None, story: Drawn | None = None) -> None:
         """Draw the story; else the marked exchanges; else those of the client of an exchange. The key goes on
-        to the others, and to all that is shown.
+        to the others, and to all shown exchanges.
 
-        :param place: of the exchange under the cursor.
+        :param place: the place of the exchange under the cursor.
         """
         numbers = tuple(sorted(self.kdissect.marks.numbers))
         marked = Drawn(OF_MARKED, place, numbers) if numbers else None
@@ -100,7 +100,7 @@ class LadderPage(Page):
         self._others = tuple(others)
 
     def draw_next(self) -> None:
-        """Draw what comes next."""
+        """Draw the next of the ladders."""
         place = self.chosen_place()
         self._others = (*self._others, self._drawn)
         self._drawn, *others = self._others
@@ -160,7 +160,7 @@ class LadderPage(Page):
         self.say(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
 
     def _title(self, drawn: Drawn) -> str:
-        """What is drawn, in words."""
+        """The title of a ladder."""
         if drawn.kind == OF_MARKED:
             return f"the {len(drawn.numbers):,} marked"
         if drawn.kind == OF_STORY:
@@ -180,7 +180,7 @@ class LadderPage(Page):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether what was asked for is shown."""
+        """Whether the requested ladder is shown."""
         return self._shown_for == self._drawn
 
     @property

@@ -1,4 +1,4 @@
-"""The screen of response times, by API and by broker, client or topic: their parts, and how they were over
+"""The screen of response times, by API and by broker, client or topic: their parts, and their course over
 time (:mod:`kdissect.tui.pages.heat_map`)."""
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from kdissect.tui.widgets.rooms import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable
 
 _PADDING = 2
-"""Cells beside the text of the parts."""
+"""The cells besides the text of the parts."""
 _OTHER_LINES = 7
-"""Lines of the screen beside those of the list and of the heat map. The parts have up to three."""
+"""The lines of the screen besides those of the list and of the heat map. The parts have up to three."""
 
 
 def places_of(
     index: Index, places: Places, api: str, version: int | None, more: Sequence[tuple[str, str]]
 ) -> Places:
-    """Those exchanges of an API and version that have a response time.
+    """The exchanges of an API and version that have a response time.
 
-    :param more: names of text columns, and the text that they have.
+    :param more: names of text columns, with the texts to match.
     """
     flags = index.column("flags")[places]
     here = (flags & HAS_LATENCY) != 0
@@ -54,7 +54,7 @@ def places_of(
 
 
 ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topic"}
-"""Grouping: what follows the names of the statistics."""
+"""For each grouping, the text after the names of the statistics."""
 
 _BY = {
     "api": (),
@@ -74,7 +74,8 @@ def _api_order(row: Row) -> tuple[str, int]:
 
 
 def _waits(row: Row) -> str:
-    """In how many exchanges the broker waited as asked, and in how many it may have waited."""
+    """The number of exchanges in which the broker waited as requested, and of those in which it may have
+    waited."""
     if not row["may_wait"]:
         return ""
     return f"{row['waited_out']:,}/{row['may_wait']:,}"
@@ -118,12 +119,12 @@ _COLUMNS = {
 
 
 def figures() -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return InkedBand(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
 
 
 class InkedBand(Figures):
-    """The rows; parts in the last column have their colours."""
+    """The rows, with colours for the parts in the last column."""
 
     inks: Mapping[str, str] = INKS
 
@@ -136,9 +137,9 @@ def _about(row: Row) -> tuple[object, ...]:
 
 
 def with_shares(rows: Sequence[Row], parts: Sequence[Row] = ()) -> list[Row]:
-    """The rows with the share that each has of all exchanges with an answer.
+    """The rows with the share of each in all exchanges with an answer.
 
-    :param parts: rows of ``latency`` about the same, which become their ``parts``.
+    :param parts: rows of ``latency`` with the same subjects, which become their ``parts``.
     """
     total = sum(row["count"] for row in rows) or 1
     by_name = {_about(row): row for row in parts}
@@ -151,9 +152,9 @@ _WITH_STORY = ("client", "topic")
 
 
 class LatencyPage(GroupedPage):
-    """Response times by API, and by broker, client or topic. Below stand the parts of the row under the
-    cursor, and its response times over time. Enter shows the exchanges of a row, of a band of times, or of a
-    band at a moment."""
+    """Response times by API, and by broker, client or topic. Below are the parts of the row under the cursor,
+    and its response times over time. Enter shows the exchanges of a row, of a band of times, or of a band at
+    a moment."""
 
     DEFAULT_CSS = """
     LatencyPage #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
@@ -167,7 +168,7 @@ class LatencyPage(GroupedPage):
 
     def __init__(self) -> None:
         self._heat_of: tuple[object, ...] | None = None
-        """What the heat map is about."""
+        """The subject of the heat map."""
         super().__init__()
         self.heat = Heat(self.clock.text)
         self.heat_pane = HeatTable(self.heat, id="heat")
@@ -208,7 +209,7 @@ class LatencyPage(GroupedPage):
             more = [(name, sanitise(row[name])) for name in ("broker", "client_id") if row[name] is not None]
             places = shown.places if shown.is_filtered else index.order()
             title = " ".join([_api(row), *(text for _, text in more)])
-            if row["topic"] is not None:  # the rows of the index do not tell the topics of every exchange
+            if row["topic"] is not None:  # the rows of the index do not have the topics of every exchange
                 title += ", all topics"
             self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
         of = None if row is None else _about(row)
@@ -218,7 +219,7 @@ class LatencyPage(GroupedPage):
             self.tell()
 
     def _tell_parts(self) -> None:
-        """Write the parts of the row under the cursor in lines in which each sign stands before its words."""
+        """Write the parts of the row under the cursor in lines, with each sign before its words."""
         row = self.chosen_row()
         said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
         lines = fold_text(said, self.app.size.width - _PADDING) if said else []
@@ -234,7 +235,7 @@ class LatencyPage(GroupedPage):
         return "exchange"
 
     def say_notes(self, notes: Sequence[str]) -> None:
-        """In the heat map, say what is under the cursor there."""
+        """In the heat map, describe the cell under its cursor."""
         cell = self.heat_pane.cell if self.heat_pane.has_focus else None
         if cell is None:
             super().say_notes(notes)
@@ -252,7 +253,7 @@ class LatencyPage(GroupedPage):
             "Spread": ["spread: <100 µs … >3 s"],
             "Waited": ["waited: sure/maybe"],
         }
-        # Where there is no room for the heat map, that is said.
+        # If there is no room for the heat map, a note says so.
         hidden = [] if self.heat_pane.display else [f"over time: from {TINY} lines"]
         texts = (text for title, each in legends.items() if title in shown for text in each)
         return [*super().notes(), *hidden, *texts]
@@ -284,8 +285,8 @@ class LatencyPage(GroupedPage):
 
     @on(VirtualTable.Chosen, "#heat")
     def _cell_chosen(self) -> None:
-        """Show the exchanges of the cell. The range of time lies on the filter for the band, so that Esc
-        takes it back first."""
+        """Show the exchanges of the cell. The range of time is put on top of the filter for the band, so that
+        Esc removes it first."""
         row, cell, shown = self.chosen_row(), self.heat_pane.cell, self.kdissect.shown
         text = None if row is None or cell is None else self._filter_of_band(row, cell)
         if text is None or cell is None:
@@ -300,7 +301,7 @@ class LatencyPage(GroupedPage):
             shown.narrow(span_text(*cell.span))
 
     def _filter_of_band(self, row: Row, cell: HeatCell) -> str | None:
-        """The filter for what is drawn: of the exchanges shown now those of the row, and of the band."""
+        """The filter for the drawn exchanges: among the shown ones, those of the row and of the band."""
         text, shown = self.filter_of(row), self.kdissect.shown
         if text is None:
             return None
@@ -318,7 +319,7 @@ class LatencyPage(GroupedPage):
         return BACK if self._has_moment else super().way_out
 
     def action_out(self) -> None:
-        """Go from a moment to the whole band, before anything else is taken back."""
+        """Go from a moment to the whole band, before any other undoing."""
         if self._has_moment:
             self.heat_pane.moment = None
         else:

@@ -23,25 +23,25 @@ from kdissect.tui.widgets.rooms import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
 
 Copies = Mapping[str, Callable[[], str]]
-"""What can be copied, by the word for it."""
+"""The texts that can be copied, by the word for each."""
 _ASKED = "a part of any column, or a regex as /or.ers/"
-"""What may be typed."""
+"""The forms of a search text."""
 COPIED_CELLS = 80
-"""Cells of a line of a text that is copied, as on the command line."""
+"""The width of a line of copied text, in cells, as on the command line."""
 
 
 class Saved(NamedTuple):
     """A table that can be saved."""
 
     name: str
-    """As ``stats -z`` has it."""
+    """The name in the form of ``stats -z``."""
     table: Table
     rows: Sequence[Any]
-    """What the table is made from."""
+    """The data of the table."""
 
 
 def no_row(rows: Figures) -> str:
-    """What a list without rows says if only some are to be shown."""
+    """The text of a list without rows if only some are to be shown."""
     return f"No row is shown: {sanitise(rows.narrowed)}. Esc shows all rows."
 
 
@@ -49,9 +49,9 @@ class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
     rows: Figures
-    """What the table shows."""
+    """The rows of the table."""
     sought = ""
-    """The text that was searched for last."""
+    """The last search text."""
 
     @property
     def list_pane(self) -> VirtualTable:
@@ -60,7 +60,7 @@ class OrderedScreen(PanesScreen):
 
     @property
     def options(self) -> Options:
-        """What is redacted in a table that is saved."""
+        """The options for redacting a saved table."""
         raise NotImplementedError
 
     def saved(self) -> list[Saved]:
@@ -72,11 +72,12 @@ class OrderedScreen(PanesScreen):
         raise NotImplementedError
 
     def say_next(self, text: str) -> None:
-        """Write it when a dialog has gone and the cursor has moved. Both write what is listed."""
+        """Write a text after a dialog has closed and the cursor has moved, because both write about the
+        list."""
         self.call_after_refresh(self.say, text)
 
     def tell(self) -> None:
-        """Write into the line above the keys what is listed."""
+        """Write into the line above the keys about the list."""
         raise NotImplementedError
 
     def open(self, row: Row) -> None:
@@ -84,14 +85,14 @@ class OrderedScreen(PanesScreen):
         raise NotImplementedError
 
     def cursor_moved(self) -> None:
-        """Another row is under the cursor, or the rows are others."""
+        """Handle another row under the cursor, or other rows."""
 
     def say_notes(self, notes: Sequence[str]) -> None:
-        """Say the first note, others that have room, and the order of the list."""
+        """Write the first note, others that have room, and the order of the list."""
         wanted = list(notes)
         if self.rows.is_narrow:
             wanted.insert(0, sanitise(self.rows.narrowed))
-        if self.rows.sorted_by is not None:  # which the column's head says too
+        if self.rows.sorted_by is not None:  # which the column's heading shows too
             order = "largest" if self.rows.descending else "smallest"
             wanted.append(f"by {self.rows.sorted_by}, {order} first")
         tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
@@ -111,13 +112,13 @@ class OrderedScreen(PanesScreen):
         return self.rows.row(cursor) if cursor < len(self.rows) else None
 
     def row_with_cursor(self) -> object:
-        """What tells the row under the cursor from others; None for the first row, on which the cursor stays
-        until it is moved."""
+        """The identity of the row under the cursor; None for the first row, on which the cursor stays until
+        it is moved."""
         cursor = self.list_pane.cursor
         return self.rows.identity(cursor) if 0 < cursor < len(self.rows) else None
 
     def rows_changed(self, with_cursor: object) -> None:
-        """The rows are others, or in another order; the cursor goes to the row that it was on."""
+        """Show changed or newly ordered rows; the cursor goes to its earlier row."""
         self.list_pane.rows_changed(self.rows.row_of(with_cursor) or 0)
         self.cursor_moved()
 
@@ -133,7 +134,7 @@ class OrderedScreen(PanesScreen):
         self.call_after_refresh(self._tell_columns)
 
     def _tell_columns(self) -> None:
-        """Say how many columns have no room now, unless the screen was left before it was made."""
+        """Write how many columns have no room now, unless the screen was left before it was made."""
         if self.is_attached and self.query("#list"):
             self.tell()
 
@@ -184,7 +185,7 @@ class OrderedScreen(PanesScreen):
         self.app.push_screen(ask, given)
 
     def action_match(self, step: int) -> None:
-        """Go to the next row (1) with the text that was asked for, or to the one before (-1)."""
+        """Go to the next row (1) with the search text, or to the one before (-1)."""
         if not self.sought:
             self.action_search()
             return
@@ -218,7 +219,7 @@ class OrderedScreen(PanesScreen):
         self.app.push_screen(ask, given)
 
     def action_trouble(self) -> None:
-        """Show only rows in which something is wrong, or all again."""
+        """Show only rows with a problem, or all again."""
         if self.rows.marks_trouble:
             self._narrow(self.rows.only_text, not self.rows.only_trouble)
         else:
@@ -231,7 +232,7 @@ class OrderedScreen(PanesScreen):
         self.call_after_refresh(self.tell)
 
     def show_all_rows(self) -> bool:
-        """Show all rows again; gives whether there were others."""
+        """Show all rows again; return whether some were hidden."""
         if not self.rows.is_narrow:
             return False
         self._narrow("")
@@ -246,7 +247,7 @@ class OrderedScreen(PanesScreen):
     # -- copying --------------------------------------------------------------------------------------
 
     def copies(self, row: Row) -> Copies:
-        """What can be copied of a row, and of the list."""
+        """The texts that can be copied from a row and from the list."""
         rows = self.rows
         return {"row": partial(rows.as_text, row), "list": rows.as_text}
 

@@ -1,4 +1,4 @@
-"""What the screens share: status line at the top, names of screens, a line for what was done, keys at the
+"""Parts that the screens share: the status line at the top, names of screens, a line of messages, keys at the
 bottom."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from kdissect.tui.widgets.status import Item, status_line
 from kdissect.tui.widgets.table import VirtualTable
 
 LOW, BARS, TINY, LEAST = 30, 24, 20, 14
-"""With fewer lines than these drawings are lower; panes have no bars between them; no screen is named;
-drawings are as low as can be."""
+"""With fewer lines than these: drawings are lower; panes have no bars between them; no screen is named;
+drawings are as low as possible."""
 
 TEXTUALS_OWN = (
     "_repaint_required",
@@ -41,25 +41,25 @@ TEXTUALS_OWN = (
     "_dirty_widgets",
     "_compositor",
 )
-"""What a screen of Textual keeps of what is due to be drawn. No public name tells it."""
+"""The attributes in which a screen of Textual keeps its pending drawing. No public name has it."""
 
 STORY = "Story"
-"""The word for the story of what is under the cursor."""
+"""The word for the story of the subject under the cursor."""
 OF_A_ROW = (
     *("open", "only-this", "not-this", "and-this", "or-this", "color", "connection", "story", "mark"),
     *("comment", "copy", "save", "order", "columns"),
 )
 """Actions that a right click on a row offers, by name."""
 MOST_USED = 20
-"""Filters that were used last and are offered."""
+"""The most recent filters that are offered."""
 BACK, FILTER_BACK, QUIT = "Back", "Undo filter", "Quit"
-"""What one level out from a page can be: the page or pane before, the filter or range before, the end."""
+"""The words for one level out from a page: the page or pane before, the filter or range before, the end."""
 NAMED_BACK = 100
-"""In a terminal with so many columns, the footer names the page before."""
+"""From this number of columns on, the footer names the page before."""
 
 
 def share_of(part: int, whole: int) -> str:
-    """A share in words: ``40 % of all``. A part that is there is never 0 %, and only the whole is 100 %."""
+    """A share in words: ``40 % of all``. A part that exists is never 0 %, and only the whole is 100 %."""
     percent = round(100 * part / whole) if whole else 0
     if 0 < part < whole:
         percent = min(99, percent)
@@ -67,7 +67,7 @@ def share_of(part: int, whole: int) -> str:
 
 
 class Page(Screen[None]):
-    """One of the screens that the numbers lead to. A page gives its :meth:`body`, and hears what changed from
+    """One of the numbered screens. A page gives its :meth:`body`, and is notified of changes by
     :meth:`index_grew` and :meth:`filter_changed`."""
 
     DEFAULT_CSS = """
@@ -80,18 +80,18 @@ class Page(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
     BINDING_GROUP_TITLE = "On this screen"
     AUTO_FOCUS = "VirtualTable"
-    """By default the first widget of all has the focus at first: the filter line, which is not shown."""
+    """By default the first widget of all gets the focus at first: the filter line, which is not shown."""
 
     _why: Text | None = None
-    """What is said of it that there is nothing, or nothing more."""
+    """The reason for an empty or stopped list."""
     _looks: object = None
-    """How the application looked when this page was shown last."""
+    """The look of the application when this page was last shown."""
     _way_out_said = BACK
-    """What the footer says of q."""
+    """The word in the footer for q."""
 
     @property
     def way_out(self) -> str:
-        """What one level out from here is, in the words of the footer."""
+        """The word in the footer for one level out from here."""
         return FILTER_BACK if self._can_take_back else self._page_before()
 
     def _page_before(self) -> str:
@@ -105,7 +105,7 @@ class Page(Screen[None]):
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
-        """The keys, with the word for what they do here."""
+        """The keys, with the word for their effect here."""
         found = super().active_bindings
         if not self.is_mounted:
             return found
@@ -119,23 +119,23 @@ class Page(Screen[None]):
 
     @property
     def words(self) -> dict[str, str]:
-        """What keys do here, in words of the footer, by the names of their actions. The footer has no key
-        whose word is empty."""
+        """The effects of keys here, in words of the footer, by the names of their actions. The footer has no
+        key whose word is empty."""
         story = STORY if self.has_story else ""
         return {"open": self.opens, "out-or-end": self.way_out, "story": story}
 
     def _is_said_by(self, active: ActiveBinding) -> bool:
-        """Whether a key is one of a list or of the page, for which the page has words."""
+        """Whether a key belongs to a list or to the page, for which the page has words."""
         return active.node is self or isinstance(active.node, VirtualTable)
 
     @property
     def has_story(self) -> bool:
-        """Whether there may be a story of what is under the cursor. If not, the footer has no key for it."""
+        """Whether the subject under the cursor may have a story. If not, the footer has no key for it."""
         return True
 
     @property
     def opens(self) -> str:
-        """What the key that opens a row shows, in a word of the footer; empty if it shows nothing."""
+        """The word in the footer for the view that Enter opens on a row; empty without one."""
         return "Exchanges"
 
     def on_mount(self) -> None:
@@ -148,7 +148,7 @@ class Page(Screen[None]):
             self.query_one(Foot).say_first(words)
 
     def _theme_changed(self) -> None:
-        """What is wrong has another colour."""
+        """Recompute the colour of errors after a change of the theme."""
         if self.is_current and self.kdissect.is_open:
             self.index_grew()
 
@@ -162,19 +162,20 @@ class Page(Screen[None]):
 
     @property
     def has_panes(self) -> bool:
-        """Whether its panes are there. At the end they go one by one, and a timer may go off meanwhile."""
+        """Whether its panes exist. At the end they are removed one by one, and a timer may go off
+        meanwhile."""
         return bool(self.query("VirtualTable"))
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything that takes long to make is there."""
+        """Whether all parts that take long to make exist."""
         return True
 
     def make_ready(self) -> None:
-        """Begin with what takes long, beside the screens."""
+        """Begin to make the parts that take long, beside the screens."""
 
     def body(self) -> ComposeResult:
-        """What the page has between the lines that all have."""
+        """The page's contents between the lines that all pages have."""
         yield from ()
 
     @property
@@ -183,7 +184,7 @@ class Page(Screen[None]):
         return cast(Host, self.app)
 
     def index_grew(self) -> None:
-        """There is more in the index, or the decoder ended."""
+        """Handle new exchanges in the index, or the end of the decoder."""
         self._show_status()
         self._show_why_nothing()
         if self.way_out != self._way_out_said:
@@ -192,8 +193,8 @@ class Page(Screen[None]):
         self.query_one(FilterLine).show()
 
     def _show_why_nothing(self) -> None:
-        """Say why reading stopped, and what there is instead of Kafka, if there is none: on every screen, and
-        all of it."""
+        """Show why reading stopped, and which other protocols there are if there is no Kafka. Every screen
+        shows it, as a whole."""
         stopped, why = self.kdissect.why_stopped(), self.kdissect.why_nothing()
         self.set_class(bool(stopped or why), "-no-kafka")
         if stopped or why:
@@ -208,20 +209,20 @@ class Page(Screen[None]):
                 self.query_one("#no-kafka", Static).update(text)
 
     def tell_status(self) -> None:
-        """Write the line at the top anew."""
+        """Write the line at the top again."""
         self._show_status()
 
     def _show_status(self) -> None:
         self.query_one("#status", OneLine).show(status_line(self.status(), self.app.size.width))
 
     def filter_changed(self) -> None:
-        """Other exchanges are shown (:attr:`Kdissect.shown`)."""
-        if not self.kdissect.shown.text:  # which of the words at the beginning may be about
+        """Handle a change of the shown exchanges (:attr:`Kdissect.shown`)."""
+        if not self.kdissect.shown.text:  # which the words at the beginning may be about
             self.query_one(Foot).forget_first()
         self.index_grew()
 
     def filter_went_on(self, found: bool) -> None:
-        """The second stage of the filter went on; ``found``: there are more exchanges to show."""
+        """Handle progress of the filter's second stage; ``found``: there are more exchanges to show."""
         shown = self.kdissect.shown
         if found or (shown.progress is None and not len(shown.places)):  # it is known now that there is none
             self.filter_changed()
@@ -229,42 +230,43 @@ class Page(Screen[None]):
             self.query_one(FilterLine).show()
 
     def marks_changed(self) -> None:
-        """Something was marked or commented (:attr:`Kdissect.marks`)."""
+        """Handle a new mark or comment (:attr:`Kdissect.marks`)."""
 
     def chosen_place(self) -> int | None:
         """The place in the index of the exchange under the cursor; None without an exchange."""
         return None
 
     def chosen_time(self) -> int | None:
-        """When it was that the cursor is on, ns since the epoch; None where only an exchange tells, or
-        nothing."""
+        """The time under the cursor, ns since the epoch; None if only an exchange has it, or nothing."""
         return None
 
     def chosen_subject(self) -> Subject | None:
-        """What the story is about that leads on from here; None for that of the exchange under the cursor."""
+        """The subject of the story that a key opens from here; None for that of the exchange under the
+        cursor."""
         return None
 
     def came_from(self, place: int | None, ns: int | None) -> None:
-        """The user came here by the key of this page, from a screen with this exchange, or else this time,
-        under its cursor."""
+        """Handle the page's key on another screen, with that screen's exchange, or else time, under its
+        cursor."""
 
     def on_screen_resume(self) -> None:
         self.index_grew()
 
     @on(ScreenResume)
     def _keep_styles(self, event: ScreenResume) -> None:
-        """After this Textual would look up the styles of all widgets, a third of the time in which a page is
-        opened. They are the same unless the application looks different now."""
+        """Keep the styles of the widgets. Textual would look up all of them, a third of the time for opening
+        a page. They are the same unless the application looks different now."""
         looks, self._looks = self._looks, self._looks_now()
         event.refresh_styles = event.refresh_styles and looks != self._looks
 
     def _looks_now(self) -> object:
-        """All of the application that decides about the styles of a page."""
+        """The state of the application on which the styles of a page depend."""
         return self.app.theme, frozenset(self.app.get_pseudo_classes()), frozenset(self.app.classes)
 
     def _on_timer_update(self) -> None:
-        """Draw what changed. If a layout and the whole screen are due, Textual 8 draws the screen twice. Here
-        the layout knows of it, and draws it once. Without :data:`TEXTUALS_OWN`, Textual draws as it likes."""
+        """Draw the changes. If a layout and the whole screen are due, Textual 8 draws the screen twice. Here
+        the layout takes over that drawing, and draws the screen once. Without :data:`TEXTUALS_OWN`, Textual
+        draws in its own way."""
         knows = all(hasattr(self, name) for name in TEXTUALS_OWN)
         if knows and self._repaint_required and (self._layout_required or self._scroll_required):
             self._dirty_widgets.add(self)
@@ -284,11 +286,11 @@ class Page(Screen[None]):
         self.kdissect.action_page(event.name)
 
     def shown(self) -> int:
-        """How many exchanges the list shows."""
+        """The number of exchanges in the list."""
         return len(self.kdissect.index)
 
     def status(self) -> list[Item]:
-        """What is there so far."""
+        """The facts for the status line."""
         app, index = self.kdissect, self.kdissect.index
         names = [os.path.basename(path) for path in app.feed.source.paths]
         name = sanitise(names[0], 30) + (f" +{len(names) - 1}" if len(names) > 1 else "")
@@ -312,23 +314,23 @@ class Page(Screen[None]):
 
     @property
     def alarm(self) -> str:
-        """The style of what is wrong; without colours, red would be a dim grey."""
+        """The style of errors; without colours, red would be a dim grey."""
         return "bold" if self.app.no_color else f"bold {alarm_color(self.app)}"
 
     def say(self, text: str) -> None:
-        """Write into the line above the keys, unless a question stands there."""
+        """Write into the line above the keys, unless there is a question."""
         if not self.kdissect.is_asking:
             for line in self.query(SaidLine).filter("#where"):  # none at the end, when panes go one by one
                 line.say(sanitise(text, None))
 
     def tell_again(self) -> None:
-        """Write there what is shown, in the place of what was said of a key."""
+        """Write the text about the shown data there, in place of a message about a key."""
         self.say("")
 
     @on(ScreenSuspend)
     def _forget_what_was_said(self) -> None:
-        """Whoever comes back from another screen wants to know what is shown, not what was done before. What
-        is said meanwhile, as that a file was saved, stays."""
+        """Forget older messages. A user who comes back from another screen wants to know what is shown, not
+        what was done before. New messages, such as one that a file was saved, stay."""
         here = self.app.screen_stack[-1:]
         if self.has_panes and here != [self] and isinstance(here[0], Page):
             self.tell_again()
@@ -341,7 +343,7 @@ class Page(Screen[None]):
 
     @on(VirtualTable.Menu, "#list")
     def _list_what_can_be_done(self) -> None:
-        """A right click: offer what can be done with the row."""
+        """Handle a right click: offer the actions on the row."""
         found = {each.binding.id: each for each in self.active_bindings.values() if each.enabled}
         offered = {
             f"{each.binding.description}: {each.binding.tooltip}": each
@@ -358,7 +360,7 @@ class Page(Screen[None]):
             self.app.push_screen(Choose("This row", list(offered)), chosen)
 
     def action_filters_used(self) -> None:
-        """Choose one of the filters that were used last, and write it into the filter line."""
+        """Choose one of the last filters, and write it into the filter line."""
         used = {sanitise(text, None): text for text in reversed(self.kdissect.remembered.used[-MOST_USED:])}
 
         def chosen(words: str | None) -> None:
@@ -371,8 +373,8 @@ class Page(Screen[None]):
             self.say("no filter was used yet")
 
     def take_back(self) -> bool:
-        """Take back the range of time or the filter that was set last; gives whether there was one. What a
-        jump to this screen set goes with the jump."""
+        """Undo the last range of time or filter; return whether there was one. The filters of a jump to this
+        screen are undone with the jump."""
         return self._can_take_back and self.kdissect.shown.pop()
 
     @property
@@ -386,7 +388,7 @@ class Page(Screen[None]):
             return
         if not self.kdissect.go_back():
             self.kdissect.action_page(self.kdissect.home)
-        if self.app.screen is self:  # there is nothing to go back to but what was said
+        if self.app.screen is self:  # there is nothing to undo but the message
             self.tell_again()
 
     def action_out_or_end(self) -> None:

@@ -1,8 +1,8 @@
 """The screen of errors and faults.
 
 Error codes of brokers are fatal, retriable or routine (:mod:`kdissect.protocol.errors`). A fault is one of
-the bytes. A note need not be a problem: for example a side that was not captured. Below the list stands the
-text of a row: its subject, what it means, why it happens, what to do.
+the bytes. A note need not be a problem: for example a side that was not captured. Below the list is the text
+of a row: its subject, its meaning, its reason, and the remedy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FAULT, NOTE = "fault", "note"
 _ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)
 _SIGNS = {**SIGNS, FAULT: "!", NOTE: "∅"}
 NOTHING_AMISS = ("acks=0", "waiting")
-"""Reasons for a missing response that say that none is due, or due yet."""
+"""Reasons for a missing response that mean that none is due, or due yet."""
 
 
 def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
@@ -80,7 +80,7 @@ def _gravity(row: Row) -> int:
 
 
 def figures(columns: tuple[FigureColumn, ...]) -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures(columns, lambda row: row["key"], lambda row: _TONES[row["severity"]])
 
 
@@ -89,20 +89,20 @@ _TONES |= {NOTE: "table--dim", ROUTINE: "table--dim"}
 
 
 def problem_rows(refused: Iterable[Row], others: Iterable[Row]) -> list[Row]:
-    """All of them: errors as the statistic ``errors`` has them, and others, the graver first."""
+    """All rows: errors from the statistic ``errors``, and others, the graver first."""
     rows = [*map(_error, refused), *others]
     return sorted(rows, key=lambda row: (_ORDER.index(row["severity"]), -row["count"]))
 
 
 def other_rows(index: Index, places: Places, is_filtered: bool) -> list[Row]:
-    """What is no error of a broker: missing sides of exchanges, and faults."""
+    """Rows that are no errors of a broker: missing sides of exchanges, and faults."""
     return [*_missing(index, places), *_faults(index, is_filtered)]
 
 
 _ASKED = ("api", "topic", "client_id", "principal", "group", "transactional_id")
-"""What a filter asks under the same name."""
+"""The columns that are fields of filters under the same name."""
 _ABOUT = (*_ASKED, "partition", "client", "broker")
-"""What tells rows with the same error apart."""
+"""The columns that distinguish rows with the same error."""
 
 
 def _row(severity: str, what: str, count: int, key: object, **more: object) -> Row:
@@ -112,8 +112,8 @@ def _row(severity: str, what: str, count: int, key: object, **more: object) -> R
 
 
 def filter_of(row: Row) -> str | None:
-    """The filter that shows the exchanges of a row; None if no filter does. That of an error is made when
-    it is asked for: there may be thousands of rows."""
+    """The filter that shows the exchanges of a row; None if no filter does. The filter of an error is made on
+    demand: there may be thousands of rows."""
     if row["error_code"] is None:
         text: str | None = row["filter"]
         return text
@@ -139,9 +139,9 @@ def _error(row: Row) -> Row:
 
 
 def _missing(index: Index, places: Places) -> Iterator[Row]:
-    """Exchanges of which one side is missing, by the reason."""
+    """Exchanges with a missing side, by the reason."""
     column = index.column("missing")
-    if len(places) == len(column):  # all of them, in whatever order
+    if len(places) == len(column):  # all of them, in any order
         places = np.flatnonzero(column).astype(np.uint32)
     else:
         places = places[column[places] != 0]
@@ -185,8 +185,8 @@ ASKED = ("errors",)
 
 
 class ProblemsPage(StatisticsPage):
-    """What brokers refused, and what is wrong with the bytes; below, the whole text of the row under the
-    cursor. Enter shows the exchanges with it."""
+    """Errors of brokers, and faults of the bytes; below, the whole text of the row under the cursor. Enter
+    shows its exchanges."""
 
     DEFAULT_CSS = """
     ProblemsPage #list { max-height: 60%; }
@@ -197,16 +197,16 @@ class ProblemsPage(StatisticsPage):
 
     def __init__(self) -> None:
         self._looked_at: tuple[object, ...] = ()
-        """When it was looked last what else there is than errors: how many exchanges, and which."""
+        """The number and the selection of exchanges at the last search for rows that are no errors."""
         self._others: list[Row] = []
-        """What that was, …"""
+        """The rows of that search, …"""
         self._shown_others: list[Row] = []
-        """… and what the list has of it."""
+        """… and those of them in the list."""
         self._looking = Sparing()
         self._later: Timer | None = None
-        """Looks once more, if news came before it was time."""
+        """The timer for another search, if news came too early."""
         self._of: object = None
-        """What the text is about."""
+        """The subject of the text."""
         super().__init__()
 
     def body(self) -> ComposeResult:
@@ -222,7 +222,7 @@ class ProblemsPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         self._shown_others = self._others
         self.rows.show(problem_rows(counted.tables["errors"], self._others))
-        self.wish(self.list_pane, len(self.rows) + 1 if len(self.rows) else "1fr")  # with its head
+        self.wish(self.list_pane, len(self.rows) + 1 if len(self.rows) else "1fr")  # with its heading
 
     def index_grew(self) -> None:
         self._look()
@@ -232,7 +232,7 @@ class ProblemsPage(StatisticsPage):
             self.tell()
 
     def _look(self) -> None:
-        """See what else there is than errors, as often as it takes little of the time."""
+        """Search for rows that are no errors, as often as it takes little of the time."""
         app, began = self.kdissect, time.monotonic()
         index, shown = app.index, app.shown
         looked_at = len(index), index.fault_count(), shown.version, shown.is_filtered, shown.text
@@ -299,7 +299,7 @@ _WHOSE = {
     "partition": "partition",
     "broker": "broker",
 }
-"""What the first line names, by the columns of a row."""
+"""The subjects in the first line, by the columns of a row."""
 _MISSING = {
     "not captured": "The request or the response of these exchanges is not in the capture.",
     "gap": "The capture lacks the bytes of the request or the response.",
@@ -307,7 +307,7 @@ _MISSING = {
     "connection closed": "The connection ended before the response came.",
     "evicted": "kdissect reached a limit and forgot the request before the response came.",
 }
-"""What is meant where one side of an exchange is missing, by the reason."""
+"""The explanation of a missing side of an exchange, by the reason."""
 
 
 def text_of(row: Row, shown_by: str | None, time_text: Callable[[int], str], room: int) -> list[TextLine]:

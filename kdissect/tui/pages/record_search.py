@@ -1,8 +1,8 @@
-"""Searching in the list of records: which exchanges have a match, and which of their records.
+"""Searching in the list of records: the exchanges with a match, and their matching records.
 
-A line of the list has the beginnings of key and value only. So a process asks the exchanges, as it does for
-the list of exchanges (:mod:`kdissect.feed.searching`). A thread then looks into those that have a match, and
-tells which of their records have it.
+A line of the list has only the beginnings of key and value. So a process searches the exchanges, as it does
+for the list of exchanges (:mod:`kdissect.feed.searching`). A thread then searches those that match for their
+matching records.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import Page
 
 LOOK_SECONDS = 0.01
-"""How long rows are looked at before keys have their turn."""
+"""How long rows are searched before keys are handled."""
 ROWS_AT_ONCE = 1_000
-"""Rows of one exchange that are looked at before the time is."""
+"""The rows of one exchange that are searched between two looks at the clock."""
 PORTION_SECONDS, MOST_IN_PORTION = 0.05, 256
-"""How long the thread looks into exchanges before it tells of them, and how many it is given."""
+"""How long the thread searches exchanges before it reports, and the most exchanges that it gets."""
 
 
 class RecordSearch:
-    """Which records of a list have it.
+    """The matching records of a list.
 
-    :param page: has the list; its threads look into exchanges.
+    :param page: has the list; its threads search exchanges.
     :param exchanges: the same search in the exchanges of the rows.
     """
 
@@ -39,25 +39,25 @@ class RecordSearch:
         self.pattern = pattern
         self._page, self._rows, self._exchanges = page, rows, exchanges
         self._generation = rows.generation
-        """Of these rows are the masks."""
+        """The generation of rows to which the masks belong."""
         self._hit: Mask = np.zeros(0, np.bool_)
         self._known: Mask = np.zeros(0, np.bool_)
-        """Rows that were looked at. Those of an exchange without a match need not be."""
+        """Rows with a known result. Those of an exchange without a match need no search."""
         self._looked_into: Mapping[int, frozenset[Address]] = {}
-        """Some exchanges with a match, by their places in the index, and those of their records that have
-        it."""
+        """Some matching exchanges, by their places in the index, with their matching records."""
         self._job = 0
-        """How often the thread was asked, or its answer was not wanted any more."""
+        """The number of the thread's current job. It rises with each job, and when a job's answer is no
+        longer wanted."""
         self._is_looking = False
-        """Whether the thread is at work."""
+        """Whether the thread is working."""
         self._is_late = False
-        """Whether keys have their turn before a search goes on."""
+        """Whether keys are handled before a search continues."""
         self._to_count = 0
-        """Rows that may still be looked at only to count."""
+        """The rows that may still be searched only to count."""
 
     def next(self, row: int, step: int) -> int | None:
-        """The next row after one (or before, with -1) that has it. None if no row has it. Also None while it
-        is not known: then :attr:`is_going_on`."""
+        """The next matching row after one (or before, with -1). None if no row matches. Also None while it is
+        unknown: then :attr:`is_going_on` is true."""
         self._is_late = not self._rows.read_places()
         if self._is_late:
             return None
@@ -69,7 +69,7 @@ class RecordSearch:
             if at is None or self._hit[at]:
                 return at
             if not hits[at]:
-                self._exchanges.next(at - step, step)  # asks it, and some that follow
+                self._exchanges.next(at - step, step)  # searches it, and some after it
                 return None
             looked_at = self._look_at(at, step, hits)
             if not looked_at:
@@ -81,7 +81,7 @@ class RecordSearch:
                 return None
 
     def count(self, row: int) -> MatchCount | None:
-        """Which of the matches is in a row; None while that is not known."""
+        """The number of a row's match among all matches; None while that is unknown."""
         _, misses = self._answers()
         known = self._known | misses
         if row >= len(known) or not self._hit[row] or not known[:row].all():
@@ -90,9 +90,9 @@ class RecordSearch:
         return MatchCount(int(self._hit[: row + 1].sum()), int(self._hit.sum()), is_all)
 
     def ask_others(self, most: int) -> None:
-        """Look into the rows that are not known yet, to count.
+        """Search the rows that are still unknown, to count matches.
 
-        :param most: so many exchanges are asked, and so many rows are looked at.
+        :param most: the most exchanges and the most rows to search.
         """
         self._exchanges.ask_others(most)
         self._to_count = most
@@ -112,30 +112,30 @@ class RecordSearch:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether more will be known."""
+        """Whether more results are expected."""
         return self._exchanges.is_going_on or self._is_looking or self._is_late or self._to_count > 0
 
     @property
     def reason(self) -> str | None:
-        """Why it stopped before its time."""
+        """Why the search stopped early."""
         return self._exchanges.reason
 
     def poll(self) -> None:
-        """Take in what is known now."""
+        """Take in the results so far."""
         self._exchanges.poll()
         if self._to_count > 0:
             self._count_on()
 
     def stop(self) -> None:
-        """Search no more."""
+        """End the search."""
         self._exchanges.stop()
         self._job += 1
         self._is_looking = self._is_late = False
         self._to_count = 0
 
     def _answers(self) -> tuple[Mask, Mask]:
-        """Which rows are of exchanges that have it, and which of others. Makes room for what is known of
-        them."""
+        """The rows of exchanges that match, and those of exchanges that do not. Makes room for the results
+        about the rows."""
         if self._generation != self._rows.generation:
             self._generation = self._rows.generation
             self._hit = self._known = np.zeros(0, np.bool_)
@@ -148,8 +148,8 @@ class RecordSearch:
     # -- into exchanges -------------------------------------------------------------------------------
 
     def _look_at(self, row: int, step: int, hits: Mask) -> int:
-        """Look at a row, and at those of the same exchange that follow it; gives how many. They are none if
-        its exchange was not looked into yet: then the thread looks into it and into some that follow."""
+        """Search a row and the following ones of the same exchange; return their number. It is 0 if the
+        exchange was not searched yet: then the thread searches it and some after it."""
         view = self._rows.places
         place, at = view[row], row
         found = self._looked_into.get(int(place))
@@ -174,14 +174,14 @@ class RecordSearch:
         self._page.run_worker(partial(self._look, spooled, self._job), thread=True, group="find")
 
     def _look(self, spooled: list[tuple[int, int, int]], job: int) -> None:
-        """See which records of exchanges match: of the first, and of others for which there is time."""
+        """Find the matching records of the first exchange, and of others while there is time."""
         app, began = self._page.kdissect, time.monotonic()
         found: dict[int, frozenset[Address]] = {}
         for place, at, length in spooled:
             try:
                 found[place] = frozenset(self.pattern.addresses(app.feed.exchange(at, length)))
             except OSError:
-                found[place] = frozenset()  # it is told of the record itself, when it is to be shown
+                found[place] = frozenset()  # the record itself reports it when it is to be shown
             if time.monotonic() - began > PORTION_SECONDS:
                 break
         app.call_from_thread(self._looked, found, job)

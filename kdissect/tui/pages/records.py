@@ -1,4 +1,4 @@
-"""The screen of records: those of the exchanges that are shown, and the one under the cursor whole."""
+"""The screen of records: those of the shown exchanges, and the one under the cursor as a whole."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ from kdissect.tui.widgets.text_pane import TextPane
 REST_SECONDS = 0.05
 """How long the cursor must rest before the record under it is shown."""
 STEP_SECONDS = 0.1
-"""How often is asked what was found, while there is more to come."""
+"""How often new records are fetched while more are expected."""
 NARROW, LOW = 100, 30
-"""Fewer columns or lines than these have room for one pane."""
+"""With fewer columns or lines than these, there is room for only one pane."""
 TIMES = "uae"
-"""Forms of times, in the order in which the key goes through them; records do not count from a packet."""
+"""The forms of times, in the order in which the key cycles through them; records do not count from a
+packet."""
 
 
 class RecordsPage(SearchedPage, PanesScreen):
-    """The screen. It begins to list when it is shown for the first time."""
+    """The screen. It begins to list when it is first shown."""
 
     DEFAULT_CSS = """
     RecordsPage VirtualTable { height: 3fr; }
@@ -68,12 +69,12 @@ class RecordsPage(SearchedPage, PanesScreen):
         self._records: ListedRecords | None = None
         self.rows: RecordRows | None = None
         self.record: dict[str, Any] | None = None
-        """The row of the record that is shown whole."""
+        """The row of the record in the pane."""
         self._shown_line: RecordLine | None = None
         self._filter: tuple[Filter | None, bool] | None = None
-        """What was listed by."""
+        """The filter of the list."""
         self._said = ""
-        """About the list, last."""
+        """The last message about the list."""
         self._steps: Timer | None = None
         self._rest: Timer | None = None
 
@@ -113,7 +114,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             self._take()
 
     def _take(self) -> None:
-        """Take in what is shown now; where it is another filter, begin anew."""
+        """Take in the shown exchanges; restart if the filter has changed."""
         app, rows = self.kdissect, self.rows
         assert rows is not None
         wanted = (app.shown.chosen, app.shown.is_on)
@@ -160,7 +161,7 @@ class RecordsPage(SearchedPage, PanesScreen):
         if rows.is_relative(self.table.cursor):
             text += "   +n: counted from the batch's first record, because no response gives the offset"
         text += f"   values as {rows.form}, v for other forms"
-        if text != self._said:  # else what was said since would go
+        if text != self._said:  # else a later message would be overwritten
             self._said = text
             self.say(text)
 
@@ -193,8 +194,7 @@ class RecordsPage(SearchedPage, PanesScreen):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether all is listed, nothing is searched, and the record under the cursor is the one that is
-        shown."""
+        """Whether all records are listed, no search runs, and the pane shows the record under the cursor."""
         rows = self.rows
         if rows is None or rows.is_busy or self.finder.is_going_on or self.finder.is_counting:
             return rows is None
@@ -236,7 +236,7 @@ class RecordsPage(SearchedPage, PanesScreen):
 
     @work(thread=True, exclusive=True, group="form")
     def _lay_out(self, row: dict[str, Any], form: str) -> None:
-        """Lay the record out in another form; of a large value that takes longer than a frame may."""
+        """Lay the record out in another form. For a large value that takes longer than a frame may."""
         self.app.call_from_thread(self._laid_out, row, record_lines(row, form))
 
     def _laid_out(self, row: dict[str, Any], lines: list[TextLine]) -> None:
@@ -269,16 +269,16 @@ class RecordsPage(SearchedPage, PanesScreen):
         if row == self.table.cursor:
             self._show_match()
         self.table.go_to(row)
-        self._said = ""  # what is listed is said again, in the place of what was said of the search
+        self._said = ""  # the message about the list replaces that about the search
         self._say_count()
-        self.call_after_refresh(self._say_turn)  # when the cursor has moved, it is said what is listed
+        self.call_after_refresh(self._say_turn)  # when the cursor has moved, the message about the list comes
 
     def _say_turn(self) -> None:
         if self.finder.turn:
             self.say(f"the {self.finder.turn}")
 
     def _show_match(self) -> None:
-        """Show what was searched for in the record that is shown, if it is there."""
+        """Show the search text in the shown record, if it is there."""
         if self.finder.pattern is not None:
             self.pane.seek(self.finder.pattern.is_in)
 
@@ -291,7 +291,7 @@ class RecordsPage(SearchedPage, PanesScreen):
 
     @on(TextPane.Chosen)
     def _into(self) -> None:
-        """The record's place in the tree of its exchange, and its bytes."""
+        """Go to the record's place in the tree of its exchange, and to its bytes."""
         line = self._shown_line
         if line is not None:
             self.kdissect.show_exchange(line.place, to_tree=True)
@@ -308,7 +308,7 @@ class RecordsPage(SearchedPage, PanesScreen):
 
     @property
     def is_in(self) -> bool:
-        """Whether the focus is not in the list, but in the record."""
+        """Whether the focus is in the record, not in the list."""
         return self.pane.has_focus or self.has_class("-in")
 
     def action_out(self) -> None:
@@ -359,7 +359,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             self.say(error.reason)
 
     def action_tell(self, kind: str) -> None:
-        """Tell who wrote the offset of this record, and who fetched it."""
+        """Tell the story of this record's offset: its writer and its readers."""
         record = self.record
         if record is None:
             self.say("there is no record")

@@ -1,4 +1,4 @@
-"""Pages with a list of exchanges and panes for the one under its cursor: which of them has which room."""
+"""Pages with a list of exchanges and panes for the one under its cursor: their division of the room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kdissect.tui.widgets.table import VirtualTable
 
 USUAL_SHARE = 5
 NARROW, LOW, HEX_WIDE = 100, 30, 158
-"""Fewer columns or lines than these have room for one pane; from the last there are 16 bytes a line."""
+"""With fewer columns or lines than these, there is room for only one pane; from the last width on there are
+16 bytes in a line."""
 
 
 class SplitPage(ChosenPage):
@@ -37,7 +38,7 @@ class SplitPage(ChosenPage):
     def __init__(self) -> None:
         super().__init__()
         self.share = USUAL_SHARE
-        """Of the height, in tenths, what the list has."""
+        """The share of the height for the list, in tenths."""
 
     def on_mount(self) -> None:
         before = self.kdissect.settings.before
@@ -51,7 +52,7 @@ class SplitPage(ChosenPage):
         return self.query_one("#list", VirtualTable)
 
     def action_mark_on(self, step: int) -> None:
-        """Mark the exchange, and the one below (1) or above (-1) it, to which the cursor goes."""
+        """Mark the exchange and the one below (1) or above (-1) it, and move the cursor to the latter."""
         if self.chosen_place() is None:
             self.say("there is nothing to mark")
             return
@@ -81,13 +82,13 @@ class SplitPage(ChosenPage):
         return self.has_class("-one-pane")
 
     def go_in(self) -> None:
-        """From the list to the tree."""
+        """Go from the list to the tree."""
         self.add_class("-in")
         self.remove_class("-zoom-table")
         self.query_one(FieldTree).focus()
 
     def leave_pane(self) -> bool:
-        """From the panes to the list, or from one pane back to all; gives whether that was anything."""
+        """Go from the panes to the list, or from one pane back to all; return whether anything changed."""
         if self._leave_zoom():
             return True
         if not self.is_in:
@@ -98,7 +99,7 @@ class SplitPage(ChosenPage):
 
     @property
     def is_in(self) -> bool:
-        """Whether the focus is not in the list, but in the panes."""
+        """Whether the focus is in the panes, not in the list."""
         return self.has_class("-in") or not self.list_pane.has_focus
 
     @property

@@ -1,4 +1,4 @@
-"""The screen without a capture: what was opened last, the interfaces, and a line for a path or ``-i …``."""
+"""The screen without a capture: recent captures, the interfaces, and a line for a path or ``-i …``."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LOOK_SECONDS = 1.0
 
 
 class Looks(Protocol):
-    """What tells of interfaces (:class:`~kdissect.live.rates.Rates`)."""
+    """Gives the interfaces (:class:`~kdissect.live.rates.Rates`)."""
 
     def look(self, now: float) -> Sequence[InterfaceRate]:
-        """The interfaces, with what went on since the look before."""
+        """The interfaces, with their traffic since the last call."""
 
 
 class InterfaceList(LegibleOptions):
@@ -55,7 +55,7 @@ class InterfaceList(LegibleOptions):
         self.set_interval(LOOK_SECONDS, self.look)
 
     def look(self) -> None:
-        """See what goes on now."""
+        """Update the traffic."""
         found = self._rates.look(time.monotonic())
         names, lines = [each.name for each in found], [line_of(each) for each in found]
         if names != self.names:
@@ -89,7 +89,7 @@ Elsewhere      tcpdump -i any -s 0 -w kafka.pcapng 'tcp port 9092'
 Over ssh       kdissect tui -i ssh://root@broker-1/any
 Is everything installed?   kdissect doctor"""
 MOST_LISTED = 1_000
-"""Paths that are offered at most."""
+"""The most paths that are offered."""
 
 
 class PathInput(LegibleInput, inherit_bindings=False):
@@ -142,7 +142,7 @@ class Start(Screen[None]):
 
     @property
     def field(self) -> Input:
-        """Where the path is typed. It keeps the focus: what is typed goes there."""
+        """The field for the path. It always has the focus, so that typed text goes there."""
         return self.query_one(Input)
 
     @property
@@ -152,7 +152,7 @@ class Start(Screen[None]):
 
     @property
     def interfaces(self) -> InterfaceList | None:
-        """The interfaces to choose from, where there can be any."""
+        """The interfaces to choose from, if capturing is possible."""
         return next(iter(self.query(InterfaceList)), None)
 
     def say(self, text: str) -> None:
@@ -160,7 +160,7 @@ class Start(Screen[None]):
         self.query_one("#where", SaidLine).say(sanitise(text, None))
 
     def _list(self, paths: Sequence[str], title: object) -> None:
-        """Offer other paths; the first is what an empty field means."""
+        """Offer other paths; an empty field means the first."""
         self._paths = paths
         known = self.known
         known.border_title = title if isinstance(title, Text) else Text(str(title))
@@ -171,7 +171,7 @@ class Start(Screen[None]):
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_choose_path(self, step: int) -> None:
-        """Take the path or interface below (1) or above (-1) into the field."""
+        """Put the path or interface below (1) or above (-1) into the field."""
         interfaces = self.interfaces
         names = [] if interfaces is None else interfaces.names
         choices = [*self._paths, *map(capture_of, names)]
@@ -188,7 +188,7 @@ class Start(Screen[None]):
             interfaces.highlighted = None if is_path else at - len(self._paths)
 
     def action_complete(self) -> None:
-        """Complete the path while there is only one way to go on, and list all the ways."""
+        """Complete the unique part of the path, and list all possible paths."""
         text, paths = completed(self.field.value)
         self._write(text)
         if len(paths) > 1:
@@ -255,7 +255,7 @@ class Start(Screen[None]):
 
 
 def capture_of(interface: str) -> str:
-    """What is typed to capture from it."""
+    """The typed text for capturing from an interface."""
     return f"{CAPTURE} {shlex.quote(interface)}"
 
 

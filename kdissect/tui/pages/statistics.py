@@ -32,9 +32,9 @@ TICK_SECONDS = 0.1
 
 
 WHOLE, SHOWN = "the capture", "what the filter shows"
-"""What figures are made from, in words."""
+"""The basis of figures, in words."""
 ALL_ROWS = "All rows"
-"""What the footer says of the key that leads out, where only some rows are shown."""
+"""The word in the footer for leaving a list that shows only some rows."""
 
 
 class StatisticsPage(Page, OrderedScreen):
@@ -42,24 +42,24 @@ class StatisticsPage(Page, OrderedScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("statistics")
     OF_WHAT = "figures of what the filter shows"
-    """What it counts, where there is a filter."""
+    """The text about the figures, if there is a filter."""
 
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
         self.rows = self.figures()
         self.counted: CountedTables | None = None
-        """What the rows were made of."""
+        """The counts from which the rows were made."""
         self._polling: Timer | None = None
 
-    # -- what a screen says of itself ---------------------------------------------------------------
+    # -- defined by each screen ---------------------------------------------------------------------
 
     def figures(self) -> Figures:
-        """The table's rows, empty."""
+        """The empty rows of the table."""
         raise NotImplementedError
 
     def asked(self) -> Asked:
-        """The statistics that are to be counted, by the names that ``stats -z`` has."""
+        """The statistics to count, by their names in ``stats -z``."""
         raise NotImplementedError
 
     def fill(self, counted: CountedTables) -> None:
@@ -71,11 +71,11 @@ class StatisticsPage(Page, OrderedScreen):
         return None
 
     def subject_of(self, row: Row) -> Subject | None:
-        """What the story of a row is about; None for that of its exchange."""
+        """The subject of a row's story; None for that of its exchange."""
         return None
 
     def exchange_of(self, row: Row) -> int | None:
-        """The number of the exchange that a row points to; None if it points to none."""
+        """The number of the exchange that a row points to; None without one."""
         return None
 
     def near(self, row: Row) -> int | None:
@@ -84,11 +84,12 @@ class StatisticsPage(Page, OrderedScreen):
         return None
 
     def what(self) -> str:
-        """What is listed, and how much of it, for the line below."""
+        """The kind and the number of the rows, for the line below."""
         raise NotImplementedError
 
     def listed(self) -> str:
-        """What a row is about, in the singular, for the line of an empty list; empty: it has no line."""
+        """The subject of a row, in the singular, for the line of an empty list; if it is empty, there is no
+        such line."""
         return ""
 
     def saved(self) -> list[Saved]:
@@ -98,7 +99,7 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def statistics(self) -> Statistics:
-        """What counts for this screen."""
+        """The counter of this screen's statistics."""
         return self.kdissect.statistics
 
     # -- showing --------------------------------------------------------------------------------------
@@ -116,12 +117,12 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def first_pane(self) -> VirtualTable:
-        """What has the focus at first."""
+        """The widget that has the focus at first."""
         return self.list_pane
 
     @property
     def names(self) -> frozenset[str]:
-        """The statistics that it may show."""
+        """The statistics that the screen may show."""
         return frozenset(text.partition(",")[0] for text in self.asked())
 
     def show_table(self, name: str) -> None:
@@ -136,7 +137,7 @@ class StatisticsPage(Page, OrderedScreen):
         self.ask()
 
     def ask(self) -> None:
-        """Have counted what it shows."""
+        """Ask for the statistics of the screen."""
         self.statistics.ask(self.asked())
 
     def on_screen_suspend(self) -> None:
@@ -157,7 +158,7 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether all that was asked for is shown."""
+        """Whether all requested statistics are shown."""
         return not self.statistics.is_busy
 
     def _stop_polling(self) -> None:
@@ -179,7 +180,7 @@ class StatisticsPage(Page, OrderedScreen):
             self._stop_polling()
 
     def refill(self) -> None:
-        """Make the rows anew; the cursor stays on its row, or on the first, whichever that is."""
+        """Make the rows again; the cursor stays on its row, or on the first."""
         if self.counted is None:
             return
         with_cursor = self.row_with_cursor()
@@ -187,7 +188,7 @@ class StatisticsPage(Page, OrderedScreen):
         self.rows_changed(with_cursor)
 
     def tell(self) -> None:
-        """Write below what is listed, and what must be known of it: as many notes as there is room for."""
+        """Write the listed rows and the necessary notes below, as many as there is room for."""
         self.list_pane.say_nothing(self.why_empty())
         self.say_notes(self.notes())
 
@@ -203,7 +204,8 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def made_of(self) -> str:
-        """:data:`WHOLE` or :data:`SHOWN`. What is not there may be hidden by the filter."""
+        """The basis of the figures: :data:`WHOLE` or :data:`SHOWN`. The filter may hide data that seems
+        absent."""
         is_narrow = self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered
         return SHOWN if is_narrow else WHOLE
 
@@ -220,7 +222,7 @@ class StatisticsPage(Page, OrderedScreen):
         return f"No {listed} was captured{so_far}."
 
     def notes(self) -> list[str]:
-        """What is to be said, the most important first."""
+        """The notes, the most important first."""
         statistics, counted = self.statistics, self.counted
         parts = [self.what()] if counted is not None else []
         if statistics.reason is not None:
@@ -241,12 +243,12 @@ class StatisticsPage(Page, OrderedScreen):
 
     @property
     def of_what(self) -> str:
-        """Said at the top where there is a filter."""
+        """The text at the top if there is a filter."""
         return self.OF_WHAT
 
     @property
     def of_what_rank(self) -> int:
-        """How important that is, among all that stands there."""
+        """The importance of that text among all facts at the top."""
         return status.ORDER
 
     def status(self) -> list[Item]:
@@ -290,8 +292,8 @@ class StatisticsPage(Page, OrderedScreen):
 
 
 class GroupedTable(VirtualTable, inherit_bindings=False):
-    """A table that leaves the key of ``first`` to the screen, where it says how rows are put together; Home
-    still goes to the first."""
+    """A table that leaves the key of ``first`` to the screen, which uses it for the grouping; Home still goes
+    to the first row."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         replace(each, key="home") if isinstance(each, Binding) and each.id == "first" else each
@@ -304,7 +306,7 @@ class GroupedScreen(StatisticsPage):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
     GROUPINGS: ClassVar[tuple[str, ...]]
-    """In the order in which the key goes through them."""
+    """The groupings in the order in which the key cycles through them."""
 
     def __init__(self) -> None:
         self.grouping = self.GROUPINGS[0]
@@ -321,12 +323,12 @@ class GroupedScreen(StatisticsPage):
         self.regroup()
 
     def regroup(self) -> None:
-        """Another grouping was chosen."""
+        """Handle a change of the grouping."""
         raise NotImplementedError
 
 
 class GroupedPage(GroupedScreen):
-    """A screen whose groupings are counted each for itself."""
+    """A screen whose groupings are counted separately."""
 
     def asked(self) -> Asked:
         return self.asked_by(self.grouping)
@@ -344,7 +346,7 @@ class GroupedPage(GroupedScreen):
         yield GroupedTable(self.rows, id="list")
 
     def show_table(self, name: str) -> None:
-        """Group the rows by what the table has. Rows of this table keep their grouping."""
+        """Use the grouping of the table. If the rows are already from this table, keep their grouping."""
         before = self.grouping
 
         def how_well(grouping: str) -> tuple[bool, bool, bool]:

@@ -1,4 +1,4 @@
-"""The screen of a story: what led to an exchange and what followed, on all connections."""
+"""The screen of a story: the causes and the effects of an exchange, on all connections."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from kdissect.tui.pages.page import BACK, NAMED_BACK
 from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
 
 HERE = "▶"
-"""Before the line that the exchange is in."""
+"""The sign before the line that contains the exchange."""
 WHAT = "What"
-"""The head of the column that tells."""
+"""The heading of the column with the text."""
 REST_SECONDS = 0.12
-"""How long the cursor rests on a line before its exchange is decoded. Decoding may take some frames."""
+"""How long the cursor must rest on a line before its exchange is decoded. Decoding may take some frames."""
 _LEADS = {
     "of-transaction": TRANSACTION,
     "of-producer": PRODUCER,
@@ -44,7 +44,7 @@ _LEADS = {
     "of-client": CLIENT,
     "of-offset": OFFSET,
 }
-"""By the names of actions: what the story is about to which the key leads."""
+"""The kind of story that each action leads to."""
 
 
 def _line(row: Row) -> StoryLine:
@@ -71,19 +71,19 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
 
 
 class _Left(NamedTuple):
-    """A story from which a line led on."""
+    """A story that the user left for another one."""
 
     exchange: Exchange | None
-    """The one at the top."""
+    """The exchange at the top."""
     subject: Subject
     line: int
     """The line, by its exchange."""
 
 
 class StoryPage(StatisticsPage):
-    """The story of one exchange, or of what another screen names. An exchange belongs to several stories: one
-    key goes from one to the next. Others lead from the line under the cursor to the story of its transaction,
-    producer, group, client or offset. Enter shows the exchange of a line."""
+    """The story of one exchange, or of a subject from another screen. An exchange belongs to several stories:
+    one key goes from one to the next. Other keys lead from the line under the cursor to the story of its
+    transaction, producer, group, client or offset. Enter shows the exchange of a line."""
 
     DEFAULT_CSS = """
     StoryPage #about { height: auto; max-height: 4; padding: 0 1; background: $surface; }
@@ -99,24 +99,24 @@ class StoryPage(StatisticsPage):
     def __init__(self) -> None:
         self._subjects: Sequence[Subject] = ()
         self._subject: Subject | None = None
-        """Whose story is shown."""
+        """The subject of the shown story."""
         self._exchange: Exchange | None = None
         self._longest = 0
-        """Cells of the longest line."""
+        """The width of the longest line, in cells."""
         self._to_find = True
-        """Whether the cursor is still to go to the exchange."""
+        """Whether the cursor still has to go to the exchange."""
         self._line_to_find: int | None = None
-        """The line to which it is to go instead, by its exchange."""
+        """The line to which it has to go instead, by its exchange."""
         self._time_to_find: int | None = None
-        """The time to which it is to go where there is no exchange: the first line that is not before it."""
+        """The time to which it has to go if there is no exchange: the first line that is not before it."""
         self._before: list[_Left] = []
-        """The stories from which lines led on."""
+        """The stories that the user left for others."""
         self._rest: Timer | None = None
-        """Runs until the cursor has rested."""
+        """The timer until the cursor has rested."""
         self._told = Text()
-        """What stands above the list."""
+        """The text above the list."""
         self._kinds: frozenset[str] | None = None
-        """The kinds of other stories to which the line under the cursor leads; None while not known."""
+        """The kinds of other stories to which the line under the cursor leads; None while unknown."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -146,7 +146,7 @@ class StoryPage(StatisticsPage):
         """Tell the story of an exchange, or of a subject.
 
         :param subject: by default, the one that is closest to the exchange.
-        :param ns: the time to which the cursor goes where no exchange is given, since the epoch.
+        :param ns: the time to which the cursor goes without an exchange, since the epoch.
         """
         row = self.chosen_row() if self.is_current else None
         if row is not None and self._subject is not None:
@@ -167,7 +167,7 @@ class StoryPage(StatisticsPage):
         self._time_to_find = ns if exchange is None else None
         by_title: dict[str, Subject] = {}
         for each in () if exchange is None else subjects_of(exchange):
-            by_title.setdefault(each.title, each)  # what it shares may be one thing, named again
+            by_title.setdefault(each.title, each)  # several kinds may have the same title
         self._subjects = list(by_title.values())
         self._tell(subject or self._subjects[0])
 
@@ -194,7 +194,7 @@ class StoryPage(StatisticsPage):
         line, ns = self._line_to_find, self._time_to_find
         if ns is not None:
             at = next((at for at, row in enumerate(rows) if _line(row).ns >= ns), None)
-        elif self._exchange is None and rows:  # whatever line of the story before had the cursor
+        elif self._exchange is None and rows:  # whichever line of the story before had the cursor
             at = 0
         at = next((at for at, row in enumerate(rows) if _line(row).exchange == line), at)
         if self._to_find and at is not None:
@@ -205,7 +205,7 @@ class StoryPage(StatisticsPage):
         self.list_pane.go_to(row)
 
     def _is_here(self, row: Row) -> bool:
-        """Whether a line is of the exchange, alone or with others that did the same."""
+        """Whether a line contains the exchange, alone or with others of the same action."""
         exchange, line = self._exchange, _line(row)
         if exchange is None or line.connection != exchange.connection:
             return False
@@ -226,7 +226,7 @@ class StoryPage(StatisticsPage):
                 text.append(f"\n{error.meaning}")
             text.append("\n")
         text.append(f"the story of {sanitise(subject.title)}", "" if exchange is not None else "bold")
-        if text != self._told:  # Textual lays out the whole screen anew
+        if text != self._told:  # Textual lays out the whole screen again
             self._told = text
             self.query_one("#about", Static).update(text)
 
@@ -244,7 +244,7 @@ class StoryPage(StatisticsPage):
         self._rest = self.set_timer(REST_SECONDS, self._rested) if self.is_current else None
 
     def _rested(self) -> None:
-        """Find out where the line leads, for the footer."""
+        """Find the stories to which the line leads, for the footer."""
         self._rest = None
         place = self.chosen_place()
         exchange = None if place is None else self.kdissect.exchange_at(place)
@@ -271,8 +271,8 @@ class StoryPage(StatisticsPage):
         return found
 
     def tell(self) -> None:
-        """Write all of the line under the cursor, where the list has no room for it. It takes two lines if
-        some line of the story needs them."""
+        """Write the whole line under the cursor if the list has no room for it. It takes two lines if some
+        line of the story needs them."""
         row, room = self.chosen_row(), self.app.size.width - 2
         text = "" if row is None else _what(row)
         headings = self.rows.headings(self.list_pane.columns)
@@ -310,7 +310,7 @@ class StoryPage(StatisticsPage):
             self.say("there is no other story of this")
 
     def action_tell(self, kind: str) -> None:
-        """Tell the story of what the line under the cursor names: a group, an offset …"""
+        """Tell the story of an object in the line under the cursor: a group, an offset …"""
         exchange = self.kdissect.chosen_exchange()
         if exchange is None:
             return
@@ -334,7 +334,7 @@ class StoryPage(StatisticsPage):
         return BACK if self._before and not self.rows.is_narrow else super().way_out
 
     def drawn(self) -> Drawn | None:
-        """The story as the ladder draws it; None where nothing is told."""
+        """The story for the ladder; None if none is told."""
         numbers = tuple(_line(self.rows.row(at)).exchange for at in range(len(self.rows)))
         title = "" if self._subject is None else self._subject.title
         return Drawn(OF_STORY, self.chosen_place(), numbers, title) if numbers else None

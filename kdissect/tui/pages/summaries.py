@@ -1,7 +1,7 @@
-"""Figures that are made beside the screen, as often as that takes little of the time.
+"""Figures that are computed beside the screen, as often as that takes little of the time.
 
-Those of the exchanges that a list shows are for the status and for the scroll bar. Those of all exchanges,
-and of those that a filter shows, are for the time line.
+Those of the listed exchanges are for the status and for the scroll bar. Those of all exchanges, and of the
+filtered ones, are for the time line.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.time_line import TimeLine
 
 PARTS = 512
-"""Equal parts of the list that are told apart: more than a screen has lines."""
+"""The number of equal parts of the list that are distinguished: more than a screen has lines."""
 SIGN = "▪"
 
 
 class BadMarks:
-    """Draws a scroll bar, in the place of Textual's own renderer.
+    """Draws a scroll bar, in place of Textual's own renderer.
 
-    :param color: gives the colour of a mark, in the theme of now.
+    :param color: gives the colour of a mark in the current theme.
     """
 
     def __init__(self, color: Callable[[], Color | None]) -> None:
@@ -50,7 +50,7 @@ class BadMarks:
         self._parts: Sequence[int] = ()
 
     def show(self, parts: Sequence[int]) -> bool:
-        """Mark these of the :data:`PARTS` of the list; gives whether they are others than before."""
+        """Mark these of the :data:`PARTS` of the list; return whether the marks changed."""
         before, self._parts = self._parts, parts
         return before != parts
 
@@ -59,7 +59,7 @@ class BadMarks:
 
 
 class _MarkedBar(ScrollBarRender):
-    """The bar, as Textual draws it, with signs on it."""
+    """Textual's bar, with signs on it."""
 
     def __init__(self, parts: Sequence[int], mark: Color | None, given: Mapping[str, Any]) -> None:
         super().__init__(**given)
@@ -82,7 +82,7 @@ class _MarkedBar(ScrollBarRender):
 class ListSummary:
     """The figures of the list of a page.
 
-    :param came: called when there are other figures.
+    :param came: called after a change of the figures.
     """
 
     def __init__(self, page: SplitPage, rows: Exchanges, came: Callable[[], None]) -> None:
@@ -90,10 +90,10 @@ class ListSummary:
         self.figures: Summary = NOTHING
         self._making = Sparing()
         self._wanted: Places | None = None
-        """The view of which figures were made last."""
+        """The view whose figures were last requested."""
 
     def put_on_scroll_bar(self) -> None:
-        """Draw on the scroll bar where something is wrong."""
+        """Mark errors and faults on the scroll bar."""
         table = self._page.list_pane
         self._bad_marks = BadMarks(lambda: table.get_component_rich_style("table--error").color)
         bar: Any = table.vertical_scrollbar
@@ -113,15 +113,15 @@ class ListSummary:
         return out
 
     def make_if_due(self, is_last: bool) -> None:
-        """Make them anew if the list shows others, as often as that takes little of the time.
+        """Compute them again if the list has changed, as often as that takes little of the time.
 
-        :param is_last: nothing more is expected to come.
+        :param is_last: no more exchanges are expected.
         """
         if self._wanted is not self._rows.view and (is_last or self._making.is_due):
             self.make()
 
     def make(self) -> None:
-        """Make them anew."""
+        """Compute the figures again."""
         self._wanted = self._rows.view
         make = partial(self._make, self._rows.view)
         self._page.run_worker(make, thread=True, exclusive=True, group="summary")
@@ -154,16 +154,16 @@ class FiguresOverTime:
         self._page, self._came = page, came
         self._making = Sparing()
         self._wanted: tuple[tuple[int, int], tuple[str, int] | None] = (-1, -1), None
-        """Of how many exchanges figures were made last, and in how many columns; and with which filter."""
+        """The request of the last figures: the number of exchanges, the number of columns, and the filter."""
         self._made = -1, -1
-        """Of how many exchanges the figures of all are that are drawn, and in how many columns."""
+        """The number of exchanges and of columns of the drawn figures of all exchanges."""
 
     @property
     def _time_line(self) -> TimeLine:
         return self._page.query_one(TimeLine)
 
     def make(self) -> None:
-        """Make them anew if there are more exchanges, as often as that takes little of the time."""
+        """Compute them again if there are more exchanges, as often as that takes little of the time."""
         app = self._page.kdissect
         shown = app.shown
         # The axis shows a range of time: it is no filter here.
@@ -180,7 +180,7 @@ class FiguresOverTime:
             self._page.run_worker(make, thread=True, exclusive=True, group="time")
 
     def _make(self, of: tuple[int, int], whole: OverTime | None, places: Places | None) -> None:
-        """Make the figures of all, unless they are there, and of those that the filter shows."""
+        """Compute the figures of all exchanges, unless they exist, and of the filtered ones."""
         began = time.monotonic()
         app = self._page.kdissect
         found = over_time(app.index, of[1]) if whole is None else whole

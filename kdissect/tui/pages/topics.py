@@ -55,7 +55,7 @@ def _lag(row: Row) -> str:
 
 
 def _age(row: Row) -> str:
-    """How old the lag of a consumer is: what was written after its last Fetch is not in it."""
+    """The age of a consumer's lag: records written after its last Fetch are not in it."""
     return "" if (row["age_ns"] or 0) < SECOND else f"{duration(row['age_ns'])} ago"
 
 
@@ -145,13 +145,13 @@ CLIENT_COLUMNS = (
 
 
 def figures() -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     names = ("topic", "partition", "direction", "group", "cluster_id", "client_id", "client", "broker")
     return Figures(TOPIC_COLUMNS, lambda row: tuple(row.get(name) for name in names), grave_tone)
 
 
 def lag_rows(lag: Sequence[Row], over_time: Iterable[Row]) -> list[Row]:
-    """A row a group and partition, the largest lag first, with its lag over time as a ``line``."""
+    """A row for each group and partition, the largest lag first, with its lag over time as a ``line``."""
     rows, lines, names = told_apart(lag, "group"), dict[object, list[int]](), NamesOfClusters(lag, "group")
     for row in over_time:
         if row["ns"] is not None and row["lag"] is not None:
@@ -164,7 +164,7 @@ def lag_rows(lag: Sequence[Row], over_time: Iterable[Row]) -> list[Row]:
 
 
 def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[Row]:
-    """A row a consumer and partition, the largest lag first, with the age of the lag as ``age_ns``.
+    """A row for each consumer and partition, the largest lag first, with the age of the lag as ``age_ns``.
 
     :param until_ns: when the capture ends.
     """
@@ -231,7 +231,7 @@ _WHAT = {
     GROUP: ("partition of a group", "partitions of groups"),
     CLIENT: ("partition of a consumer", "partitions of consumers"),
 }
-"""What a row is, and several."""
+"""The names of a row, in the singular and the plural."""
 
 
 _WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
@@ -250,7 +250,7 @@ class TopicsPage(GroupedPage):
     """
     GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
     _step = USUAL_LAG_STEP
-    """Seconds between the points of a line of lag."""
+    """The seconds between the points of a line of lag."""
 
     def __init__(self) -> None:
         self.within = figures()

@@ -1,4 +1,4 @@
-"""The screen of transactions: how each ended, what it held, and transactional ids as time lines."""
+"""The screen of transactions: the end and the content of each, and transactional ids as time lines."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from kdissect.tui.widgets.table import Heading, VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
 SIGNS = {COMMITTED: "✓", ABORTED: "✗", FENCED: "⊘", TIMED_OUT: "◷", OPEN: "┄", UNKNOWN: "?"}
-"""How a transaction ended."""
+"""The sign of each outcome."""
 HERE, OTHER, STILL = "█", "─", "┄"
-"""In a time line: the transaction under the cursor, another, one that is open to the end."""
+"""The signs of a time line: the transaction under the cursor, another one, one that is open to the end."""
 _BAD = (FENCED, TIMED_OUT)
 _RANKS = {OTHER: 1, STILL: 1, SIGNS[COMMITTED]: 3, SIGNS[UNKNOWN]: 3, SIGNS[ABORTED]: 4, HERE: 2} | {
     SIGNS[each]: 5 for each in _BAD
@@ -51,7 +51,7 @@ _RANKS = {OTHER: 1, STILL: 1, SIGNS[COMMITTED]: 3, SIGNS[UNKNOWN]: 3, SIGNS[ABOR
 
 
 def outcome(row: Row) -> str:
-    """How it ended, with its sign."""
+    """The outcome, with its sign."""
     return f"{SIGNS[row['outcome']]} {row['outcome']}"
 
 
@@ -98,21 +98,21 @@ def columns(clock: Clock) -> tuple[FigureColumn, ...]:
 
 
 def identity(row: Row) -> Hashable:
-    """What tells a transaction from all others."""
+    """The identity of a transaction."""
     first = row["exchanges"][0] if row["exchanges"] else None
     return row["transactional_id"], row["producer_id"], row["begin_ns"], row["held_topic"], first
 
 
 def figures(clock: Clock) -> Figures:
-    """The rows, empty."""
+    """The empty rows."""
     return Figures(columns(clock), identity, _tone)
 
 
 def text_of(row: Row, clock: Clock, room: int, within: str = WHOLE) -> list[TextLine]:
-    """All that is known of a transaction.
+    """The known facts of a transaction.
 
     :param room: cells of a line.
-    :param within: :data:`~kdissect.tui.pages.statistics.WHOLE`, or what a filter shows of it.
+    :param within: :data:`~kdissect.tui.pages.statistics.WHOLE`, or the text for the filtered exchanges.
     """
     name = row["transactional_id"]
     lasted = "" if row["duration_ns"] is None else f" after {duration(row['duration_ns'])}"
@@ -175,15 +175,15 @@ class IdLines:
         self._names = NamesOfClusters((), _ID)
         self._ids: list[Whose] = []
         self._places: dict[Whose, int] = {}
-        """Where an id stands."""
+        """The line of each id."""
         self._of: dict[Whose, list[Row]] = {}
         self._span = CellSpan(0, 1)
         self._chosen: Row | None = None
         self._lanes: dict[tuple[Whose, int], TextLane] = {}
-        """By id and width: its line without the transaction under the cursor. There may be thousands on it,
-        and the cursor moves with each key."""
+        """By id and width, its line without the transaction under the cursor. A line may have thousands of
+        transactions, and the cursor moves with each key."""
         self._counts: dict[Whose, str] = {}
-        """By id: how often each outcome."""
+        """For each id, the number of each outcome."""
         self._version = 0
 
     def show(self, rows: Sequence[Row], span: CellSpan) -> None:
@@ -198,7 +198,7 @@ class IdLines:
         self._version += 1
 
     def choose(self, row: Row | None) -> int | None:
-        """Make a transaction stand out; gives the line of its id."""
+        """Highlight a transaction; return the line of its id."""
         self._chosen = row
         return None if row is None else self._places.get(self._names.whose(row))
 
@@ -216,7 +216,7 @@ class IdLines:
         return (name, *clusters, *counts, Heading("Time", 0))
 
     def _chosen_of(self, whose: Whose) -> Row | None:
-        """The transaction that stands out, if it is of this id."""
+        """The highlighted transaction, if it is of this id."""
         chosen = self._chosen
         return chosen if chosen is not None and self._names.whose(chosen) == whose else None
 
@@ -305,7 +305,7 @@ def _client_of(row: Row) -> Speaker:
 
 
 def _last_ns(row: Row) -> int | None:
-    """When it ended, or its last request came, whichever was later: who is fenced may not know it yet."""
+    """When it ended, or its last request came, whichever was later: a fenced producer may not know it yet."""
     return max((each for each in (row["end_ns"], row["last_ns"]) if each is not None), default=None)
 
 
@@ -316,14 +316,14 @@ _LOOKED_FOR = (
     "records that a consumer or a follower fetches. 9 lists findings, 0 all other facts, for instance what "
     "producers wrote."
 )
-"""Said where there is none."""
+"""The text if there are no transactions."""
 _LEAST_ROWS = 3
-"""The list has room for so many."""
+"""The least rows of the list."""
 
 
 class TransactionsPage(StatisticsPage):
-    """Transactions, and each transactional id as a time line. The text says all that is known of the
-    transaction under the cursor. Enter shows its exchanges."""
+    """Transactions, and each transactional id as a time line. The text has the known facts of the transaction
+    under the cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
     TransactionsPage #list { max-height: 60%; }

@@ -1,7 +1,7 @@
-"""What is under the cursor of a page with exchanges.
+"""The object under the cursor of a page with exchanges.
 
 It is an exchange: it is decoded beside the screen, and shown when the cursor rests. It is also a column of
-the list, or a field of the tree. Both give a filter, a column, and a coloring rule for rows like this one.
+the list, or a field of the tree. Both give a filter, a column, and a coloring rule for similar rows.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kdissect.tui.selecting import field_of_line, filter_of_column, filter_of_fi
 from kdissect.tui.widgets.dialogs import Choose
 
 REST_SECONDS, REST_IN_A_ROW = 0.05, 0.12
-"""How long the cursor must rest before the exchange under it is shown; and longer where it moves again and
-again: to draw an exchange takes as long as two moves."""
+"""How long the cursor must rest before the exchange under it is shown; longer after repeated moves, because
+drawing an exchange takes as long as two moves."""
 
 
 class Resting:
-    """What waits for the cursor of a page to rest.
+    """Waits until the cursor of a page rests.
 
-    :param none: called where there is no exchange under the cursor.
+    :param none: called if there is no exchange under the cursor.
     :param shown: called with an exchange when the panes show it.
     """
 
@@ -39,12 +39,12 @@ class Resting:
         self._awaited: int | None = None
         """The exchange that is shown if the cursor rests."""
         self._moved_at = 0.0
-        """When the cursor moved last, by :func:`time.monotonic`."""
+        """The time of the cursor's last move, by :func:`time.monotonic`."""
         self._place: int | None = None
-        """Of the exchange that is shown."""
+        """The place of the shown exchange."""
 
     def rest_at(self, place: int | None) -> None:
-        """The cursor is on the exchange at a place of the index, or on none."""
+        """Handle a move of the cursor to the exchange at a place of the index, or to none."""
         if self._rest is not None:
             if place == self._awaited:
                 return  # it rests there, whatever comes elsewhere
@@ -70,7 +70,7 @@ class Resting:
     def decode(self, place: int, spooled: int, length: int) -> None:
         """Decode an exchange, and show it if the cursor is still there.
 
-        :param spooled: where it stands in the spool, ``length`` bytes long.
+        :param spooled: its position in the spool, where it has ``length`` bytes.
         """
         worker, app = get_current_worker(), self._page.kdissect
         try:
@@ -89,13 +89,13 @@ class Resting:
 
 
 class UnderCursor:
-    """What is under the cursor of a page."""
+    """The column, exchange and field under the cursor of a page."""
 
     def __init__(self, page: SplitPage, rows: Exchanges) -> None:
         self._page, self._rows = page, rows
 
     def column(self) -> str | None:
-        """The name of the column; None where none was chosen."""
+        """The name of the column; None if none was chosen."""
         names = self._rows.names(self._page.list_pane.columns)
         at = self._page.list_pane.column
         return names[at] if at is not None and at < len(names) else None
@@ -106,10 +106,10 @@ class UnderCursor:
         return detail if detail is not None and detail.exchange.number == self._page.chosen_number else None
 
     def filter(self, usual: str) -> str | None:
-        """The filter for the field under the cursor of the tree, or else for the column under that of the
-        list. If there is no filter, it is said, and None given.
+        """The filter for the field under the cursor of the tree, or else for the list's column under the
+        cursor. If there is no filter, say so, and return None.
 
-        :param usual: the column that is meant where none was chosen.
+        :param usual: the column if none was chosen.
         """
         if self._page.list_pane.has_focus:
             # The panes may still show another row: their exchange is decoded beside the screen.
@@ -133,8 +133,8 @@ class UnderCursor:
         return text
 
     def field(self) -> str | None:
-        """The name of the field that is to be a column, or is one. If there is no field, it is said, and None
-        given."""
+        """The name of the field that becomes, or is, a column. If there is no field, say so, and return
+        None."""
         if self._page.list_pane.has_focus:
             name = self.column()
             if name is not None and name in self._rows.fields.shown:

@@ -1,1 +1,1 @@
-"""What the screens are made of, and none of them alone: tables, trees, bytes, questions."""
+"""Widgets that several screens use: tables, trees, bytes, questions."""

@@ -51,13 +51,13 @@ class Tabs(Legible):
         self._here = here
 
     def turn(self, here: str) -> None:
-        """Another one is shown."""
+        """Show another title as chosen."""
         self._here = here
         self.refresh()
 
     def _texts(self) -> list[tuple[str, str]]:
-        """Name and text of each. Where there is not room for all titles, some are shorter; where that is not
-        enough, only the title of the screen that is shown stands there."""
+        """The name and the text of each title. If there is not room for all, some are shortened. If that is
+        not enough, only the title of the shown screen remains."""
         for apart in ("  ", " "):
             texts = [(name, f" {key} {title}{apart[1:]}") for name, key, title in self._titles]
             if sum(len(text) for _, text in texts) <= self.size.width:
@@ -86,8 +86,8 @@ class Tabs(Legible):
 
 
 class OneLine(LegibleText):
-    """A line of text. Its place stays as it is, whatever stands in it: Textual would lay out the whole screen
-    anew for each text."""
+    """A line of text with a fixed place, whatever its text: otherwise Textual would lay out the whole screen
+    again for each text."""
 
     DEFAULT_CSS = """
     OneLine { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -98,7 +98,7 @@ class OneLine(LegibleText):
         self._text = Text()
 
     def show(self, text: Text) -> None:
-        """Write a text, if it is another."""
+        """Write a text, if it has changed."""
         if text != self._text or text.style != self._text.style:
             self._text = text
             self.update(text, layout=False)
@@ -116,8 +116,8 @@ class StatusLine(OneLine):
 
 
 class SaidLine(OneLine):
-    """What is said of what was done, or of what is under the cursor. Where one line has no room for all,
-    there are more."""
+    """Messages about actions, or about the object under the cursor. If one line has no room for all, there
+    are more."""
 
     DEFAULT_CSS = """
     SaidLine { height: auto; max-height: 3; }
@@ -135,7 +135,7 @@ class SaidLine(OneLine):
         lines = [text] if cell_len(text) <= room else fold_text(text, room)
         if len(lines) > self.MOST_LINES:
             lines = [*lines[: self.MOST_LINES - 1], " ".join(lines[self.MOST_LINES - 1 :])]
-        if len(lines) != self._lines:  # Textual lays out the whole screen anew
+        if len(lines) != self._lines:  # Textual lays out the whole screen again
             self.styles.height = self._lines = len(lines)
         self.show(Text("\n".join(f" {line}" for line in lines)))
 
@@ -167,7 +167,7 @@ class PaneLine(Legible):
         self._bytes = ""
 
     def show(self, tabs: Sequence[tuple[str, str]], here: str, data: str) -> None:
-        """Show names and titles of tabs, one of which stands out, and what the bytes are; sanitised."""
+        """Show names and titles of tabs, one of them highlighted, and the kind of the bytes; sanitised."""
         self._tabs, self._here, self._bytes = tabs, here, data
         self.refresh()
 
@@ -194,76 +194,77 @@ class PaneLine(Legible):
 
 
 COMMON = "save", "app.story", "filter"
-"""Actions of most screens. If there is no room, the footer leaves out the first one first."""
+"""Actions of most screens. If there is no room, the footer leaves them out in this order."""
 
 
 ALL_KEYS = "All keys"
-"""What the key of the help says where the footer leaves keys out."""
+"""The text of the help key if the footer leaves keys out."""
 
 
 class FooterKey(NamedTuple):
     """A key of the footer."""
 
     key: str
-    """As Textual names it."""
+    """The key's name in Textual."""
     text: str
-    """As it stands there."""
+    """The key's text in the footer."""
     what: str
-    """The word for what it does."""
+    """The word for its effect."""
     action: str
     help: str
     enabled: bool
 
     @property
     def cells(self) -> int:
-        """How many cells the key takes with its word, and the blanks around them."""
+        """The cells of the key with its word, and the blanks around them."""
         return cell_len(self.text) + cell_len(self.what) + 3
 
 
 class Foot(Vertical):
-    """What is said, and the keys: always at the bottom, however little room there is for the rest."""
+    """Messages, and the keys: always at the bottom, however little room there is for the rest."""
 
     DEFAULT_CSS = """
     Foot { dock: bottom; height: auto; }
     Foot #first { background: $panel; color: $foreground; text-style: bold; }
     """
     FIRST_SECONDS = 15
-    """How long there is to read what is said at the beginning."""
+    """How long the message at the beginning can be read."""
 
     def compose(self) -> ComposeResult:
         yield SaidLine(id="where")
         yield KeysFooter()
 
     def say_first(self, text: str) -> None:
-        """Say something at the beginning, above all other lines, until there was time to read it."""
+        """Write a message at the beginning, above all other lines, for long enough to read it."""
         line = SaidLine(id="first")
         self.mount(line, before=0)
         line.say(text)
         self.set_timer(self.FIRST_SECONDS, line.remove)
 
     def forget_first(self) -> None:
-        """Take that away: it is not true any more."""
+        """Remove that message: it is not true any more."""
         self.query("#first").remove()
 
 
 def _character_of(key: str) -> str | None:
-    """What a key writes, if anything. Textual does not know the slash, which Unicode calls solidus."""
+    """The character that a key writes, if any. Textual does not know the slash, which Unicode calls
+    solidus."""
     return "/" if key == "slash" else key_to_character(key)
 
 
 def _is_of_empty(active: ActiveBinding) -> bool:
-    """Whether a key would open a row of a list that has none."""
+    """Whether a key opens a row, and the list has none."""
     is_open = active.binding.id == "open"
     return is_open and isinstance(active.node, VirtualTable) and not len(active.node.rows)
 
 
 class KeysFooter(Legible):
-    """The keys that mean something here; a click is as good as the key. If there is no room for all, it first
-    leaves out keys that most screens have. Then it leaves out the last ones, but never the very last, which
-    opens the help. That one then says that there are more.
+    """The keys that work here; a click on one is the same as the key. If there is no room for all, keys that
+    most screens have are left out first. Then the last ones are left out, except the very last, which opens
+    the help. That one then says that there are more.
 
-    Textual's own footer has a widget for each key, and makes all of them anew when one changes. That was half
-    of the time to another screen.
+    Textual's own footer has a widget for each key, and makes all of them again when one changes. That was
+    half of the time to another screen.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--what"}
@@ -287,11 +288,11 @@ class KeysFooter(Legible):
             self.call_after_refresh(self._look)
 
     def on_resize(self) -> None:
-        if self._keys:  # before, nothing is known of any
-            self._look()  # the words may be others where there is more room
+        if self._keys:  # before, no keys are known
+            self._look()  # with more room, the words may be others
 
     def _look(self) -> None:
-        """See which keys there are now."""
+        """Update the keys."""
         if not self.is_attached:
             return
         found: dict[str, FooterKey] = {}
@@ -299,7 +300,7 @@ class KeysFooter(Legible):
         for active in self.screen.active_bindings.values():
             binding = active.binding
             if field is not None and field.check_consume_key(binding.key, _character_of(binding.key)):
-                continue  # it is written into the field
+                continue  # the field takes it as text
             if _is_of_empty(active):
                 continue
             if binding.show and binding.action not in found:
@@ -314,7 +315,7 @@ class KeysFooter(Legible):
 
     @property
     def keys(self) -> Sequence[FooterKey]:
-        """Those for which there is room."""
+        """The keys for which there is room."""
         kept = list(self._keys)
         while len(kept) > 2 and sum(each.cells for each in kept) > self.size.width:
             known = (each for action in COMMON for each in kept if each.action == action)

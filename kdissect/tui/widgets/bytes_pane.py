@@ -1,6 +1,6 @@
 """Bytes as hex and text, with a range in another colour and a cursor.
 
-Bytes of secrets are shown as ``**``: how many there are, not which.
+Bytes of secrets are shown as ``**``: only their number is visible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.mended import Steady
 
 _OFFSET = 10
-"""Cells before the first byte."""
+"""The cells before the first byte."""
 
 
 class BytesPane(Steady, Legible, can_focus=True):
@@ -57,7 +57,7 @@ class BytesPane(Steady, Legible, can_focus=True):
         self._ends: list[int] = []
 
     def show(self, data: bytes, hidden: Sequence[tuple[int, int]], start: int, end: int) -> None:
-        """Show bytes, with a range of them in colour. ``hidden`` ranges must not be read."""
+        """Show bytes, with a range of them in colour. ``hidden`` ranges must not be readable."""
         if data is not self.data:
             self.data = data
             self._starts, self._ends = [a for a, _ in hidden], [b for _, b in hidden]
@@ -69,12 +69,12 @@ class BytesPane(Steady, Legible, can_focus=True):
 
     @property
     def columns(self) -> int:
-        """Cells of a line, beside the scroll bar."""
+        """The cells of a line, without the scroll bar."""
         return self.scrollable_content_region.width
 
     @property
     def bytes_a_line(self) -> int:
-        """As many as there is room for: 16, 8 or 4."""
+        """The number of bytes in a line, by the room: 16, 8 or 4."""
         return next((n for n in (16, 8) if self.columns >= _OFFSET + 4 * n + 1), 4)
 
     def on_resize(self) -> None:
@@ -125,9 +125,10 @@ class BytesPane(Steady, Legible, can_focus=True):
         self.post_message(self.Moved(offset))
 
     def _bring_into_view(self, offset: int, above: int | None = None) -> None:
-        """Scroll so far that a byte is seen.
+        """Scroll until a byte is visible.
 
-        :param above: lines that then stand above it; else it is at the edge it came over.
+        :param above: the number of lines above it then; without it, the byte is at the edge from which it
+            came.
         """
         line, top, height = offset // self.bytes_a_line, self.scroll_offset.y, max(1, self.size.height)
         if not top <= line < top + height:

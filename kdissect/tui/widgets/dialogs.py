@@ -28,8 +28,8 @@ Answer = TypeVar("Answer")
 
 
 class Dialog(ModalScreen[Answer]):
-    """A small screen that is left once: the next key may come before it is gone. A click beside it leaves it
-    without an answer."""
+    """A small screen that is left only once: the next key may come before it has closed. A click beside it
+    leaves it without an answer."""
 
     def on_click(self, event: Click) -> None:
         if self.get_widget_at(event.screen_x, event.screen_y)[0] is self:
@@ -112,11 +112,11 @@ SIGNS = (
 )
 
 KEYS_CELLS = 18
-"""For the keys of an action; what it does stands beside them."""
+"""The cells for the keys of an action, with its effect beside them."""
 
 
 def _aligned(rows: Sequence[tuple[str, str]]) -> Table:
-    """Keys with what they do, which goes on below its own beginning where it takes several lines."""
+    """Keys with their effects; further lines of an effect are indented like its first."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(style="bold", width=KEYS_CELLS)
     table.add_column(ratio=1)
@@ -132,11 +132,11 @@ _DOCUMENTATION = (
 
 
 class Help(Dialog[None]):
-    """The keys of what has the focus, in parts.
+    """The keys of the focused widget, in parts.
 
-    :param parts: heading, and keys with what they do.
-    :param about: what the screen is for, in some lines.
-    :param read_so: how its figures are read.
+    :param parts: heading, and keys with their effects.
+    :param about: the purpose of the screen, in some lines.
+    :param read_so: how to read its figures.
     """
 
     DEFAULT_CSS = """
@@ -193,7 +193,7 @@ class Help(Dialog[None]):
 
 
 class Mistakes(Dialog[None]):
-    """What is wrong in the configuration, where, and what to do.
+    """The errors in the configuration, with their places and remedies.
 
     :param mistakes: each in some lines.
     """
@@ -240,7 +240,10 @@ class ComparedExchanges(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = HelpPage.BINDINGS
 
     def __init__(self, title: str, lines: Iterable[ComparedLine], alarm: str) -> None:
-        """:param alarm: the colour of lines of the first alone."""
+        """Prepare the dialog.
+
+        :param alarm: the colour of lines that only the first exchange has.
+        """
         super().__init__()
         self._title, self._lines, self._alarm = title, tuple(lines), alarm
 
@@ -259,7 +262,7 @@ class ComparedExchanges(Dialog[None]):
 
 
 CHOICES = "1234567890abcdefhilmnoprstuvwxyz"
-"""Keys of words to choose from, in their order. Letters that move the cursor elsewhere, or lead back, are not
+"""The keys for choosing words, in their order. Letters that move the cursor elsewhere, or lead back, are not
 among them."""
 
 
@@ -303,10 +306,10 @@ class Choose(Dialog[str | None]):
 class Ask(Dialog[str | None]):
     """A line of text; Escape gives None.
 
-    :param value: what stands there at first.
-    :param may_be_empty: whether no text is an answer too.
-    :param note: what is to be known before answering.
-    :param why_not: says what is wrong with an answer, which can then be mended; nothing if it can be taken.
+    :param value: the initial text.
+    :param may_be_empty: whether the empty text is an answer too.
+    :param note: a text to read before answering.
+    :param why_not: returns the error in an answer, which can then be corrected; empty without one.
     """
 
     DEFAULT_CSS = """
@@ -346,7 +349,7 @@ class Ask(Dialog[str | None]):
         self._take(event.value)
 
     def on_click(self, event: Click) -> None:
-        """A click on the line that says what Enter does is as good as Enter."""
+        """Handle a click on the line about Enter like Enter."""
         if self.get_widget_at(event.screen_x, event.screen_y)[0].id == "confirm":
             self._take(self.query_one(Input).value)
 
@@ -394,7 +397,7 @@ class Pick(Dialog[list[str] | None]):
         return Text(f"{'✓' if name in self._ticked else ' '} {text}", no_wrap=True)
 
     def action_tick(self) -> None:
-        for options in self.query(OptionList):  # none yet where keys come faster than it is put up
+        for options in self.query(OptionList):  # none yet if keys come before it is shown
             if options.highlighted is not None:
                 self._ticked ^= {self._words[options.highlighted][0]}
                 options.replace_option_prompt_at_index(options.highlighted, self._line(options.highlighted))
@@ -403,7 +406,7 @@ class Pick(Dialog[list[str] | None]):
         self.action_tick()  # a click
 
     def on_click(self, event: Click) -> None:
-        """The line at the bottom says that Enter confirms: a click on it does so too."""
+        """Handle a click on the bottom line, which says that Enter confirms, like Enter."""
         region = self.query_one(OptionList).region
         if event.screen_y == region.bottom - 1 and region.contains(event.screen_x, event.screen_y):
             self.action_take()

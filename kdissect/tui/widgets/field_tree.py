@@ -1,7 +1,7 @@
-"""The tree of fields: its keys, how its lines look, and a line that is opened at once with all below it.
+"""The tree of fields: its keys, the look of its lines, and opening a line with everything below it.
 
-A worker makes the lines of that, because record sets are unpacked for it. They are made in the order of the
-tree, and their number is bounded. What does not fit stays closed.
+A worker makes the lines below such a line, because record sets are unpacked for it. They are made in the
+order of the tree, and their number is bounded. Lines beyond that stay closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         self._looks: dict[Hashable, Style] | None = None
-        """While it is drawn: its style, and those of its parts. Textual's tree asks for them at each line."""
+        """The tree's style and those of its parts, while it is drawn. Textual's tree asks for them at each
+        line."""
         super().__init__("", id=id)
         self.show_root = False
         self.guide_depth = 2
@@ -45,17 +46,19 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Draw it anew. Textual's tree would lay out the screen for each line that comes or goes."""
+        """Draw it again. Textual's tree would lay out the screen for each new or removed line."""
         return super().refresh(*regions, repaint=repaint, recompose=recompose)
 
     def on_resize(self) -> None:
-        """The line under the cursor stays on the screen if there is less room: more may be said below it."""
+        """Keep the line under the cursor on the screen if there is less room, because the text below it has
+        become longer."""
         top = self.scroll_offset.y
         if not top <= self.cursor_line < top + self.scrollable_content_region.height:
             self.scroll_to_line(self.cursor_line, animate=False)
 
     def land(self, node: TreeNode[TreeSpot]) -> None:
-        """Move the cursor to a line, and show what is below it: a third of the room, if the tree goes on."""
+        """Move the cursor to a line, and show the lines below it: a third of the room, if the tree goes
+        on."""
         self.move_cursor(node)
         room = self.scrollable_content_region.height
         last = node.line + room // 3
@@ -63,7 +66,8 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
             self.scroll_to(y=last - room + 1, animate=False)
 
     def land_at_once(self, node: TreeNode[TreeSpot]) -> None:
-        """The same for a line that has come just now; others are not drawn under the cursor before it."""
+        """Move the cursor to a line that has just been added, in the same frame: otherwise other lines would
+        be drawn under the cursor first."""
         if self.last_line >= 0:  # which builds the lines: a line that is new has no place yet
             self.land(node)
 
@@ -117,14 +121,14 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
 
 
 class Opened(NamedTuple):
-    """The lines of a tree that are open, and that under the cursor, by what tells them from others."""
+    """The open lines of a tree, and the line under the cursor, by their identities."""
 
     lines: frozenset[Hashable]
     cursor: Hashable
 
 
 def opened_of(tree: FieldTree) -> Opened:
-    """Which lines are open now."""
+    """The lines that are open now."""
     found: set[Hashable] = set()
     for node in _lines(tree.root):
         if node.is_expanded and node.children:
@@ -133,7 +137,7 @@ def opened_of(tree: FieldTree) -> Opened:
 
 
 def open_again(tree: FieldTree, opened: Opened, below: Callable[[TreeSpot], list[TreeSpot]]) -> None:
-    """Open those lines, and shut all others; ``below`` gives the lines below one."""
+    """Open those lines, and close all others; ``below`` gives the lines below one."""
     waiting, cursor = list(tree.root.children), None
     while waiting:
         node = waiting.pop()
@@ -157,7 +161,7 @@ def _lines(node: TreeNode[TreeSpot]) -> Iterator[TreeNode[TreeSpot]]:
 
 
 def _identity(node: TreeNode[TreeSpot]) -> Hashable:
-    """What tells a line from all others of an exchange: the node that it shows, which is drawn once."""
+    """The identity of a line among all of an exchange: its node, which is drawn once."""
     spot = node.data
     if spot is None or spot.branch is None:
         return None if spot is None else spot.text
@@ -165,23 +169,23 @@ def _identity(node: TreeNode[TreeSpot]) -> Hashable:
 
 
 def holds(node: TreeNode[TreeSpot], wanted: Node) -> bool:
-    """Whether a line is that of a node of the message, or stands for it."""
+    """Whether a line is that of a node of the message, or represents it."""
     return node.data is not None and node.data.holds(wanted)
 
 
 def fill(node: TreeNode[TreeSpot], lines: Iterable[TreeSpot]) -> None:
-    """Put lines below one."""
+    """Add lines below one."""
     for spot in lines:
         add(node, spot)
 
 
 def add(node: TreeNode[TreeSpot], spot: TreeSpot) -> TreeNode[TreeSpot]:
-    """Put a line below one; gives it."""
+    """Add a line below one, and return it."""
     return node.add(label_of(spot), spot, allow_expand=spot.can_open)
 
 
 def label_of(spot: TreeSpot) -> Text:
-    """A line with its colours; never markup."""
+    """The text of a line with its colours; never markup."""
     name, colon, value = spot.text.partition(": ")
     is_bad = spot.is_fault or (spot.branch is not None and spot.branch.node.fault is not None)
     label = Text(("! " if is_bad else "") + name, "bold red" if is_bad else "", no_wrap=True, end="")
@@ -194,16 +198,17 @@ def label_of(spot: TreeSpot) -> Text:
 
 
 MOST_LINES = 400
-"""Lines that are opened at once. With more of them a key would have to wait, and nobody reads them."""
+"""The most lines that are opened at once. With more of them a key would have to wait, and nobody reads
+them."""
 
 
 class Whole(NamedTuple):
-    """What is below a line."""
+    """The lines below a line."""
 
     lines: list[tuple[TreeSpot, Whole | None]]
-    """Each line with what is below it; None if it has nothing, or stays closed."""
+    """Each line with the lines below it; None if it has none, or stays closed."""
     size: int
-    """Lines, also of those below."""
+    """The number of lines, with those further below."""
     is_all: bool
     """Whether nothing stays closed."""
 
@@ -211,7 +216,7 @@ class Whole(NamedTuple):
 def opened_whole(
     spot: TreeSpot, below: Callable[[TreeSpot], list[TreeSpot]], most: int = MOST_LINES
 ) -> Whole:
-    """Everything below a line. The first lines are made in any case, as when it is opened alone.
+    """All lines below a line. Its direct lines are always made, as when it is opened alone.
 
     :param below: gives the lines below one.
     """
@@ -229,13 +234,13 @@ def opened_whole(
 
 
 def _fits(spot: TreeSpot, room: int) -> bool:
-    """Whether the lines of the line itself are not too many. Nobody knows that of a closed record set: it has
-    few batches."""
+    """Whether a line's direct lines fit in the room. For a closed record set that is unknown, but it has few
+    batches."""
     return room > 0 and (spot.branch is None or len(spot.branch.node.children) <= room)
 
 
 def show_whole(node: TreeNode[TreeSpot], whole: Whole) -> None:
-    """Open a line with all of it. Lines that are there already stay."""
+    """Open a line with everything below it. Lines that already exist stay."""
     if not node.children:
         fill(node, (spot for spot, _ in whole.lines))
     there = {_field(child.data): child for child in node.children}
@@ -247,7 +252,7 @@ def show_whole(node: TreeNode[TreeSpot], whole: Whole) -> None:
 
 
 def _field(spot: TreeSpot | None) -> int | None:
-    """What tells a field from all others; None for a line that is none."""
+    """The identity of a field; None for a line that is no field."""
     return None if spot is None or spot.branch is None else id(spot.branch.node)
 
 

@@ -1,7 +1,7 @@
 """The line that shows the display filter, and in which users write it.
 
 At every key the line says whether the text is a filter, and how many exchanges it would show. A mistake is
-marked in the line and explained below it. What may be written at the cursor is offered.
+marked in the line and explained below it. Possible texts at the cursor are offered.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from kdissect.tui.widgets.dialogs import Ask
 from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
 
 COUNT_SECONDS = 0.1
-"""How long no key must come before exchanges are counted."""
+"""The time without a key after which exchanges are counted."""
 MOST_OFFERS = 50
 LEAST_WRITTEN = 16
-"""Cells that the beginning of a filter keeps beside what is said of it."""
+"""The cells that the beginning of a filter keeps beside the text about it."""
 SAID_LINES = 3
-"""Lines for what is wrong with a filter, at most."""
+"""The most lines for the explanation of a mistake."""
 KEYS_SAID = (
     "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves",
     "Enter applies, Tab completes, ↑ earlier filters, Ctrl-s saves, Esc leaves",
     "Enter applies, Tab completes, Esc leaves",
 )
-"""What keys do in the line; the first for which there is room."""
+"""The texts about the keys in the line; the first that has room is used."""
 _WANTED = {"Enter": "apply", "Tab": "take", "↑": "older", "Ctrl-s": "save", "Esc": "leave"}
-"""What a click on the words of a key does, as the table of actions has it."""
+"""The action in the table of actions for a click on the words of each key."""
 
 
 class _WrongMark(Highlighter):
-    """Marks what is wrong in the filter."""
+    """Marks the mistake in the filter."""
 
     error: FilterError | None = None
 
@@ -68,13 +68,13 @@ class _WrongMark(Highlighter):
 
 
 class FilterInput(LegibleInput):
-    """Where it is written."""
+    """The field for writing the filter."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("filter")
     BINDING_GROUP_TITLE = PLACES["filter"]
 
     class Wanted(Message):
-        """A key that is not about the text under the cursor; ``what`` as the table of actions has it."""
+        """A key that is not about the text under the cursor; ``what`` is its name in the table of actions."""
 
         def __init__(self, what: str) -> None:
             self.what = what
@@ -84,7 +84,7 @@ class FilterInput(LegibleInput):
         self.cursor_blink = False  # nothing is drawn while nothing changes
 
     def validate_value(self, value: str) -> str:
-        """What was pasted is shown as it is; in a string the escapes mean the same."""
+        """Escape pasted characters for display; in a string the escapes mean the same."""
         return sanitise(value, None)
 
     def action_want(self, what: str) -> None:
@@ -98,7 +98,7 @@ class FilterInput(LegibleInput):
 
 
 class FilterLine(Vertical):
-    """The line, as high as it needs to be: nothing while there is no filter."""
+    """The line, with the height that it needs: none while there is no filter."""
 
     DEFAULT_CSS = """
     FilterLine { height: auto; display: none; }
@@ -121,23 +121,23 @@ class FilterLine(Vertical):
         super().__init__()
         self._shown, self._remembered = shown, remembered
         self.apply: Callable[[str], object] = shown.write
-        """What is done with a filter that was written."""
+        """The function that applies a written filter."""
         self._wrong = _WrongMark()
         self._filter: Filter | None = None
-        """What is written, if it is a filter."""
+        """The written text, if it is a filter."""
         self._counted: tuple[int, int] | None = None
-        """How many exchanges it would show at least and at most, once that is known."""
+        """The least and the greatest number of exchanges that it would show, once known."""
         self._offers: Sequence[Completion] = ()
         self._older: int | None = None
-        """Which filter of those used is in the line; None for what was written."""
+        """Which of the used filters is in the line; None for the user's own text."""
         self._written = ""
         self._back: Widget | None = None
-        """What had the focus before."""
+        """The widget that had the focus before."""
         self.lists_exchanges = True
-        """Whether what the screen lists is what is counted; if not, the count says what it is of."""
+        """Whether the screen lists the counted exchanges; if not, the count names what it counts."""
         self._count: Timer | None = None
         self._keys_said = ""
-        """What is said of keys, if that is said now, …"""
+        """The shown text about keys, …"""
         self._keys_at = 0
         """… and the cell where it begins."""
 
@@ -161,7 +161,7 @@ class FilterLine(Vertical):
 
     @property
     def input(self) -> FilterInput:
-        """Where it is written."""
+        """The field for writing."""
         return self.query_one(FilterInput)
 
     @property
@@ -172,7 +172,7 @@ class FilterLine(Vertical):
     # -- the filter that is set -----------------------------------------------------------------------
 
     def show(self) -> None:
-        """Show the filter that is set, and how many exchanges it shows."""
+        """Show the current filter, and how many exchanges it shows."""
         shown = self._shown
         self.set_class(bool(shown.text), "-set")
         if not shown.text:
@@ -191,7 +191,7 @@ class FilterLine(Vertical):
                 (said if at else first).append(f"  {sanitise(hint, None)}", "yellow")
         line = Text(" / ", "dim", no_wrap=True, overflow="ellipsis")
         written = Text(sanitise(shown.text, None), "bold" if shown.is_on else "dim strike")
-        # Whoever wrote the filter knows it. What is to be known of it is never cut for its sake.
+        # The user who wrote the filter knows it. Notes about it are never cut for it.
         room = self.app.size.width - line.cell_len - first.cell_len
         written.truncate(max(LEAST_WRITTEN, room), overflow="ellipsis")
         line.append_text(written).append_text(first).append_text(said)
@@ -212,7 +212,7 @@ class FilterLine(Vertical):
         self.input.post_message(Input.Submitted(self.input, self.input.value))
 
     def _words_clicked(self, cell: int) -> None:
-        """A click on what is said of a key is as good as the key."""
+        """Handle a click on the words of a key like the key."""
         start = 0
         for words in self._keys_said.split(", "):
             if start <= cell < start + len(words):
@@ -226,8 +226,8 @@ class FilterLine(Vertical):
     # -- writing --------------------------------------------------------------------------------------
 
     def open(self, text: str | None = None) -> None:
-        """Begin to write: with the filter that is set, or with ``text``. A range of time is not in it. What
-        is set is selected, so that what is typed replaces it."""
+        """Begin to write: with the current filter, or with ``text``. A range of time is not in it. The
+        current filter is selected, so that typed text replaces it."""
         if not self.is_open:
             self._back = self.screen.focused
         self.add_class("-open")
@@ -241,7 +241,7 @@ class FilterLine(Vertical):
         self._look()
 
     def close(self) -> None:
-        """Leave the line; the filter stays as it is set."""
+        """Leave the line; the current filter is kept."""
         if self._count is not None:
             self._count.stop()
         self.remove_class("-open", "-offers")
@@ -258,7 +258,7 @@ class FilterLine(Vertical):
             self._look()
 
     def _look(self) -> None:
-        """See what is written: is it a filter, what may come next, how much would it show?"""
+        """Examine the text: whether it is a filter, what may come next, and how much it would show."""
         text = self.input.value
         self._filter, self._wrong.error, self._counted = None, None, None
         try:
@@ -363,7 +363,7 @@ class FilterLine(Vertical):
         self._take(event.option_index)
 
     def _go_through(self, step: int) -> None:
-        """Put a filter into the line that was used before, or what was written."""
+        """Put an earlier filter, or the user's own text, into the line."""
         used = self._remembered.used
         if self._older is None:
             self._written = self.input.value

@@ -1,8 +1,9 @@
-"""What the user opened and closed in the tree of fields, and the line that was selected.
+"""The lines that the user opened and closed in the tree of fields, and the selected line.
 
 The tree of another exchange of the same API opens the same lines. They are found by the names of the fields
-around them. Only what the user did is kept. A line that is open at first, or that a search opened, does not
-tell what the user wants to see. There are bounds for what is kept, and for the lines that are drawn for it.
+around them. Only the user's actions are kept. A line that is open at first, or that a search opened, does not
+show what the user wants to see. There are limits for the kept lines, and for the
+lines that are drawn for them.
 """
 
 from __future__ import annotations
@@ -16,41 +17,41 @@ from kdissect.present.detail import Detail, TreeSpot, index_of_name
 from kdissect.tui.widgets.field_tree import fill
 
 MOST_APIS = 64
-"""APIs of which it is kept. Those that were left longest ago are forgotten."""
+"""The APIs with kept lines. Those that were left longest ago are forgotten."""
 MOST_KEPT = 400
-"""Lines of an API that are kept."""
+"""The most kept lines of an API."""
 MOST_LOOKED_AT = 5_000
-"""Lines of a tree that are looked at, the outermost first."""
+"""The most lines of a tree that are searched, the outermost first."""
 MOST_DRAWN = 400
-"""Lines that are drawn to open lines again. With more of them a key would have to wait."""
+"""The most lines that are drawn to open lines again. With more of them a key would have to wait."""
 
 Path = tuple[str, ...]
-"""The names of the fields around a line, and its own; the kind of the message first."""
+"""The names of the fields around a line, and its own name; the kind of the message comes first."""
 _Line = TreeNode[TreeSpot]
 
 
 class _KeptLines:
-    """What is kept of an API."""
+    """The kept lines of an API."""
 
     def __init__(self) -> None:
         self.lines: dict[Path, bool] = {}
-        """Whether the user opened or closed a line."""
+        """For each line, whether the user opened it (or closed it)."""
         self.cursor: Path = ()
 
 
 class KeptOpen:
-    """What is kept for each API, and which lines of the present tree were not opened by the user."""
+    """The kept lines of each API, and the lines of the present tree that the user did not open."""
 
     def __init__(self) -> None:
         self._apis: dict[str | None, _KeptLines] = {}
-        """The API that was left last stands last."""
+        """The kept lines; the API that was left last is the last."""
         self._usual: set[int] = set()
         """The lines that are open at first."""
         self._on_the_way: set[int] = set()
         """The lines that were opened for a line below them."""
 
     def begin(self) -> None:
-        """Another tree is made."""
+        """Prepare for another tree."""
         self._usual.clear()
         self._on_the_way.clear()
 
@@ -66,11 +67,11 @@ class KeptOpen:
         node.expand()
 
     def was_closed(self, node: _Line) -> None:
-        """A line was closed: the next to open it is the user."""
+        """Note that a line was closed: if it is opened again, the user does it."""
         self._on_the_way.discard(node.id)
 
     def keep(self, api: str | None, root: _Line, cursor: _Line | None) -> None:
-        """Keep what the user did in the tree of an exchange."""
+        """Keep the user's actions in the tree of an exchange."""
         kept = self._apis.pop(api, None) or _KeptLines()
         self._apis[api] = kept
         if len(self._apis) > MOST_APIS:
@@ -85,7 +86,7 @@ class KeptOpen:
                 kept.lines[path] = node.is_expanded
 
     def cursor(self, api: str | None) -> Path:
-        """The line that was selected; empty if none was."""
+        """The selected line; empty if none was."""
         kept = self._apis.get(api)
         return () if kept is None else kept.cursor
 
@@ -156,7 +157,7 @@ def _lines(root: _Line) -> Iterator[tuple[Path, _Line]]:
 
 
 def _find(root: _Line, path: Path, inside: dict[int, dict[str, _Line]]) -> tuple[_Line | None, bool]:
-    """The line with a path, and whether it is that one: of an array that is shorter it is the last element.
+    """The line with a path, and whether it is exactly that one: in a shorter array it is the last element.
 
     :param inside: the lines below lines by their names, as far as they were looked up.
     """

@@ -1,6 +1,6 @@
-"""Textual's own widgets as the screens need them.
+"""Textual's own widgets, adapted to the screens.
 
-Every text can be read: what they draw is measured line by line. Panes that scroll may grow without a layout.
+Every text is legible: the drawn lines are measured one by one. Panes that scroll may grow without a layout.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class LegibleInput(Input):
 
 
 LEAST_CELLS = 4
-"""Cells of a text to choose. With fewer, Textual breaks it in empty pieces, which ends in a traceback. A
-terminal that is dragged smaller has so few for a moment."""
+"""The least cells of a text to choose. With fewer, Textual breaks it into empty pieces, which ends in a
+traceback. A terminal that is dragged smaller has so few for a moment."""
 
 
 class LegibleOptions(OptionList):
@@ -54,7 +54,7 @@ class LegibleOptions(OptionList):
 
 
 class Palette(CommandPalette):
-    """The command palette, also on a terminal that has no line for its commands."""
+    """The command palette. It also works on a terminal without a line for its commands."""
 
     def _action_command_list(self, action: str) -> None:
         if _has_lines(self.query_one(CommandList)):
@@ -62,8 +62,8 @@ class Palette(CommandPalette):
 
 
 def _has_lines(options: OptionList) -> bool:
-    """Whether options were laid out. If not one line has room, a key to the next page ends in a traceback of
-    Textual, which looks for a line."""
+    """Whether options were laid out. If not even one line has room, a key to the next page ends in a
+    traceback of Textual, which looks for a line."""
     return (options.highlighted or 0) in options._index_to_line
 
 
@@ -77,8 +77,8 @@ class LegibleText(Static):
 class Steady(ScrollView):
     """A pane whose contents may grow.
 
-    Textual lays out the whole screen anew when the contents of such a pane have another size, and draws all
-    of it. Here the scroll bars learn of it, and the place of the pane stays as it is.
+    Textual lays out and draws the whole screen again when the contents of such a pane change their size. Here
+    only the scroll bars are updated, and the place of the pane stays as it is.
     """
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
@@ -90,5 +90,5 @@ class Steady(ScrollView):
             return
         before = self.scrollbars_enabled
         self._scroll_update(size)
-        if self.scrollbars_enabled != before:  # a bar that comes takes room
+        if self.scrollbars_enabled != before:  # a new bar takes room
             ScrollView.refresh(self, layout=True)

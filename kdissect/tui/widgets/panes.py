@@ -1,7 +1,7 @@
 """The tree of an exchange and the bytes beside it, each of which leads to the other.
 
-The line under the cursor has its bytes in colour; the byte under the cursor has its line chosen. What is
-below a line is made by a worker when it is opened.
+The bytes of the line under the cursor are in colour; the line of the byte under the cursor is selected. The
+lines below a line are made by a worker when it is opened.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from kdissect.tui.widgets.kept_open import KeptOpen, Path, path_of
 from kdissect.tui.widgets.rooms import Sides
 
 OPEN_AT_FIRST = 40
-"""A message's parts that have no more lines than this are open when it is shown."""
+"""Parts of a message with at most this number of lines are open at first."""
 
 
 TABS = {"request": "Request", "response": "Response", "records": "Records", "timing": "Timing", "tcp": "TCP"}
-"""What can be shown of an exchange. Request and response stand in one tree."""
+"""The tabs of an exchange. Request and response are in one tree."""
 
 _IN_TREE = ("request", "response")
 
@@ -72,7 +72,7 @@ class DetailPanes(Vertical):
     BINDING_GROUP_TITLE = PLACES["panes"]
 
     class Dragged(Message):
-        """The bar above is held by the mouse, at a line of the screen."""
+        """The mouse holds the bar above, at a line of the screen."""
 
         def __init__(self, y: int) -> None:
             self.y = y
@@ -86,16 +86,16 @@ class DetailPanes(Vertical):
         self.tab = "request"
         """One of :data:`TABS`; it stays when another exchange is shown, if that has it."""
         self._opened_lines_of: dict[str, Opened] = {}
-        """Of this exchange, by tab: the lines that were open, and that under the cursor."""
+        """For each tab of this exchange, the lines that were open, and that under the cursor."""
         self._kept = KeptOpen()
         self._has_fields = False
         """Whether the tree shows the fields of request and response."""
         self._selected_before: Path = ()
         """The line that was selected in an exchange of this API, until the cursor is there."""
         self._opened_in_part: int | None = None
-        """The line below which everything was to be opened, if there was too much."""
+        """The line that could not be opened with everything below it, because there was too much."""
         self._wanted: tuple[int, Address] | None = None
-        """A record to be shown as soon as its exchange is."""
+        """A record to show as soon as its exchange is shown."""
 
     def compose(self) -> ComposeResult:
         yield PaneLine()
@@ -135,7 +135,7 @@ class DetailPanes(Vertical):
             self._show_line()
 
     def _fill_tree(self, detail: Detail) -> None:
-        """Request and response, open as far as they are small."""
+        """Show request and response, with small parts open."""
         tree = self.tree_pane
         tree.clear()
         self._kept.begin()
@@ -166,13 +166,14 @@ class DetailPanes(Vertical):
         """Keep what the user opened and closed, for the next exchange of the API."""
         if self.detail is not None and self._has_fields:
             tree = self.tree_pane
-            # If not, the exchange has no such tab, and its fields are shown although nobody asked for them.
+            # If not, the exchange has no such tab, and its fields are shown although the user did not ask for
+            # them.
             cursor = tree.cursor_node if self.tab in _IN_TREE else None
             self._kept.keep(self.detail.exchange.api, tree.root, cursor)
         self._has_fields = False
 
     def _select_again(self, detail: Detail) -> bool:
-        """Put the cursor on the line that was selected in an exchange of this API; gives whether there is
+        """Put the cursor on the line that was selected in an exchange of this API; return whether there is
         one."""
         before = self._selected_before = self._kept.cursor(detail.exchange.api)
         top = next((node for node in self.tree_pane.root.children if path_of(node) == before[:1]), None)
@@ -181,7 +182,7 @@ class DetailPanes(Vertical):
         return top is not None
 
     def _go_on_to_selected(self, detail: Detail, record_set: TreeNode[TreeSpot]) -> None:
-        """Put the cursor on the line that was selected in a record set, which is there now."""
+        """Put the cursor on the line that was selected in a record set, whose lines exist now."""
         before, way = self._selected_before, path_of(record_set)
         if self.tree_pane.cursor_node is record_set and way == before[: len(way)]:
             self._selected_before = ()
@@ -201,7 +202,7 @@ class DetailPanes(Vertical):
             return []
         there = [message.kind for message in self.detail.exchange.messages]
         sides = [name for name in _IN_TREE if name in there]
-        # A token stands where a request or response would.
+        # A token is in the place of a request or response.
         sides = sides or ["request"]
         has_records = any(True for each in self.detail.exchange.messages for _ in each.record_fields())
         return [*sides, *(["records"] if has_records else []), "timing", "tcp"]
@@ -237,7 +238,10 @@ class DetailPanes(Vertical):
             open_again(self.tree_pane, opened, detail.open)
 
     def _fill_tab(self, detail: Detail, *, selects_again: bool = False) -> None:
-        """:param selects_again: whether the line is to be selected that was in an exchange of this API."""
+        """Fill the tree for the current tab.
+
+        :param selects_again: whether to select the line that was selected in an exchange of this API.
+        """
         if self.tab in _IN_TREE:
             self._fill_tree(detail)
             if not (selects_again and self._select_again(detail)):
@@ -336,7 +340,7 @@ class DetailPanes(Vertical):
             self._say(f"{whole.size:,} lines are open; there are more below this line")
 
     def tell(self) -> None:
-        """Say what the line under the cursor means."""
+        """Write the meaning of the line under the cursor."""
         node = self.tree_pane.cursor_node
         if node is not None and node.data is not None:
             self._tell_line(node, node.data)
@@ -356,7 +360,7 @@ class DetailPanes(Vertical):
         self.unfold(event.node)
 
     def unfold(self, node: TreeNode[TreeSpot], wanted: Node | None = None) -> TreeNode[TreeSpot] | None:
-        """Put lines in the place of one that stands for them; gives the first of them."""
+        """Replace a line by the lines that it represents; return the first of them."""
         if node.data is None or node.data.rest is None or node.parent is None:
             return None
         first = None
@@ -389,13 +393,13 @@ class DetailPanes(Vertical):
         self._show_line()
 
     def _with_word(self, text: str, node: TreeNode[TreeSpot]) -> str:
-        """What is said of a line, and the word by which a filter asks for it, if there is room for both."""
+        """The text about a line and its name in filters, if there is room for both."""
         word = word_of_line(self.detail, _spots_to(node)) if self.detail is not None else None
         whole = f"{text}   filter: {word}"
         return whole if word is not None and cell_len(whole) < self.app.size.width else text
 
     def action_next_bytes(self) -> None:
-        """Show the bytes of the next message, or the next that were unpacked."""
+        """Show the bytes of the next message, or the next unpacked bytes."""
         if self.detail is None:
             return
         there, data = self.detail.buffers(), self.bytes_pane.data
@@ -419,13 +423,13 @@ class DetailPanes(Vertical):
         self.app.call_from_thread(self._go_to, detail, nodes)
 
     def point_at(self, data: bytes, start: int, end: int) -> None:
-        """Show bytes of a message, and go to the line that they belong to."""
+        """Show bytes of a message, and go to their line."""
         if self.detail is not None:
             self.bytes_pane.show(data, self.detail.hidden(data), start, end)
             self._find(self.detail, data, start)
 
     def point_at_line(self, find: Callable[[Detail], list[Node]]) -> None:
-        """Go to the line that ``find`` gives the nodes around of."""
+        """Go to the line of the nodes that ``find`` returns."""
         if self.detail is not None:
             self._find_line(self.detail, find)
 
@@ -435,7 +439,7 @@ class DetailPanes(Vertical):
         self.app.call_from_thread(self._go_to, detail, nodes)
 
     def reveal_record(self, number: int, address: Address) -> None:
-        """Go to a record in the tree; if its exchange is not shown yet, when it is."""
+        """Go to a record in the tree, as soon as its exchange is shown."""
         self.screen.add_class("-in")
         self.tree_pane.focus()
         if self.detail is not None and self.detail.exchange.number == number:
@@ -469,7 +473,7 @@ class DetailPanes(Vertical):
     def _go_down(
         self, detail: Detail, here: TreeNode[TreeSpot], nodes: list[Node], *, at_once: bool = False
     ) -> None:
-        """Move the cursor to the last of these nodes, which stand below a line.
+        """Move the cursor to the last of these nodes, which are below a line.
 
         :param at_once: in the same frame.
         """
@@ -494,10 +498,10 @@ class DetailPanes(Vertical):
             found = next((child for child in here.children if holds(child, wanted)), None)
         return found
 
-    # -- for who copies -------------------------------------------------------------------------------
+    # -- for copying ----------------------------------------------------------------------------------
 
     def chosen(self) -> list[TreeSpot]:
-        """The line under the cursor, after those around it."""
+        """The line under the cursor, after the lines around it."""
         return _spots_to(self.tree_pane.cursor_node)
 
     # -- the bar above --------------------------------------------------------------------------------
@@ -523,12 +527,12 @@ class DetailPanes(Vertical):
 
 
 def _kept_as(tab: str) -> str:
-    """Request and response stand in one tree."""
+    """The tab under which the open lines are kept: request and response are in one tree."""
     return _IN_TREE[0] if tab in _IN_TREE else tab
 
 
 def _spots_to(node: TreeNode[TreeSpot] | None) -> list[TreeSpot]:
-    """A line, after those around it."""
+    """A line, after the lines around it."""
     out: list[TreeSpot] = []
     while node is not None and node.data is not None:
         out.append(node.data)
@@ -537,7 +541,7 @@ def _spots_to(node: TreeNode[TreeSpot] | None) -> list[TreeSpot]:
 
 
 def _side_of(node: TreeNode[TreeSpot]) -> str | None:
-    """The tab of the message that a line is of."""
+    """The tab of a line's message."""
     here: TreeNode[TreeSpot] | None = node
     while here is not None and here.data is not None:
         if here.data.message is not None and here.data.message.kind in _IN_TREE:
@@ -547,7 +551,7 @@ def _side_of(node: TreeNode[TreeSpot]) -> str | None:
 
 
 def where_text(spot: TreeSpot) -> str:
-    """Which bytes a line stands for."""
+    """The text about the bytes of a line."""
     count = plural(spot.end - spot.start, "byte")
     name = spot.text.partition(": ")[0]
     return f"{name}: {count} at {spot.start:,} to {spot.end:,} of {len(spot.data):,}  {spot.type}"

@@ -1,7 +1,7 @@
 """Panes that share the room of a screen: the mouse drags the bars between them, keys move them.
 
-As long as no bar was moved, each pane has the room that its screen or its style sheet wants. From then on all
-of them share it as they did when the bar was let go.
+Until a bar is moved, each pane has the room that its screen or its style sheet wants. Afterwards all of them
+keep the shares that they had when the bar was released.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from textual.widget import Widget
 from kdissect.settings.session import LEAST_PERCENT, MOST_PERCENT
 
 LEAST_LINES = 3
-"""Lines that a pane keeps."""
+"""The least lines of a pane."""
 PART = 10
-"""A key moves a bar by this part of the height of its panes."""
+"""The part of the panes' height by which a key moves a bar."""
 
 
 class PanesScreen(Screen[None]):
@@ -32,12 +32,12 @@ class PanesScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.heights: dict[str, int] = {}
-        """By the pane's id: the lines that it had when a bar was moved last; nothing before."""
+        """For each pane's id, its lines when a bar was last moved; empty before."""
         self._held: Widget | None = None
         """The pane whose bar the mouse holds."""
 
     def stacked(self) -> list[Widget]:
-        """The panes that are shown, from above."""
+        """The shown panes, from the top."""
         shown = [each for each in self.children if each.id and each.display]
         return [each for each in shown if each.can_focus or each.is_scrollable]
 
@@ -60,7 +60,7 @@ class PanesScreen(Screen[None]):
             pane.styles.height = lines
 
     def at_most(self, pane: Widget, lines: int) -> None:
-        """Let a pane have no more lines than this, unless a bar was moved: others have the rest."""
+        """Limit the lines of a pane, unless a bar was moved: other panes get the rest."""
         if pane.id not in self.heights:
             pane.styles.max_height = lines
 
@@ -79,7 +79,7 @@ class PanesScreen(Screen[None]):
         self.take_heights(heights)
 
     def action_room(self, step: int) -> None:
-        """More room for the pane with the focus (1), or less."""
+        """Give the pane with the focus more room (1), or less."""
         panes = self.stacked()
         if len(panes) < 2:
             return
@@ -117,7 +117,7 @@ class PanesScreen(Screen[None]):
 
 
 STEP = 10
-"""A key moves the bar by so many hundredths of the width."""
+"""The hundredths of the width by which a key moves the bar."""
 
 
 class Sides(Horizontal):
@@ -130,7 +130,7 @@ class Sides(Horizontal):
     def __init__(self, *panes: Widget) -> None:
         super().__init__(*panes)
         self.percent: int | None = None
-        """Hundredths of the width that the second pane has; None before the bar was moved."""
+        """The width of the second pane in hundredths; None before the bar was moved."""
 
     @property
     def has_bar(self) -> bool:
@@ -146,7 +146,7 @@ class Sides(Horizontal):
         left.styles.width, right.styles.width = f"{100 - self.percent}fr", f"{self.percent}fr"
 
     def step(self, step: int) -> None:
-        """More room for the second pane (1), or less."""
+        """Give the second pane more room (1), or less."""
         if self.percent is not None:
             self.share(self.percent + step * STEP)
         elif self.size.width:

@@ -1,5 +1,5 @@
-"""The line at the top of a screen shows facts. If there is not room for all, the least important are left
-out. A fact is never cut, because a part of a figure would be wrong."""
+"""The line at the top of a screen, which shows facts. If there is not room for all, the least important are
+left out. A fact is never cut, because a part of a figure would be wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdissect.protocol.errors import CLASSES, FATAL, RETRIABLE, ROUTINE, SIGNS
 
 PAUSED, STOPPED, DROPPED, SHOWN, ERRORS, NAME, READ, COUNT, FAULTS, BACKLOG = range(10)
 ORDER, WORK, OF_THEM, MEDIAN, PACKETS, SHARE, RATE, NOTE, ROUTINES = range(10, 19)
-"""How important a fact is. The first of these is left out last."""
+"""The importance of a fact. The first of these is left out last."""
 
 
 class Item(NamedTuple):
@@ -27,10 +27,10 @@ class Item(NamedTuple):
 
 
 def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
-    """What a capture that goes on lost, and what waits: to be decoded, and in the ring.
+    """The losses of a running capture, and its backlog: packets to be decoded, and the fill of the ring.
 
-    :param decoded: how many packets are.
-    :param alarm: the style of what is wrong.
+    :param decoded: the number of decoded packets.
+    :param alarm: the style of errors.
     """
     lost = capture.dropped + capture.lost
     waiting = max(0, capture.written - decoded)
@@ -44,9 +44,9 @@ def capture_items(capture: Status, decoded: int, alarm: str) -> list[Item]:
 
 
 def error_items(graded: Sequence[int], alarm: str) -> list[Item]:
-    """How many exchanges have errors, by the gravest of them, each with its sign and its word.
+    """The number of exchanges with errors, by the gravest of them, each with its sign and its word.
 
-    :param graded: by the places of :data:`~kdissect.feed.rows.GRADES`.
+    :param graded: the counts in the order of :data:`~kdissect.feed.rows.GRADES`.
     """
     fatal, retriable, routine = (graded[GRADES.index(each)] for each in CLASSES)
     out = [Item(f"{SIGNS[FATAL]} {fatal:,} {FATAL}", ERRORS, alarm if fatal else "")]
@@ -58,7 +58,7 @@ def error_items(graded: Sequence[int], alarm: str) -> list[Item]:
 
 
 def errors_of_them(graded: Sequence[int], alarm: str) -> Item:
-    """The same of what is shown, beside that of all: the signs are enough."""
+    """The error counts of the shown exchanges, beside those of all: the signs are enough."""
     counts = [(each, graded[GRADES.index(each)]) for each in CLASSES]
     told = [f"{SIGNS[each]} {count:,}" for each, count in counts if count or each == FATAL]
     return Item(f"{' '.join(told)} of them", OF_THEM, alarm if graded[GRADES.index(FATAL)] else "")

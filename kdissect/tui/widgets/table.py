@@ -1,7 +1,7 @@
 """A list of any length, of which only the lines on the screen are made.
 
-What it shows comes from :class:`TableRows`; it may grow while it is shown. Textual's own DataTable lays out
-every row it has, which takes minutes for a million.
+Its data comes from :class:`TableRows`, and may grow while it is shown. Textual's own DataTable lays out every
+row it has, which takes minutes for a million.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.mended import Steady
 
 STRIPS = 512
-"""Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
+"""The most drawn lines that are kept: some screens of them. Each consists of a dozen objects."""
 RIGHT = 3
 """The number of the right button of the mouse."""
 WRONG_TONES = ("table--error", "table--warning")
-"""The component classes of rows in which something is wrong."""
+"""The component classes of rows with a problem."""
 _NOTHING_LINE = 2
-"""From where on it is said that there is no row."""
+"""The line from which on the text about an empty list is shown."""
 
 
 class Heading(NamedTuple):
@@ -44,15 +44,17 @@ class Heading(NamedTuple):
 
     title: str
     width: int
-    """In cells; 0 takes what the others leave."""
+    """The width in cells; 0 for the remaining cells."""
     is_right: bool = False
-    """Whether values stand at the right edge."""
+    """Whether values are aligned to the right."""
     is_name: bool = False
-    """Whether values are names: where there is no room, their middle goes. Many names differ at the end."""
+    """Whether values are names: if there is no room, their middle is left out, because many names differ at
+    the end."""
 
 
 def _beginning(text: str, cells: int) -> str:
-    """As much of a text as has room. Half of a wide character has none, and no blank stands for it."""
+    """The beginning of a text that has room. Half of a wide character has none, and is not replaced by a
+    blank."""
     found = set_cell_size(text, cells)
     while not text.startswith(found):
         found = found[:-1]
@@ -60,12 +62,12 @@ def _beginning(text: str, cells: int) -> str:
 
 
 def cut_text(text: str, room: int) -> str:
-    """A text in so many cells, fewer than it needs: its beginning."""
+    """A text that is cut to fewer cells than it needs: its beginning."""
     return _beginning(text, room - 1) + CUT
 
 
 def cut_name(name: str, room: int) -> str:
-    """A name in so many cells, fewer than it needs: its beginning and its end."""
+    """A name that is cut to fewer cells than it needs: its beginning and its end."""
     if room < 5:
         return cut_text(name, room)
     end = (room - 1) // 2
@@ -76,12 +78,12 @@ def cut_name(name: str, room: int) -> str:
 
 
 class TableRows(Protocol):
-    """What a table shows."""
+    """The data of a table."""
 
     def __len__(self) -> int: ...
 
     def headings(self, width: int) -> Sequence[Heading]:
-        """The columns for a table that is so wide."""
+        """The columns for a table of this width."""
 
     def cells(self, row: int, width: int) -> Sequence[str]:
         """The values of a row, one for each column, sanitised."""
@@ -90,30 +92,30 @@ class TableRows(Protocol):
         """The component class that colours a row: one of the ``table--`` ones, or None."""
 
     def key(self, row: int) -> Hashable:
-        """What tells the row from all others, and changes when it has to be made anew."""
+        """The identity of the row. It changes when the row must be made again."""
 
 
 @runtime_checkable
 class Inked(Protocol):
-    """Rows in which some characters of the last column have a colour of their own."""
+    """Rows in which some characters of the last column have their own colours."""
 
     inks: Mapping[str, str]
-    """A character: the component class that colours it."""
+    """The component class of each coloured character."""
 
 
 @runtime_checkable
 class ColumnsOnPages(Protocol):
-    """Rows whose columns have not always room: the arrow keys lead to the others."""
+    """Rows whose columns do not always have room: the arrow keys lead to the others."""
 
     def columns_hint(self, width: int) -> str:
-        """What is said of the others in a table that is so wide; nothing where all have room."""
+        """The text about the other columns in a table of this width; empty if all have room."""
 
     def turn_columns(self, step: int, width: int) -> bool:
-        """Show other columns, those after them (1) or before them (-1); gives whether there are any."""
+        """Show other columns, those after them (1) or before them (-1); return whether there are any."""
 
 
 class TableMessage(Message):
-    """What a table tells; which one, where a screen has several, by its id."""
+    """A message of a table. If a screen has several tables, its id distinguishes them."""
 
     def __init__(self, table: VirtualTable) -> None:
         self._table = table
@@ -186,7 +188,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         """Other columns are shown."""
 
     class HeadingClicked(TableMessage):
-        """A click on the head of a column, by its place among those that are shown."""
+        """A click on the heading of a column, by its place among the shown ones."""
 
         def __init__(self, table: VirtualTable, column: int) -> None:
             self.column = column
@@ -200,24 +202,24 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._inks: Mapping[str, str] = rows.inks if isinstance(rows, Inked) else {}
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
         self._drawn: Hashable = None
-        """What was on the screen when rows changed last."""
+        """The rows on the screen at the last change of rows."""
         self._had_rows = False
-        """Whether there was a row when rows changed last."""
+        """Whether there was a row at the last change of rows."""
         self._nothing = ""
-        """Stands below the heads while there is no row."""
+        """The text below the headings while there is no row."""
 
     @property
     def page(self) -> int:
-        """Rows on a screen."""
+        """The number of rows on a screen."""
         return max(1, self.size.height - 1)
 
     @property
     def columns(self) -> int:
-        """Cells of a line, beside the scroll bar."""
+        """The cells of a line, without the scroll bar."""
         return self.scrollable_content_region.width
 
     def rows_changed(self, cursor: int | None = None) -> None:
-        """The rows are others, or more. Keeps the cursor in its place unless another is given."""
+        """Show changed or new rows. The cursor keeps its place unless another is given."""
         self.virtual_size = Size(self.columns, len(self.rows) + 1)
         self.cursor = self.cursor if cursor is None else cursor
         self._show_cursor()
@@ -230,13 +232,13 @@ class VirtualTable(Steady, Legible, can_focus=True):
             self.screen.refresh_bindings()
 
     def say_nothing(self, why: str) -> None:
-        """Say why there is no row, where the rows would stand."""
+        """Show, in place of the rows, why there is no row."""
         if why != self._nothing:
             self._nothing = why
             self.refresh()
 
     def rows_look_different(self) -> None:
-        """The same rows are to be written in another way."""
+        """Draw the same rows in another form."""
         self._strips.clear()
         self.refresh()
 
@@ -249,7 +251,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._show_cursor()
 
     def _visible(self) -> Hashable:
-        """What tells the rows that are on the screen from what else could be there."""
+        """A value that identifies the rows on the screen."""
         top, width = self.scroll_offset.y, self.columns
         rows = range(top, min(top + self.page, len(self.rows)))
         keys = tuple(self.rows.key(row) for row in rows)
@@ -259,12 +261,12 @@ class VirtualTable(Steady, Legible, can_focus=True):
 
     @property
     def hint(self) -> str:
-        """What is said of columns that have no room."""
+        """The text about columns without room."""
         return self.rows.columns_hint(self.columns) if isinstance(self.rows, ColumnsOnPages) else ""
 
     @property
     def has_room_for_hint(self) -> bool:
-        """Whether it stands behind the heads; if not, the screen is to say it elsewhere."""
+        """Whether it has room after the headings; if not, the screen shows it elsewhere."""
         headings = self.rows.headings(self.columns)
         left = self.columns - sum(heading.width for heading in headings) - len(headings) + 1
         last = headings[-1]
@@ -273,7 +275,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         return left > cell_len(self.hint)
 
     def _turn(self, step: int) -> bool:
-        """Show other columns; gives whether there are any."""
+        """Show other columns; return whether there are any."""
         if not isinstance(self.rows, ColumnsOnPages) or not self.rows.turn_columns(step, self.columns):
             return False
         self.column = None
@@ -320,7 +322,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
     def _style(self, row: int, is_cursor: bool) -> Style:
         if is_cursor:
             cursor = self.get_component_rich_style("table--cursor")
-            # Its background would be one grey among others, and bold is what an error is.
+            # Its background would be one of several greys, and bold means an error.
             return cursor + Style(reverse=True) if self.app.no_color else cursor
         style = self.get_component_rich_style("table--odd" if row & 1 else "table--even")
         tone = self.rows.tone(row)
@@ -364,7 +366,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         return Strip([Segment(*part) for part in parts]).adjust_cell_length(width, style)
 
     def _inked(self, text: str, style: Style, inks: Mapping[str, str]) -> Iterator[Segment]:
-        """The line in pieces of one colour; without colours, the characters tell enough."""
+        """The line in pieces of one colour; without colours, the characters are clear enough."""
         for ink, characters in groupby(text, inks.get):
             color = None if ink is None else self.get_component_rich_style(ink).color
             is_plain = color is None or self.app.no_color
@@ -386,7 +388,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
             self.refresh()
 
     def _show_cursor(self) -> bool:
-        """Scroll so far that the cursor is on the screen; gives whether that was needed."""
+        """Scroll until the cursor is on the screen; return whether that was needed."""
         top = self.scroll_offset.y
         wanted = min(max(top, self.cursor - self.page + 1), self.cursor)
         if wanted != top:
@@ -394,7 +396,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         return wanted != top
 
     def go_to(self, row: int) -> None:
-        """Move the cursor to a row that is looked for, and show what follows it on a third of the screen."""
+        """Move the cursor to a found row, and show the following rows on a third of the screen."""
         self.cursor = row
         top = min(row + 1 + self.page // 3, len(self.rows)) - self.page
         if self.scroll_offset.y < top:
@@ -414,7 +416,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self.post_message(self.AtEnd(self))
 
     def action_column(self, step: int) -> None:
-        """Go to the column to the right (1) or left; out of the first to the whole row. Beyond them come the
+        """Go to the column to the right (1) or left; from the first to the whole row. Beyond them come the
         columns without room."""
         at = -1 if self.column is None else self.column
         last = len(self.rows.headings(self.columns)) - 1
@@ -428,7 +430,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
             self.post_message(self.Chosen(self, self.cursor))
 
     def _column_at(self, x: int) -> int | None:
-        """The column whose head stands at a cell; None beside them."""
+        """The column whose heading is at a cell; None beside them."""
         headings = self.rows.headings(self.columns)
         fixed = sum(heading.width for heading in headings) + len(headings) - 1
         start = 0
@@ -459,7 +461,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
             return
         row = self.scroll_offset.y + at.y - 1
         if row < len(self.rows):
-            # A second click on the row is about the column, and so is a right one.
+            # A second click on the row is about the column, and so is a right click.
             if self._has_columns and (row == self.cursor or event.button == RIGHT):
                 self.column = self._column_at(at.x)
             self.cursor = row

@@ -1,4 +1,4 @@
-"""Lines of text, broken where the pane ends, to be scrolled through."""
+"""Lines of text that wrap at the width of the pane, and that can be scrolled."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
     BINDING_GROUP_TITLE = PLACES["text"]
 
     class Chosen(Message):
-        """Enter."""
+        """Enter was pressed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lines: Sequence[TextLine] = ()
         self._make: Callable[[int], Sequence[TextLine]] | None = None
-        """What makes the lines for so many cells, where they are not the same in each width."""
+        """Makes the lines for a width in cells, if they depend on it."""
         self._broken: list[tuple[str, str]] = []
-        """Style and text of the lines as they stand in the pane."""
+        """The style and the text of the lines as they are in the pane."""
 
     def show(self, lines: Sequence[TextLine], stay: bool = False) -> None:
-        """Show other lines, from the first on, or from where the pane stands if ``stay``."""
+        """Show other lines, from the first on; with ``stay``, at the present position."""
         self._lines, self._make = lines, None
         self._break()
         if not stay:
             self.scroll_to(y=0, animate=False, immediate=True)
 
     def show_folded(self, make: Callable[[int], Sequence[TextLine]], stay: bool = False) -> None:
-        """The same with lines that are made for so many cells as the pane has."""
+        """Show lines that depend on the width of the pane."""
         self.show((), stay=True)
         self._make = make
         self._break()
@@ -63,7 +63,7 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=0, animate=False, immediate=True)
 
     def seek(self, is_in: Callable[[str], bool]) -> None:
-        """Go to the first line with something, unless it can be seen."""
+        """Go to the first line that matches, unless it is already visible."""
         found = next((at for at, (_, text) in enumerate(self._broken) if is_in(text)), 0)
         height = self.scrollable_content_region.height
         if not self.scroll_offset.y <= found < self.scroll_offset.y + height:
@@ -71,12 +71,12 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
 
     @property
     def columns(self) -> int:
-        """Cells of a line, beside the scroll bar."""
+        """The cells of a line, without the scroll bar."""
         return self.scrollable_content_region.width
 
     @property
     def lines(self) -> int:
-        """How many lines all of it takes."""
+        """The number of lines of the whole text."""
         return len(self._broken)
 
     def _break(self) -> None:
@@ -108,7 +108,7 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
 
 
 def _folded(line: TextLine, width: int) -> Sequence[str]:
-    """Lines of what is said of a text, in which words stay whole; the text itself as it is."""
+    """The lines of a text: explanations wrap between words, quoted text is not changed."""
     is_text = line.kind == "plain" or cell_len(line.text) <= width
     return (line.text,) if is_text else fold_text(line.text, width)
 

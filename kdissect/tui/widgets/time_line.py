@@ -1,8 +1,8 @@
 """A time line of the whole capture. A range of it can be chosen by keys or with the mouse.
 
-Each column is a span of time. Lines show what brokers took, requests, errors, and what happened. With a
-filter they are about the exchanges that it shows, and have their own scale: few among many are still seen. A
-line of all requests stands below, if there is room for it. A dot stands where only others are.
+Each column is a span of time. Lines show the brokers' times, requests, errors, and events. With a filter they
+are about the filtered exchanges, and have their own scale, so that few among many are still visible. A line
+of all requests is below, if there is room for it. A dot means that only other exchanges are there.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ GUTTER = 20
 """Cells before the columns, which say what a line shows."""
 SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
 MIXED = "✱"
-"""Moments of more than one kind."""
+"""The sign for moments of more than one kind."""
 _WORDS = (
     {REBALANCE: "rebalance", LEADER: "leader", TRANSACTION: "transaction"},
     {REBALANCE: "rebalance", LEADER: "lead", TRANSACTION: "txn"},
     {REBALANCE: "rebal", LEADER: "lead", TRANSACTION: "tx"},
 )
-"""The words for them, shorter where several are to have room."""
+"""The words for the kinds of moments, shorter if several need room."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SHADE = "▒"
 _OTHERS = "·"
-"""Stands where there are exchanges that the filter hides."""
+"""The sign for exchanges that the filter hides."""
 _EIGHTHS = 8
 _HALF_AND_MOST = f"p50 {_BLOCKS[_EIGHTHS]} p99 {_SHADE}"
 _PAGE = 10
-"""Columns that a page key goes."""
+"""The columns that a page key moves."""
 _WITH_BYTES, _MORE_BYTES = 9, 16
-"""A time line with so many lines shows bytes in one of them; one with so many, in two."""
+"""The numbers of lines from which on a time line shows bytes in one of them, and in two."""
 
 _COUNTED = {"requests": ("request", "requests"), "bytes": ("byte", "bytes"), "error": ("error", "errors")}
-"""What bars count: one of it, and several."""
+"""The names of the counted things, in the singular and the plural."""
 
 Cell = tuple[str, str]
 """A character, and the component class that colours it."""
@@ -93,13 +93,13 @@ class TimeLine(Legible, can_focus=True):
     cursor: reactive[int] = reactive(0)
     """The column under the cursor."""
     begun: reactive[int | None] = reactive(None)
-    """The column where a range was begun that is not chosen yet."""
+    """The column where a range was begun that is not complete yet."""
 
     class Moved(Message):
         """The cursor is in another column, or a range was begun."""
 
     class Chosen(Message):
-        """A range was chosen: from one column to another, both in it."""
+        """A range was chosen: from one column to another, both inclusive."""
 
         def __init__(self, first: int, last: int) -> None:
             self.first, self.last = first, last
@@ -109,28 +109,28 @@ class TimeLine(Legible, can_focus=True):
         super().__init__(id=id)
         self.over_time: OverTime | None = None
         self.shown: OverTime | None = None
-        """The same of the exchanges that a filter shows; None without a filter."""
+        """The figures of the filtered exchanges; None without a filter."""
         self.prefers_bytes = False
-        """Whether bars of bytes stand in the place of those of requests, if there is no room for both."""
+        """Whether bars of bytes replace those of requests, if there is no room for both."""
         self.without_any = "reading …"
-        """Stands there as long as there is nothing."""
+        """The text while there is nothing to draw."""
         self.marks: Sequence[Row] = ()
-        """What happened, as :mod:`kdissect.feed.judging` gives it."""
+        """The events, from :mod:`kdissect.feed.judging`."""
         self._signs: dict[int, str] = {}
         self._range: tuple[int, int] | None = None
-        """The range that is chosen, from and to in ns."""
+        """The chosen range, from and to in ns."""
         self._finding: tuple[int, int] | None = None
-        """The same of the finding under the cursor of the list."""
+        """The range of the finding under the cursor of the list."""
 
     @property
     def spans(self) -> int:
-        """Columns of time there is room for."""
+        """The number of columns of time."""
         return max(1, self.size.width - GUTTER - 1)
 
     def show(self, over_time: OverTime | None, marks: Sequence[Row], shown: OverTime | None = None) -> None:
         """Show other figures.
 
-        :param shown: those of the exchanges that a filter shows, in the same spans.
+        :param shown: the figures of the filtered exchanges, in the same spans.
         """
         self.over_time, self.marks, self.shown = over_time, marks, shown
         self._signs = {}
@@ -142,20 +142,20 @@ class TimeLine(Legible, can_focus=True):
         self.refresh()
 
     def say_without_any(self, text: str) -> None:
-        """Say something else where there is nothing to draw."""
+        """Show another text if there is nothing to draw."""
         if text != self.without_any:
             self.without_any = text
             self.refresh()
 
     def point_at(self, chosen: tuple[int, int] | None, finding: tuple[int, int] | None) -> None:
-        """Show where the range is that is chosen, and where the finding is; each from and to in ns."""
+        """Mark the chosen range and the finding; each from and to in ns."""
         if (chosen, finding) != (self._range, self._finding):
             self._range, self._finding = chosen, finding
             self.refresh()
 
     def words(self, chosen: tuple[int, int] | None = None) -> str:
-        """What some columns have, from the first to the last; by default the range that is begun, or the
-        column under the cursor."""
+        """The contents of some columns, from the first to the last; by default the begun range, or the column
+        under the cursor."""
         over = self.over_time
         if over is None:
             return ""
@@ -189,7 +189,7 @@ class TimeLine(Legible, can_focus=True):
 
     @property
     def _figures(self) -> OverTime:
-        """What is drawn."""
+        """The drawn figures."""
         found = self.over_time if self.shown is None else self.shown
         assert found is not None
         return found
@@ -227,7 +227,7 @@ class TimeLine(Legible, can_focus=True):
         return Strip(segments).adjust_cell_length(width, self.get_component_rich_style("time--label"))
 
     def _lines(self) -> list[Callable[[], tuple[str, list[Cell]]]]:
-        """What makes each line, from above."""
+        """The functions that make the lines, from the top."""
         height = self.size.height
         with_bytes = (height >= _WITH_BYTES) + (height >= _MORE_BYTES)
         first = "requests" if with_bytes or not self.prefers_bytes else "bytes"
@@ -244,7 +244,7 @@ class TimeLine(Legible, can_focus=True):
         return [*out, self._marks_line, self._axis]
 
     def _work(self, row: int, rows: int) -> tuple[str, list[Cell]]:
-        """What brokers took, on a logarithmic scale: up to the p50 of a column, and up to its p99."""
+        """The brokers' times, on a logarithmic scale: up to the p50 of a column, and up to its p99."""
         over = self._figures
         most = int(over.p99_ns.max())
         if most == NONE:
@@ -274,7 +274,7 @@ class TimeLine(Legible, can_focus=True):
         one, name = _COUNTED[what]
         if most == 0:
             label = f"no {name}" if self.shown is None else f"no {one} shown"
-        elif over.length_ns < MILLISECOND:  # a rate would be far more than there was
+        elif over.length_ns < MILLISECOND:  # a rate would be far higher than the count
             label = f"≤ {size(most)}" if what == "bytes" else f"≤ {plural(most, one)}"
         else:
             label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
@@ -289,7 +289,7 @@ class TimeLine(Legible, can_focus=True):
         return (label if row == 0 else ""), cells
 
     def _all_requests(self) -> tuple[str, list[Cell]]:
-        """Those that the filter shows, and all others."""
+        """The exchanges that the filter shows, and all others."""
         over = self.over_time
         assert over is not None
         most = int(over.requests.max())
@@ -326,7 +326,7 @@ class TimeLine(Legible, can_focus=True):
         return self._told_below(), cells
 
     def _told_below(self) -> str:
-        """What stands before the axis: what a dot means, and which key shows what there is no room for."""
+        """The text before the axis: the meaning of a dot, and the key for bars without room."""
         if self.size.height >= _WITH_BYTES:
             return "since the start" if self.shown is None else f"{_OTHERS} not shown"
         if self.shown is None:
@@ -334,7 +334,7 @@ class TimeLine(Legible, can_focus=True):
         return f"{_OTHERS} hidden B: {'req/s' if self.prefers_bytes else 'bytes'}"
 
     def swap_bars(self) -> bool:
-        """Show bytes in the place of requests, or requests again; gives False where both have room anyway."""
+        """Show bytes in place of requests, or requests again; return False if both have room anyway."""
         if self.size.height >= _WITH_BYTES:
             return False
         self.prefers_bytes = not self.prefers_bytes
@@ -357,7 +357,7 @@ class TimeLine(Legible, can_focus=True):
         self.cursor += columns
 
     def action_stretch(self, columns: int) -> None:
-        """Begin a range, if none is, and move its end."""
+        """Begin a range unless one is begun, and move its end."""
         if self.begun is None:
             self.begun = self.cursor
         self.cursor += columns
@@ -369,7 +369,7 @@ class TimeLine(Legible, can_focus=True):
         self.cursor = column if column >= 0 else 1 << 30
 
     def action_begin(self) -> None:
-        """Begin a range at the cursor; where one is begun, forget it."""
+        """Begin a range at the cursor; if one was begun, forget it."""
         self.begun = self.cursor if self.begun is None else None
         self.post_message(self.Moved())
 
@@ -398,7 +398,7 @@ class TimeLine(Legible, can_focus=True):
 
 
 def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDArray[np.int64]:
-    """Times as eighths of a line, logarithmic; 0 where none is known. A time of 0, or less, is as low as the
+    """Times as eighths of a line, logarithmic; 0 without a known time. A time of 0, or less, is as low as the
     least: with a clock of microseconds all of them may be 0."""
     top = rows * _EIGHTHS - 1
     scale = math.log(max(most, least) / least) or 1.0
@@ -407,11 +407,11 @@ def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDAr
 
 
 _LEGEND = {_BLOCKS[_EIGHTHS]: "time--half", _SHADE: "time--most"}
-"""The signs that stand for bars in a label: each has the colour of its bars."""
+"""The signs for bars in a label: each has the colour of its bars."""
 
 
 def _half_or_most(half: int, most: int, rows: int) -> Cell:
-    """A cell of a column that so many eighths of are below the p50, and below the p99."""
+    """A cell of a column with these eighths below the p50, and below the p99."""
     if half > 0 and rows > 1:
         return _BLOCKS[min(half, _EIGHTHS)], "time--half"
     if most >= _EIGHTHS:
@@ -420,7 +420,7 @@ def _half_or_most(half: int, most: int, rows: int) -> Cell:
 
 
 def _most_of(name: str, rate: float) -> str:
-    """What stands before the bars of a rate: as much as has room with its unit."""
+    """The text before the bars of a rate: as much as has room with its unit."""
     texts = (f"{name} ≤ {_rate(rate)}", f"≤ {_rate(rate)} {name}", f"≤ {rate:,.0f} {name[:3]}/s")
     return next((each for each in texts if len(each) < GUTTER - 1), f"≤ {rate:.1e} {name[:3]}/s")
 
