@@ -42,7 +42,7 @@ RESPONSE_HEAD = 8
 
 _NO_FRAME = -1
 _MORE = -2
-"""In place of the size of a frame: none begins here, or more bytes are needed."""
+"""Instead of a frame's size: no frame begins here, or more bytes are needed."""
 
 _ALL_IDS, _HALF = 1 << 32, 1 << 31
 """Correlation ids, and half of them."""
@@ -105,7 +105,7 @@ class Chain:
 
     @property
     def correlation_id(self) -> int | None:
-        """The latest request's."""
+        """The correlation id of the latest request."""
         return self._last if self._has_last else None
 
     def is_enough(self, port: int, is_doubtful: bool) -> bool:
@@ -172,7 +172,7 @@ class Chain:
                 self._lose(track)
 
     def _read_request(self, data: bytes) -> int:
-        """The size of the frame that begins here; :data:`_NO_FRAME` or :data:`_MORE` if there is none."""
+        """The size of the request frame that begins here; :data:`_NO_FRAME` or :data:`_MORE` without one."""
         if len(data) < _HEADER_BYTES:
             return _MORE
         length = number_at(data, 12, 2)
@@ -198,7 +198,7 @@ class Chain:
         return number_at(data, 0, 4)
 
     def _read_response(self, data: bytes) -> int:
-        """The same of a response."""
+        """The size of the response frame that begins here; :data:`_NO_FRAME` or :data:`_MORE` without one."""
         if len(data) < _RESPONSE_HEAD:
             return _MORE
         size, correlation_id = number_at(data, 0, 4), number_at(data, 4, 4)

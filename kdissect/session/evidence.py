@@ -74,7 +74,7 @@ class Evidence(IntEnum):
 
 _NONE, _STRANGE, _BROKEN, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.BROKEN, Evidence.MORE
 _HEADER, _LOOSE, _EXACT = Evidence.HEADER, Evidence.LOOSE, Evidence.EXACT
-"""To ask an enumeration for a member takes longer than to look at a position."""
+"""Reading a member of an enumeration takes longer than examining a position."""
 
 NO_HEAD, STRANGE_API, STRANGE_VERSION, KNOWN = 0, 1, 2, 3
 """What the definitions say of an API and a version: there is none such; a vendor may have the API; a newer
@@ -207,8 +207,7 @@ def _find_standing(key: int, version: int) -> int:
 
 
 def _may_be_newer(key: int, version: int) -> bool:
-    """Whether there may be such an API and version that the definitions do not have yet, or not at all (a
-    vendor's)."""
+    """Whether an API and version without definitions may exist: newer ones, or a vendor's."""
     if apis.is_api(key):
         newest = apis.versions(key).stop - 1
         return newest < version <= newest + FUTURE_VERSIONS
@@ -228,9 +227,8 @@ class RequestHead(NamedTuple):
 
 
 def read_head(data: bytes | bytearray, position: int, limits: Limits = DEFAULTS) -> RequestHead | None:
-    """The header of a request that says who its client is, if one begins here and is all there. Its API and
-    version are known, or they may be a newer release's or a vendor's.
-    """
+    """The header of a request with a client id, if a complete one begins here. Its API and version are known,
+    or may be a newer release's or a vendor's."""
     standing = look_at_head(data, position, limits)
     if standing == _NO_HEAD:
         return None
@@ -305,9 +303,9 @@ def _is_plain(raw: bytes | bytearray, at: int, stop: int) -> bool:
 
 
 def _may_be_produce(data: bytes | bytearray, position: int, size: int, version: int) -> bool:
-    """Whether what stands behind the header of a Produce request, as far as it is there, can be one's. An
-    early response that has a topic's name looks like its header: the correlation id like key 0 and a version,
-    the name like a client id."""
+    """Whether the captured bytes after a Produce request's header can belong to one. An early response with a
+    topic's name looks like its header: the correlation id like key 0 and a version, the name like a client
+    id."""
     at = (
         position
         + HEADER_BYTES
@@ -436,6 +434,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _is_text(data: bytes, is_cut: bool = False) -> bool:
-    """UTF-8 without control characters; where it is cut, that may be inside a character."""
+    """Whether bytes are UTF-8 without control characters; with ``is_cut``, they may end inside a
+    character."""
     text = data.decode("utf-8", "ignore")
     return len(text.encode()) >= len(data) - (3 if is_cut else 0) and text.isprintable()

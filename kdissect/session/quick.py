@@ -484,7 +484,7 @@ class QuickSession:
         self.principal = self.login.principal
 
     def _is_sound(self, brief: Brief) -> bool:
-        """Whether nothing is wrong with both messages and what listings look at of their records."""
+        """Whether both messages, and the parts of their records that listings need, are sound."""
         asked, answered = brief.survey_request(), brief.answer_seen
         if asked is None or answered is None:
             return False
@@ -572,7 +572,7 @@ def _survey_login(way: Route | None, data: bytes, start: int, end: int, limits: 
 
 
 def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:
-    """Whether every record set that was found is sound by its headers and checksums."""
+    """Whether every found record set is sound by its headers and checksums."""
     places, at = seen.records, 0
     while at < len(places):
         if not is_sound(data, places[at], places[at + 1], limits, False):

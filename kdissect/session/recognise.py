@@ -191,7 +191,7 @@ class _Side:
 
 
 class Recogniser:
-    """The machine that settles it. ``feed`` and ``close`` give a Verdict, once."""
+    """Decides the protocol. ``feed`` and ``close`` return a Verdict, once."""
 
     __slots__ = ("_chains", "_doubt", "_effort", "_limits", "_ports", "_sides", "_stranger", "is_late")
 
@@ -212,12 +212,12 @@ class Recogniser:
 
     @property
     def passed(self) -> tuple[int, int]:
-        """Bytes of either side that were let go."""
+        """The dropped bytes of each side."""
         one, other = self._sides
         return one.passed, other.passed
 
     def held_bytes(self) -> int:
-        """What its bytes cost, and the pieces that they came in, which are kept beside it."""
+        """The cost of its bytes, and of their pieces, which the conversation keeps."""
         one, other = self._sides
         return one.held_bytes() + other.held_bytes()
 
@@ -267,7 +267,7 @@ class Recogniser:
         return UNKNOWN._replace(doubt=doubt)
 
     def _settle_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
-        """Requests and responses whose heads fit, of which ``piece`` brought more."""
+        """Decide by requests and responses whose heads fit; ``piece`` is the latest."""
         here = self._sides[side]
         for client in (0, 1):
             chain, asking = self._chains[client], self._sides[client]
@@ -278,7 +278,7 @@ class Recogniser:
                     f"role: {chain.pairs} requests of the client {name!r} and responses whose heads fit, end "
                     "to end, with the same correlation ids"
                 )
-                # A request that is read but for some bytes is no conclusion.
+                # A request with some bytes left over is no conclusion.
                 inferred = None if asking.is_loose else why
                 return Verdict("kafka", client, (False, False), inferred, chain.correlation_id, name)
         return None
@@ -402,7 +402,7 @@ class Recogniser:
         return None
 
     def _kafka(self, client: Side, at_start: bool, position: int) -> Verdict:
-        """A request of ``client`` at ``position`` showed it."""
+        """The verdict by a request of ``client`` at ``position``."""
         here = self._sides[client]
         correlation_id = int.from_bytes(here.data[position + 8 : position + 12], "big", signed=True)
         starts = (at_start and client == 0, at_start and client == 1)

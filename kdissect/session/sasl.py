@@ -14,7 +14,7 @@ from typing import Any
 from kdissect.protocol.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 LONGEST_TOKEN = 65_536
-"""No honest first token comes near it; a longer one is not looked into."""
+"""The longest token that is read; no honest first token comes near it."""
 
 _AUTHENTICATES = 3
 PLAIN_LOGINS = frozenset(
@@ -110,7 +110,7 @@ def _length(data: bytes, at: int, version: int, size: int) -> tuple[int, int]:
 
 
 def principal(mechanism: str, token: bytes) -> str | None:
-    """The user name in a client's first token, where the mechanism says it in the clear."""
+    """The user name in a client's first token, if the mechanism sends it in the clear."""
     if len(token) > LONGEST_TOKEN:
         return None
     if mechanism == "PLAIN":
