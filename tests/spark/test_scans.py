@@ -90,13 +90,13 @@ def test_a_table_of_the_catalog_has_its_options_still(spark: SparkSession) -> No
     kdissect.spark.register(spark)
     spark.sql(f"CREATE TABLE scanned USING kdissect OPTIONS (path '{ERRORS}', stats 'errors')")
     try:
-        expected = kdissect.spark.stats(spark, ERRORS, "errors").select("error")
-        found = spark.table("scanned").select("error")
+        expected = kdissect.spark.stats(spark, ERRORS, "errors").select("last_ns")
+        found = spark.table("scanned").select("last_ns")
         assert spark_rows(found) == spark_rows(expected) != []
         assert f"kdissect (errors of file:{ERRORS})" in plan(found)
-        other = spark.sql(f"SELECT error FROM scanned WITH (path '{BASIC}')")
+        other = spark.sql(f"SELECT last_ns FROM scanned WITH (path '{BASIC}')")
         assert f"kdissect (errors of {BASIC})" in plan(other)
-        assert spark_rows(other) == spark_rows(kdissect.spark.stats(spark, BASIC, "errors").select("error"))
+        assert spark_rows(other) == spark_rows(kdissect.spark.stats(spark, BASIC, "errors").select("last_ns"))
     finally:
         spark.sql("DROP TABLE scanned")
 
