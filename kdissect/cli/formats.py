@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
-from importlib import import_module
-from types import ModuleType
 from typing import BinaryIO, NamedTuple, cast
 
 from kdissect.cli.errors import Wrong
@@ -107,26 +104,11 @@ def see_that_it_can_be_written(form: str, path: str | None, *, needs_pandas: boo
     for name, value in _FRUGAL.items():
         os.environ.setdefault(name, value)
     try:
-        import_module("kdissect.present.arrow")
+        from kdissect.present.arrow import keep_pandas_out
     except NotInstalledError as error:
         raise Wrong(str(error)) from None
     if not needs_pandas:
-        _keep_pandas_out()
-
-
-def _keep_pandas_out() -> None:
-    """Make the first array while pandas cannot be imported. pyarrow looks for pandas then, and only then.
-    Where pandas is installed, pyarrow would import it, which takes 0.3 s and 45 MB. It still imports pandas
-    when it is asked for a data frame."""
-    if "pandas" in sys.modules:
-        return
-    sys.modules["pandas"] = cast(ModuleType, None)
-    try:
-        import pyarrow as pa
-
-        pa.array(["a"])
-    finally:
-        del sys.modules["pandas"]
+        keep_pandas_out()
 
 
 def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:

@@ -2,8 +2,8 @@
 
 It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
 answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
-and says so. A Session then takes over, with the requests that wait. It keeps the connection, but for a login
-that fails here or has a form of old: when the client has logged in, the connection is as ordinary as others.
+and says so. A Session then takes over, with the requests that wait, and keeps the connection. One case comes
+back here: a login that failed in brief or has an old form. After it, the connection is an ordinary one.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
 have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
