@@ -6,8 +6,8 @@ from kdissect.protocol.survey cimport Survey, survey_at
 
 cdef int _NO_HEAD, _STRANGE_API, _STRANGE_VERSION, _KNOWN
 cdef Py_ssize_t _LONGEST_JUDGED, _MOST_JUDGED, _MOST_KNOWN
-cdef dict _judged, _standings
-cdef object _judged_limits
+cdef dict _standings
+cdef tuple _judged
 
 @cython.locals(
     raw="const unsigned char*", left=int64_t, size=int64_t, end=int64_t, key=int64_t, version=int64_t, standing=cython.int,
@@ -33,7 +33,8 @@ cpdef int look_at_head(data, Py_ssize_t position, limits) except -1
 @cython.locals(raw="const unsigned char*", have=Py_ssize_t, length=int64_t, start=Py_ssize_t, client_id=bytes)
 cdef _examine_header(data, Py_ssize_t position, int64_t size)
 cdef bint _is_plain(const unsigned char* raw, Py_ssize_t at, Py_ssize_t stop) noexcept
-cdef _judge_whole(bytes payload, limits)
+@cython.locals(known=tuple, kept=dict)
+cdef _judge_whole(int64_t key, bytes payload, limits)
 @cython.locals(at=int64_t, is_flexible=cython.bint)
 cdef bint _may_be_produce(data, Py_ssize_t position, int64_t size, version) except -1
 cdef tuple _compact_length(data, int64_t at)

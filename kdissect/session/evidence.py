@@ -86,10 +86,10 @@ _standings: dict[int, int] = {}
 
 _MOST_JUDGED = 256
 _LONGEST_JUDGED = 1_024
-_judged: dict[bytes, Evidence] = {}
-"""What whole frames are, within :data:`_judged_limits`: of so many, up to so many bytes each. The next
-connection of a client begins with the same bytes nearly always."""
-_judged_limits: Limits | None = None
+_judged: tuple[Limits | None, dict[bytes, Evidence]] = (None, {})
+"""Limits, and what whole ApiVersions requests are within them: of so many, up to so many bytes each. The next
+connection of a client begins with the same bytes nearly always. No other request is kept: it may have a
+secret. One value, so that no thread sees a mix of two."""
 
 
 def examine_request(
@@ -117,7 +117,7 @@ def examine_request(
         return _MORE, end
     whole = _NONE
     if left >= size + 4 and (is_known or key == apis.API_VERSIONS):
-        whole = _judge_whole(bytes(data[position + 4 : end]), limits)
+        whole = _judge_whole(key, bytes(data[position + 4 : end]), limits)
         if whole is _EXACT:
             return whole, end  # as nearly all: the header need not be examined alone
     header = _examine_header(data, position, size)
@@ -343,19 +343,22 @@ def _compact_length(data: bytes | bytearray, at: int) -> tuple[int, int]:
     return (first & 0x7F | (second & 0x7F) << 7) - 1, at + 2
 
 
-def _judge_whole(payload: bytes, limits: Limits) -> Evidence:
-    """What a whole frame is, without its size."""
-    global _judged_limits  # noqa: PLW0603 - beside what counts within them
-    if len(payload) > _LONGEST_JUDGED:
+def _judge_whole(key: int, payload: bytes, limits: Limits) -> Evidence:
+    """What a whole frame is, without its size; ``key`` is its API's."""
+    global _judged  # noqa: PLW0603 - other limits replace it
+    if key != apis.API_VERSIONS or len(payload) > _LONGEST_JUDGED:
         return _examine_whole(payload, limits)
-    if limits is not _judged_limits:
-        _judged.clear()
-        _judged_limits = limits
-    found = _judged.get(payload)
+    known = _judged
+    if known[0] is not limits:
+        known = _judged = limits, {}
+    kept = known[1]
+    found = kept.get(payload)
     if found is None:
-        if len(_judged) >= _MOST_JUDGED:
-            _judged.clear()
-        found = _judged[payload] = _examine_whole(payload, limits)
+        found = _examine_whole(payload, limits)
+        if found is not _NONE:  # else it is perhaps no ApiVersions request, and its bytes are not kept
+            if len(kept) >= _MOST_JUDGED:
+                kept.clear()
+            kept[payload] = found
     return found
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from base64 import b64encode
+from collections.abc import Callable
 
 import pytest
 
@@ -103,17 +106,56 @@ def test_a_request_over_a_limit_of_ours_is_still_evidence() -> None:
     assert examine_request(data, 0, DEFAULTS._replace(elements=10))[0] is Evidence.LOOSE
 
 
+def asked_first(number: int, left: bytes = b"") -> bytes:
+    """A client's first request; the evidence of such requests is kept."""
+    return framed(request("ApiVersions", 3, number, clientSoftwareName="x", clientSoftwareVersion="1") + left)
+
+
 def test_the_same_bytes_are_judged_within_the_limits_that_count_each_time() -> None:
-    data = framed(request("Metadata", 1, 1, topics=[{"name": "orders"}] * 20))
     few = DEFAULTS._replace(elements=10)
+    data = framed(request("Metadata", 1, 1, topics=[{"name": "orders"}] * 20))
     found = [examine_request(data, 0, limits)[0] for limits in (DEFAULTS, few, few, DEFAULTS, DEFAULTS)]
     assert found == [Evidence.EXACT, Evidence.LOOSE, Evidence.LOOSE, Evidence.EXACT, Evidence.EXACT]
+    small = DEFAULTS._replace(tagged_fields=1)
+    tagged = asked_first(1)[4:-1] + b"\2\x63\1a\x64\1b"
+    one, other = (examine_request(framed(tagged), 0, limits)[0] for limits in (DEFAULTS, small))
+    assert one is Evidence.EXACT
+    assert other is not Evidence.EXACT
+    assert [examine_request(framed(tagged), 0, limits)[0] for limits in (DEFAULTS, small)] == [one, other]
 
 
-def test_each_of_many_frames_is_judged_by_its_own_bytes() -> None:
-    for number in range(600):
-        assert evidence(framed(metadata(number))) is Evidence.EXACT
-        assert evidence(framed(metadata(number) + b"x")) is Evidence.LOOSE
+@pytest.mark.parametrize("made", [asked_first, lambda number, left=b"": framed(metadata(number) + left)])
+def test_each_of_many_frames_is_judged_by_its_own_bytes(made: Callable[..., bytes]) -> None:
+    for _ in range(2):
+        for number in range(300):
+            assert evidence(made(number)) is Evidence.EXACT
+            assert evidence(made(number, b"x")) is Evidence.LOOSE
+
+
+def kept_with(data: bytes) -> list[bytes]:
+    """The keys, of any table of the process, with these bytes in them."""
+    tables = [each for each in gc.get_objects() if type(each) is dict]
+    return [key for table in tables for key in list(table) if type(key) is bytes and data in key]
+
+
+def test_what_a_login_says_is_not_kept() -> None:
+    token = b64encode(b"\0alice\0secret-4711").decode("ascii")
+    for version in range(3):
+        assert evidence(framed(request("SaslAuthenticate", version, 1, authBytes=token))) is Evidence.EXACT
+    assert evidence(asked_first(1)) is Evidence.EXACT
+    broken = bytearray(framed(request("SaslAuthenticate", 1, 1, authBytes=token)))
+    broken[5] = apis.API_VERSIONS
+    broken[12:14] = b"\x7f\xff"
+    assert evidence(bytes(broken)) is Evidence.NONE
+    assert not kept_with(b"secret-4711")
+
+
+def test_a_first_request_is_kept_up_to_a_number_and_a_size() -> None:
+    for number in range(2_000):
+        evidence(asked_first(number, b"the same end"))
+    evidence(asked_first(1, b"a long end" * 200))
+    assert 0 < len(kept_with(b"the same end")) <= 256
+    assert not kept_with(b"a long end")
 
 
 @pytest.mark.parametrize(
