@@ -150,6 +150,66 @@ def test_a_login_that_fails_leaves_and_so_does_one_out_of_form(version: int) -> 
     assert tell(strange) == Told(["Metadata v1 #1"], [f"SaslAuthenticate v{version} #2"])
 
 
+def sasl_of(dissector: Dissector) -> Any:
+    return dissector._conversations()[0].summary().sasl
+
+
+def same_login(talk: Talk) -> Any:
+    """The login of a talk's connection, which must be the same at both speeds after each segment."""
+    quick, usual = Dissector(briefs=Interest()), Dissector()
+    for segment in talk.segments:
+        quick.feed(segment)
+        usual.feed(segment)
+        assert sasl_of(quick) == sasl_of(usual)
+    return sasl_of(quick)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_login_with_bytes_left_leaves_though_it_is_answered(version: int) -> None:
+    lifetime = {"sessionLifetimeMs": 7} if version else {}
+    good = response("SaslAuthenticate", version, 2, errorCode=0, errorMessage=None, authBytes="", **lifetime)
+    asked = request("SaslAuthenticate", version, 2, authBytes=_base64(b"\0alice\0secret"))
+    for one, other in ((asked + b"left", good), (asked, good + b"left"), (asked, good[:-1])):
+        talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).ask(one).answer(other)
+        assert tell(talk) == Told(["Metadata v1 #1"], [f"SaslAuthenticate v{version} #2"])
+        same_login(talk)
+
+
+@pytest.mark.parametrize("mechanism", ["Mé", "", "X" * 300])
+def test_any_mechanism_is_told_the_same_at_both_speeds(mechanism: str) -> None:
+    talk = Talk().ask(metadata(1)).answer(metadata_answer(1))
+    talk.ask(request("SaslHandshake", 1, 2, mechanism=mechanism))
+    talk.answer(response("SaslHandshake", 1, 2, errorCode=0, mechanisms=[mechanism]))
+    told = tell(talk)
+    assert (told.whole == []) == mechanism.isascii()
+    assert same_login(talk)["mechanism"] == mechanism
+
+
+def test_a_login_holds_from_the_last_packet_of_its_answer() -> None:
+    talk = Talk(mss=9)
+    logged_in(talk, 2, b"\0alice\0secret", sessionLifetimeMs=1_000)
+    assert tell(talk).whole == []
+    last_ns = talk.segments[-1].timestamp_ns
+    assert same_login(talk)["expires_ms"] == last_ns // 1_000_000 + 1_000
+
+
+def test_a_pipelined_login_that_fails_is_told_the_same_at_both_speeds() -> None:
+    talk = Talk().ask(
+        request("SaslHandshake", 1, 1, mechanism="PLAIN"),
+        request("SaslAuthenticate", 1, 2, authBytes=_base64(b"\0alice\0wrong")),
+        metadata(3),
+    )
+    talk.answer(
+        response("SaslHandshake", 1, 1, errorCode=0, mechanisms=["PLAIN"]),
+        response(
+            "SaslAuthenticate", 1, 2, errorCode=58, errorMessage="no", authBytes="", sessionLifetimeMs=0
+        ),
+        metadata_answer(3),
+    )
+    assert tell(talk) == Told(["SaslHandshake v1 #1"], ["SaslAuthenticate v1 #2", "Metadata v1 #3"])
+    assert same_login(talk)["outcome"] == "SASL_AUTHENTICATION_FAILED"
+
+
 def test_who_logs_in_anew_is_somebody_else_from_then_on() -> None:
     talk = logged_in(Talk(), 2, b"\0alice\0secret", sessionLifetimeMs=1)
     talk.ask(metadata(3)).answer(metadata_answer(3))

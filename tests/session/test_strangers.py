@@ -40,6 +40,41 @@ def test_requests_of_a_newer_version_do_not_cost_those_behind_them() -> None:
     assert faults == []
 
 
+def told_after(ids: list[int], clients: list[str] | None = None) -> int | None:
+    """After how many of these exchanges it was told that they are Kafka; None if not."""
+    for count in range(1, len(ids) + 1):
+        talk = Talk()
+        for at, correlation in enumerate(ids[:count]):
+            client_id = "app" if clients is None else clients[at]
+            talk.ask(stranger(correlation % (1 << 32), client_id=client_id))
+            talk.answer(stranger_answer(correlation % (1 << 32)))
+        if run(talk.segments)[2].protocol == "kafka":
+            return count
+    return None
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ([0, 1, 2], 3),
+        ([-1, 0, 1], 3),
+        ([(1 << 31) - 2, (1 << 31) - 1, -1 << 31, 1 - (1 << 31)], 3),
+        ([5, 6, 2, 3, 4], 5),
+        ([0, 1, -1 << 31, 1 - (1 << 31)], 3),
+        ([0, 1, 2 - (1 << 31), 3 - (1 << 31), 4 - (1 << 31)], 5),
+        ([0, 0, 1, 2], None),
+        ([1, 2, 2, 3], None),
+    ],
+)
+def test_correlation_ids_count_up_also_over_the_largest_number(ids: list[int], told: int | None) -> None:
+    assert told_after(ids) == told
+
+
+@pytest.mark.parametrize("clients", [["app", "app", "apple"], ["apple", "app", "app"], ["app", "app", "apq"]])
+def test_requests_of_two_clients_are_no_evidence_together(clients: list[str]) -> None:
+    assert told_after([1, 2, 3], clients) is None
+
+
 @pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("skipped", range(4))
 def test_exchanges_of_a_newer_version_alone_are_seen_from_anywhere(syn: bool, skipped: int) -> None:
