@@ -236,7 +236,7 @@ class _Covered:
         self._lasts: list[int] = []
 
     def add(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Add an interval; gives the parts of it that are new."""
+        """Add an interval; return its new parts."""
         firsts, lasts = self._firsts, self._lasts
         if first <= last and (not lasts or (first > lasts[-1] and first > firsts[-1])):  # as mostly
             if lasts and first == lasts[-1] + 1:

@@ -378,7 +378,7 @@ class OneTable(Statistic, Generic[K, R]):
 
 
 def least(one: int | None, other: int | None) -> int | None:
-    """The smaller of the two that are known."""
+    """The smaller of the known values."""
     if one is None or other is None:
         return other if one is None else one
     return other if other < one else one

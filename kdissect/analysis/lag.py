@@ -169,7 +169,7 @@ class Lag(Statistic):
                 self._end(exchange.told_ns, (exchange.broker, topic, partition["partitionIndex"]), offset)
 
     def _end(self, ns: int, place: _Place, offset: int) -> None:
-        """An answer tells that the log goes up to an offset. What is no news is not kept."""
+        """Note the end of a log, as a response gives it. An end that adds nothing new is not kept."""
         if offset < 0:
             return
         highest, since_ns = self._highest.get(place, (-1, ns))

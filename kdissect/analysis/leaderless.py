@@ -77,7 +77,7 @@ class Leaderless:
     """Whether something was left out. Then there is no result."""
 
     def serve(self, ns: int, node: int, epoch: int) -> None:
-        """The leader of that epoch answered a follower."""
+        """Note that the leader of an epoch answered a follower."""
         self._serve((ns, ns))
         known = self.reigns.get(epoch)
         if known is None or ns < known.first_ns or node not in known.nodes:

@@ -252,7 +252,7 @@ class Positions(Statistic):
     def _ask(
         self, exchange: Exchange, body: dict[str, Any], fetcher: Fetcher, touched: dict[Place, Position]
     ) -> None:
-        if "topics" not in body:  # of an unknown version, or broken off before
+        if "topics" not in body:  # the version is unknown, or the body was cut before
             return
         step = fetcher.steps
         if not step:

@@ -61,11 +61,11 @@ class Said:
     counts: bool
 
     def says(self, fields: Fields, by: str | None) -> bool:
-        """Whether that is what it says."""
+        """Whether it has these fields and this client."""
         return (self.fields is fields or self.fields == fields) and self.by == by
 
     def take(self, ns: int, number: int, last_ns: int, last_number: int, counts: bool) -> None:
-        """It was said at these times, too."""
+        """Add the times and numbers of further exchanges that made it."""
         if ns < self.ns or (ns == self.ns and number < self.number):
             self.ns, self.number = ns, number
         if last_ns > self.last_ns or (last_ns == self.last_ns and last_number > self.last_number):
@@ -107,7 +107,7 @@ class Kept:
         """Whether one of the repetitions counts."""
 
     def settle(self) -> None:
-        """Tell the statements of the repetitions."""
+        """Add the repetitions to the statements."""
         if self.first is not None:
             (first_ns, first_number), (last_ns, last_number) = self.first, self.last
             for _, said in self.said:
@@ -116,9 +116,9 @@ class Kept:
 
 
 _NO_THINGS: dict[tuple[Hashable, ...], ThingStatements] = {}
-"""Of a kind of which nothing is said yet; nobody adds to it."""
+"""The things of a kind without statements; always empty."""
 _THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
-"""About what they take: a thing of which something is said, a teller's first word of it, each further one."""
+"""The approximate memory of a thing, of a teller's first statement about it, and of each further one."""
 
 
 class Statements:
@@ -212,7 +212,7 @@ class Statements:
         self._repeated.clear()
 
     def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
-        """What the teller said of it, after what it said before."""
+        """Add a statement of a teller after its earlier ones."""
         line = self._kinds.get(kind, _NO_THINGS).get(subject)
         row = None if line is None else line.rows.get(teller)
         last = None if row is None else row[-1]
@@ -230,11 +230,11 @@ class Statements:
         row: list[Said] | None,
         said: Said,
     ) -> list[Said] | None:
-        """What the teller said of it, with this, which is something else, as the last; None where it is not
-        kept.
+        """Add a statement that differs from the teller's last one. Return all its statements about the thing;
+        None if there is no room for this one.
 
-        :param line: what was said of it, if anything was.
-        :param row: what this teller said of it, if it said anything.
+        :param line: the statements about the thing, if there are any.
+        :param row: this teller's statements about it, if there are any.
         """
         if not self._finds_room(kind, subject, teller):
             self.left_out += 1

@@ -23,7 +23,7 @@ class Stretches:
         self._most = most
 
     def add(self, first_ns: int, last_ns: int) -> None:
-        """Something happened from one time to another."""
+        """Add a stretch of time, which may join others."""
         last_ns = max(first_ns, last_ns)
         if self.firsts and self.firsts[-1] <= first_ns <= self.lasts[-1] + self._gap_ns:  # as mostly
             self.lasts[-1] = max(last_ns, self.lasts[-1])

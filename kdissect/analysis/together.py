@@ -65,8 +65,8 @@ class Together:
         self._in_turn = [
             (each, each.ways()[0], each.way_of_many(), *_ways_of_others(each)) for each in self._fed
         ]
-        """Each fold, what takes in exchanges that count, what takes in many of them, what takes in rows of
-        connections that count, and what takes in any other events."""
+        """Each fold with its functions: for exchanges that count, for many of them at once, for rows of
+        connections that count, and for all other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """The functions that take in whole exchanges of an API."""
@@ -187,7 +187,7 @@ class _FedEvents:
         self.has_rows_only = all(
             isinstance(each, Connection) and not each.is_copy for _, each in self._others
         )
-        """Whether all of these are rows of connections, of the capture point that counts."""
+        """Whether all of them are rows of connections, from the capture point that counts."""
         self._places: dict[str | None, list[int]] = {}
         """The exchanges of each API; with None those that every fold is asked for."""
         for at, each in enumerate(self._exchanges):
@@ -233,13 +233,13 @@ class _FedEvents:
 
 
 def _takes_connections(kind: type[Fold]) -> bool:
-    """Whether such a fold does anything with the row of a connection, and is fed it in no way of its own."""
+    """Whether such a fold uses the rows of connections, and does not take in events in its own way."""
     return kind.feed is Fold.feed and kind._connection is not Fold._connection
 
 
 def _ways_of_others(fold: Fold) -> tuple[TakeOther | None, TakeOther | None]:
-    """What takes in rows of connections that count, and what takes in any events that are no exchanges. None
-    where a fold does nothing with them."""
+    """The function for rows of connections that count, and the function for all events that are no exchanges.
+    None if a fold does not use them."""
     if type(fold).feed is not Fold.feed:
         return fold.feed, fold.feed
     return (fold._connection, fold.feed) if _takes_connections(type(fold)) else (None, None)

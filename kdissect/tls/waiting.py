@@ -44,8 +44,8 @@ class WaitingRecords:
         return isinstance(item, TlsRecord) and self._keying.must_wait(side, item)
 
     def _may_answer(self, side: Side) -> bool:
-        """Whether an item may answer a waiting one. That is so under the final keys; no waiting item depends
-        on it."""
+        """Whether an item of this side may answer a waiting item of the other side. Only items under the
+        final keys may. No waiting item needs them."""
         return self._firsts[1 - side] is not None and self._flows[side].stage == TRAFFIC
 
     def is_any_free(self) -> bool:

@@ -391,8 +391,8 @@ class Ladder:
         return address if hosts - {address.rpartition(":")[0]} else f":{address.rpartition(':')[2]}"
 
     def _label(self, row: int, room: int, sharing: LaneSharers) -> str:
-        """What an arrow says: the API, and its topics, group or transaction; for a response the outcome. The
-        number of the exchange tells which two are one: connections may have the same correlation ids.
+        """The text of an arrow: the API, and its topics, group or transaction; for a response the outcome.
+        Both arrows of an exchange have its number, because connections may have the same correlation ids.
 
         Every character is one cell wide. If the API has no room, its name is cut and its version stays.
         """

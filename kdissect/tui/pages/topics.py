@@ -178,13 +178,13 @@ def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[R
 
 
 def alike(topics: Sequence[Row], positions: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Rows of both tables that name a cluster only where several have a topic of that name."""
+    """The rows of both tables. They name a cluster only if several clusters have a topic of that name."""
     rows = told_apart((*topics, *positions), "topic")
     return rows[: len(topics)], rows[len(topics) :]
 
 
 def topic_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a topic. Both are as :func:`alike` gives them."""
+    """A row for each topic. Both tables are as :func:`alike` returns them."""
     traffic, readers = (_by(("cluster_id",), rows) for rows in (topics, positions))
     rows = [
         {**row, "cluster_id": cluster}
@@ -195,8 +195,8 @@ def topic_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
 
 
 def partition_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
-    """A row a partition and direction, with the lag of who fetches it. Both are as :func:`alike` gives
-    them."""
+    """A row for each partition and direction, with the lag of its readers. Both tables are as :func:`alike`
+    returns them."""
     readers = _by(_PLACE, positions)
     out = []
     for row in topics:
@@ -215,7 +215,7 @@ def _values(names: Sequence[str], row: Row) -> tuple[Any, ...]:
 
 
 def _by(names: Sequence[str], rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by what some columns say."""
+    """The rows by the values of some columns."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(_values(names, row), []).append(row)
@@ -235,7 +235,7 @@ _WHAT = {
 
 
 _WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
-"""The columns of what stands below a row."""
+"""The columns of the rows below a topic or partition."""
 
 
 class TopicsPage(GroupedPage):
@@ -254,9 +254,9 @@ class TopicsPage(GroupedPage):
 
     def __init__(self) -> None:
         self.within = figures()
-        """What the row under the cursor is made of."""
+        """The partitions or readers of the row under the cursor."""
         self._of_topic: list[dict[tuple[Any, ...], list[Row]]] = []
-        """The rows of what is asked for, by their topic and cluster: a key looks for those of one."""
+        """The rows of each table of :data:`ASKED`, by topic and cluster."""
         super().__init__()
 
     def body(self) -> ComposeResult:
@@ -292,7 +292,7 @@ class TopicsPage(GroupedPage):
             else:
                 self.rows.show(partition_rows(*both), PARTITION_COLUMNS)
         has_more = bool(len(self.rows)) and self.grouping in _WITHIN
-        self.wish(self.list_pane, len(self.rows) + 1 if has_more else "1fr")  # with its head
+        self.wish(self.list_pane, len(self.rows) + 1 if has_more else "1fr")  # and one line for the headings
 
     def cursor_moved(self) -> None:
         row, columns = self.chosen_row(), _WITHIN.get(self.grouping)

@@ -268,8 +268,8 @@ class IdLines:
 
 
 def place_at(rows: Sequence[Row], exchange: Exchange, ns: int) -> int | None:
-    """Where the transaction of an exchange stands: the first of its id and cluster that was not over then,
-    or else the last of them. None without any.
+    """The row of an exchange's transaction; None if it has no row. It is the first one of its id and cluster
+    that was not over at that time. If all were over, it is the last one.
 
     :param ns: the time of the exchange.
     """
@@ -284,8 +284,8 @@ def place_at(rows: Sequence[Row], exchange: Exchange, ns: int) -> int | None:
 
 
 def _cluster_of(exchange: Exchange, rows: Iterable[Row], of_id: Iterable[Row]) -> str | None:
-    """The cluster of an exchange as transactions tell it: one names the exchange, its broker coordinates
-    some, or its client has those of this id. None if they do not tell.
+    """The cluster of an exchange, from transactions: one that lists the exchange, those that its broker
+    coordinates, or those of its id and client. None if they do not show one cluster.
 
     :param of_id: the transactions that have its id.
     """
@@ -305,7 +305,8 @@ def _client_of(row: Row) -> Speaker:
 
 
 def _last_ns(row: Row) -> int | None:
-    """When it ended, or its last request came, whichever was later: a fenced producer may not know it yet."""
+    """The time of its end or of its last request, whichever is later: a fenced producer may not know the end
+    yet."""
     return max((each for each in (row["end_ns"], row["last_ns"]) if each is not None), default=None)
 
 
@@ -336,7 +337,7 @@ class TransactionsPage(StatisticsPage):
 
     def __init__(self) -> None:
         self._wanted: tuple[Exchange, int] | None = None
-        """The exchange to whose transaction the cursor is to go, and its time."""
+        """The exchange whose transaction the cursor will go to, and its time."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -378,7 +379,7 @@ class TransactionsPage(StatisticsPage):
         exchange = None if place is None else self.kdissect.exchange_at(place)
         if place is not None and exchange is not None and exchange.transactional_ids:
             self._wanted = exchange, self.kdissect.index.value("time_ns", place)
-            self.counted = None  # so that the cursor goes there
+            self.counted = None  # so that the screen is filled again, and the cursor moves
 
     def cursor_moved(self) -> None:
         row = self.chosen_row()

@@ -65,8 +65,8 @@ class PanesScreen(Screen[None]):
             pane.styles.max_height = lines
 
     def _move(self, below: Widget, lines: int) -> None:
-        """Move the bar above a pane down, or up where there are fewer than no lines. If the pane that it
-        moves into has no more to give, that pane is pushed on: the next one gives."""
+        """Move the bar above a pane down by some lines, or up if they are negative. If the pane that it moves
+        into is as small as possible, that pane moves too, and the next one becomes smaller."""
         names = [each.id or "" for each in self.stacked()]
         heights = {each.id or "": each.outer_size.height for each in self.stacked()}
         at, wanted = names.index(below.id or ""), abs(lines)

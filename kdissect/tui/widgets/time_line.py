@@ -31,7 +31,7 @@ from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 
 GUTTER = 20
-"""Cells before the columns, which say what a line shows."""
+"""The width of the labels of lines, in front of the columns."""
 SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
 MIXED = "✱"
 """The sign for moments of more than one kind."""
