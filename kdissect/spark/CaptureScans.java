@@ -61,6 +61,10 @@ public final class CaptureScans extends Rule {
                 return prunes ? pruned(node) : named(node);
             } catch (Exception error) { // the query is right without this rule, too
                 return null;
+            } catch (LinkageError error) { // Spark has other classes
+                return null;
+            } catch (AssertionError error) { // of Scala
+                return null;
             }
         }
     }
@@ -92,30 +96,50 @@ public final class CaptureScans extends Rule {
             }
         }
         if (some.size() == all.size()) return null;
-        String name = relation.table().name();
-        PythonDataSourceV2 source = new PythonDataSourceV2();
-        source.setShortName(name);
-        Object reads = new PythonScan(
-            source, name, some, relation.options(), new org.apache.spark.sql.sources.Filter[0]);
+        Object reads = reading(relation.table().name(), some, relation.options());
         LogicalPlan made = (LogicalPlan) copied(scan, new Object[] {relation, reads, output.toList()});
         if (filter != null) made = filter.copy(filter.condition(), made);
         return project.copy(project.projectList(), made);
     }
 
-    /** A scan whose plan says what it reads. */
+    /** A scan whose plan says what it reads. It gets a source of its own, as the scans of {@link #pruned} have.
+     * So each query looks for files, whatever its columns: Spark keeps the files that a source found once. */
     private static Object named(Object node) throws Exception {
         if (!isOurs(node)) return null;
         DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
         DataSourceV2Relation relation = scan.relation();
-        if (!relation.table().name().equals(NAME)) return null;
+        String name = relation.table().name();
         StructType schema = scan.scan().readSchema();
-        Object table = new PythonTable(new PythonDataSourceV2(), title(relation.options(), schema), schema);
-        return copied(scan, new Object[] {copied(relation, new Object[] {table})});
+        Object table = new NamedTable(shown(name, relation.options(), schema), schema);
+        Object reads = reading(name, schema, relation.options());
+        return copied(scan, new Object[] {copied(relation, new Object[] {table}), reads});
+    }
+
+    private static String shown(String name, CaseInsensitiveStringMap options, StructType schema) {
+        try {
+            return name.equals(NAME) ? title(options, schema) : name;
+        } catch (Exception error) { // without a title the plan has the name only
+            return name;
+        }
+    }
+
+    /** A table that this rule has named. */
+    static final class NamedTable extends PythonTable {
+        NamedTable(String name, StructType schema) {
+            super(new PythonDataSourceV2(), name, schema);
+        }
+    }
+
+    private static PythonScan reading(String name, StructType schema, CaseInsensitiveStringMap options) {
+        PythonDataSourceV2 source = new PythonDataSourceV2();
+        source.setShortName(name);
+        return new PythonScan(source, name, schema, options, new org.apache.spark.sql.sources.Filter[0]);
     }
 
     private static boolean isOurs(Object node) {
         if (!(node instanceof DataSourceV2ScanRelation)) return false;
         DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
+        if (scan.relation().table() instanceof NamedTable) return false;
         String name = scan.relation().table().name();
         return scan.scan() instanceof PythonScan && (name.equals(NAME) || name.startsWith(CHOSEN));
     }

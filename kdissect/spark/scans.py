@@ -22,35 +22,42 @@ if TYPE_CHECKING:
 RULE = "kdissect.CaptureScans"
 """The name of the rule's class."""
 _COMPILED: dict[str, Any] = {}
-"""The class, by Spark's name of the application: each driver has one at a time."""
+"""The class, by Spark's name of the application: each driver has one at a time. None if this Spark cannot
+compile it."""
 
 
 def tell_columns(spark: SparkSession) -> None:
     """Give a session the rule, if it has a JVM that takes it."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return
+    try:
+        _give_rule(spark)
+    except Exception as error:
+        # To py4j, a class that is not there is a package, which cannot be called.
+        if not is_of_spark(error) and not isinstance(error, TypeError):
+            raise
+
+
+def _give_rule(spark: SparkSession) -> None:
     experimental = spark._jsparkSession.experimental()
     rules = experimental.extraOptimizations()
     if any(rules.apply(at).ruleName() == RULE for at in range(rules.size())):
         return
-    try:
-        rule = _compiled(spark).getDeclaredConstructor(None).newInstance(None)
-    except Exception as error:
-        # To py4j, a class that is not there is a package, which cannot be called.
-        if is_of_spark(error) or isinstance(error, TypeError):
-            return
-        raise
-    getattr(experimental, "extraOptimizations_$eq")(rules.appended(rule))
+    compiled = _compiled(spark)
+    if compiled is not None:
+        rule = compiled.getDeclaredConstructor(None).newInstance(None)
+        getattr(experimental, "extraOptimizations_$eq")(rules.appended(rule))
 
 
 def _compiled(spark: SparkSession) -> Any:
     name = str(spark.sparkContext.applicationId)
     if name not in _COMPILED:
+        _COMPILED.clear()
+        _COMPILED[name] = None  # if it fails, it is not tried again
         java: Any = spark._jvm
         compiler = java.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(java.java.lang.Thread.currentThread().getContextClassLoader())
         compiler.cook(_source())
-        _COMPILED.clear()
         _COMPILED[name] = compiler.getClassLoader().loadClass(RULE)
     return _COMPILED[name]
 

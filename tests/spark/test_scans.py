@@ -131,8 +131,77 @@ def test_without_the_rule_rows_are_read_as_before(
 ) -> None:
     """Spark may have other classes one day."""
     monkeypatch.setattr(scans, "_COMPILED", {})
-    monkeypatch.setattr(scans, "_source", lambda: "public class Wrong extends NoSuchClass {}")
+    tried = []
+
+    def wrong() -> str:
+        tried.append(1)
+        return "public class Wrong extends NoSuchClass {}"
+
+    monkeypatch.setattr(scans, "_source", wrong)
     other = spark.newSession()
     frame = captured(other, BASIC).select("api")
+    kdissect.spark.register(other)
+    assert len(tried) == 1
     assert len(scanned(frame)[0]) > 20
     assert frame.count() == captured(spark, BASIC).count()
+
+
+def test_each_query_looks_for_files_whatever_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark itself keeps the files that the first query with all columns found."""
+
+    def counts(frame: DataFrame) -> set[int]:
+        return {frame.count(), len(frame.select("*").collect()), len(frame.where("api > ''").collect())}
+
+    (tmp_path / "one.pcapng").symlink_to(ERRORS)
+    for frame in (captured(spark, tmp_path), kdissect.spark.exchanges(spark, tmp_path)):
+        (before,) = counts(frame)
+        (tmp_path / "two.pcapng").symlink_to(BASIC)
+        (after,) = counts(frame)
+        assert before < after
+        (tmp_path / "two.pcapng").unlink()
+        assert counts(frame) == {before}
+
+
+SHAPES = (
+    "select faults.kind, request from scanned where size(faults) = 0",
+    "select a.api, b.latency_ns from scanned a join scanned b using (number) where a.request_size > 0",
+    "select api, latency_ns from scanned order by number limit 7",
+    "select api, row_number() over (partition by connection order by number) from scanned",
+    "select (select max(latency_ns) from scanned), (select count(api) from scanned)",
+    "with c as (select api, client_id from scanned) select x.api, y.client_id from c x, c y",
+    "select api from scanned s where exists (select 1 from scanned t where t.number = s.number + 1)",
+    "select 1 from scanned where latency_ns > (select avg(latency_ns) from scanned)",
+    "select api, explode(topics) from scanned",
+    "select api from scanned except select client_id from scanned",
+    "select broker, count(*) over () from scanned group by broker, client_id",
+    "select broker as client, client as broker from scanned where client > broker",
+)
+
+
+@pytest.mark.parametrize("pushes", [True, False])
+def test_no_column_or_row_is_lost_in_any_query(spark: SparkSession, pushes: bool) -> None:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", str(pushes).lower())
+    try:
+        captured(spark, BASIC, ERRORS).createOrReplaceTempView("scanned")
+        found = [spark_rows(spark.sql(query)) for query in SHAPES]
+        spark.conf.set(_EXCLUDED, RULE)
+        spark.table("scanned").cache()
+        assert all(found)
+        for query, rows in zip(SHAPES, found, strict=True):
+            assert spark_rows(spark.sql(query)) == rows, query
+        spark.conf.unset(_EXCLUDED)
+        for query, rows in zip(SHAPES, found, strict=True):
+            assert spark_rows(spark.sql(query)) == rows, query
+    finally:
+        spark.conf.unset(_EXCLUDED)
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+        spark.catalog.uncacheTable("scanned")
+        spark.catalog.dropTempView("scanned")
+
+
+def test_a_schema_of_the_user_names_the_columns(spark: SparkSession) -> None:
+    reader = spark.read.schema("latency_ns bigint, api string, broker string").format("kdissect")
+    frame = reader.load(str(BASIC))
+    assert scanned(frame.select("broker")) == [["latency_ns", "broker"]]
+    expected = kdissect.spark.exchanges(spark, BASIC).select("broker")
+    assert spark_rows(frame.select("broker")) == spark_rows(expected) != []
