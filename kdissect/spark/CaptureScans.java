@@ -130,9 +130,12 @@ public final class CaptureScans extends Rule {
         }
     }
 
+    /** It throws if the session does not know the source: a view may be of another session. Then the scan keeps
+     * the source that it has. */
     private static PythonScan reading(String name, StructType schema, CaseInsensitiveStringMap options) {
         PythonDataSourceV2 source = new PythonDataSourceV2();
         source.setShortName(name);
+        source.source(); // looks for it now, not when the query runs
         return new PythonScan(source, name, schema, options, new org.apache.spark.sql.sources.Filter[0]);
     }
 

@@ -126,6 +126,18 @@ def test_a_session_has_the_rule_once(spark: SparkSession) -> None:
     assert scanned(captured(other, BASIC).select("api")) == [["number", "api"]]
 
 
+def test_a_view_of_another_session_is_read(spark: SparkSession) -> None:
+    """The other session does not know the source that :func:`kdissect.spark.exchanges` made."""
+    kdissect.spark.exchanges(spark, [ERRORS], limits="connections=977").createGlobalTempView("scanned")
+    other = spark.newSession()
+    kdissect.spark.register(other)
+    try:
+        for query in ("select api from global_temp.scanned", "select * from global_temp.scanned"):
+            assert spark_rows(other.sql(query)) == spark_rows(spark.sql(query)) != []
+    finally:
+        spark.catalog.dropGlobalTempView("scanned")
+
+
 def test_without_the_rule_rows_are_read_as_before(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
