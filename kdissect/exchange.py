@@ -336,10 +336,8 @@ class Exchange:
 
     @property
     def served_ns(self) -> int | None:
-        """The time of the broker, including the wait that the client asked for:
-        ``latency_ns - behind_ns - throttle_ns - network_ns``. An unknown ``network_ns`` counts 0; None if
-        another part is not known.
-        """
+        """The time of the broker, including the wait that the client asked for: ``latency_ns - behind_ns -
+        throttle_ns - network_ns``. An unknown ``network_ns`` counts as 0; None if another part is unknown."""
         turn = self.turn_ns
         return None if turn is None else turn - (self.network_ns or 0)
 
@@ -350,8 +348,7 @@ class Exchange:
 
     @property
     def response_transfer_ns(self) -> int | None:
-        """The time of the broker, including the wait that the client asked for: ``latency_ns - behind_ns -
-        throttle_ns - network_ns``. An unknown ``network_ns`` counts as 0; None if another part is unknown."""
+        """From the packet with the response's first byte to the one with its last, ns."""
         return None if self.response is None else _between(self.response)
 
     @property

@@ -183,9 +183,6 @@ enough for them: it takes a third less time."""
 
 SELDOM = frozenset(
     {
-        "kdissect.session.dialogue",
-        "kdissect.session.throttling",
-        "kdissect.session.witness",
         "kdissect.protocol.header",
         "kdissect.protocol.select",
         "kdissect.parts.journal",
