@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Sequence
-from types import ModuleType
-from typing import Any, BinaryIO, cast
+from importlib.abc import MetaPathFinder
+from typing import Any, BinaryIO
 
 from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN, Options
@@ -60,17 +60,24 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, _TYPES[column.type]) for column in table.columns])
 
 
+class _NoPandas(MetaPathFinder):
+    """Refuses to import pandas."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
+
+
 def keep_pandas_out() -> None:
     """Make the first array while pandas cannot be imported. pyarrow looks for pandas then, and only then.
     Where pandas is installed, pyarrow would import it, which takes 0.3 s and 45 MB. It still imports pandas
     when it is asked for a data frame."""
-    if "pandas" in sys.modules:
-        return
-    sys.modules["pandas"] = cast(ModuleType, None)
+    no_pandas = _NoPandas()
+    sys.meta_path.insert(0, no_pandas)
     try:
         pa.array(["a"])
     finally:
-        del sys.modules["pandas"]
+        sys.meta_path.remove(no_pandas)
 
 
 class RowBatches:

@@ -28,12 +28,12 @@ MOST_OF_CLICK = 4
 def test_parquet_and_arrow_load_no_pandas_and_leave_it_usable(form: str) -> None:
     code = (
         "import sys; from kdissect.cli import main\n"
-        f"main(['read', {str(CAPTURE)!r}, '-T', {form!r}, '-o', '/dev/null'])\n"
+        f"print(main(['read', {str(CAPTURE)!r}, '-T', {form!r}, '-o', '/dev/null']))\n"
         "print('pandas' in sys.modules)\n"
         "import pyarrow as pa; print(type(pa.table({'a': [1]}).to_pandas()).__name__)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True, text=True)
-    assert ran.stdout.split() == ["False", "DataFrame"]
+    assert ran.stdout.split() == ["0", "False", "DataFrame"]
 
 
 @pytest.mark.parametrize(
