@@ -93,7 +93,8 @@ def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pyte
     for each in found:
         writer.write(each)
     assert found
-    assert len(whole) < 0.02 * len(found)
+    logins = ("SaslHandshake", "SaslAuthenticate")  # they may hold secrets
+    assert len([each for each in whole if each.api not in logins]) < 0.02 * len(found)
 
 
 def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
