@@ -1,12 +1,13 @@
 """Which columns a query needs, and what its plan says of captures.
 
-Spark tells a source in Python neither (4.1 to 4.3; SPARK-51713). So kdissect gives the session a rule for its
-optimizer, ``CaptureScans.java``. It stands in ``experimental.extraOptimizations``, which is Spark's own place
-for rules. Janino compiles it: Spark brings it along for the code that it makes itself. Workers need nothing.
+A Python data source learns neither from Spark (4.1 to 4.3; SPARK-51713). So kdissect gives the session a
+rule for its optimizer, ``CaptureScans.java``, through ``experimental.extraOptimizations``, Spark's own
+interface for rules. Janino, which Spark ships to compile its generated code, compiles the rule. Workers need
+nothing.
 
-Where that cannot be (Spark Connect, or a Spark with other classes), the source makes all columns, and plans
-show its name only. Rows are the same. ``spark.sql.optimizer.excludedRules=kdissect.CaptureScans`` turns the
-rule off.
+With Spark Connect, or a Spark with other classes, there is no rule. The source then makes all columns, and
+plans show its name only. Rows are the same. ``spark.sql.optimizer.excludedRules=kdissect.CaptureScans`` turns
+the rule off.
 """
 
 from __future__ import annotations
