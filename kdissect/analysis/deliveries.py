@@ -289,7 +289,7 @@ def _reach(
     out, covered = ConsumerOutcome(), _Covered()
     reached: set[int] = set()
     wanted: int | None = None
-    furthest, count = -1, len(placed)
+    furthest = -1
     for each in arrivals:
         if each.offset is not None:
             if each.is_after_loss and wanted is not None and wanted < each.offset:
@@ -298,35 +298,27 @@ def _reach(
             furthest = max(furthest, each.offset - 1)
         if each.base is None:
             continue
-        last, came = each.last, each.came_ns
+        last = each.last
         furthest = max(furthest, last)
         first = each.base if wanted is None or not each.base <= wanted <= last else wanted
         fresh = covered.add(first, last)
         news = 0
         for begin, end in fresh:
-            at = max(0, bisect_right(bases, begin) - 1)
-            while at < count:
+            for at in _overlapping(placed, bases, begin, end):
                 one = placed[at]
-                base, until, batch = one
-                if base > end:
-                    break
-                if until >= begin and (batch.sent_ns is None or came >= batch.sent_ns):
-                    records = min(end, until) - max(begin, base) + 1
-                    news += records
-                    out.records += records
-                    out.counts |= each.counts or batch.counts
-                    _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
-                    reached.add(at)
-                at += 1
+                if not _follows(one.batch, each):
+                    continue
+                records = min(end, one.last) - max(begin, one.base) + 1
+                news += records
+                out.records += records
+                out.counts |= each.counts or one.batch.counts
+                _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
+                reached.add(at)
         if not fresh or fresh != [(first, last)]:
-            seen, at = 0, max(0, bisect_right(bases, first) - 1)
-            while at < count:
-                base, until, batch = placed[at]
-                if base > last:
-                    break
-                if until >= first and (batch.sent_ns is None or came >= batch.sent_ns):
-                    seen += min(last, until) - max(first, base) + 1
-                at += 1
+            both = (placed[at] for at in _overlapping(placed, bases, first, last))
+            seen = sum(
+                min(last, one.last) - max(first, one.base) + 1 for one in both if _follows(one.batch, each)
+            )
             out.read_again += max(0, seen - news)
     out.sets = len(reached)
     if reached:
