@@ -12,6 +12,7 @@ import pytest
 from kdissect.cli import main
 from kdissect.spark.launch import NoSparkError, check, session
 from kdissect.spark.targets import target_of
+from tests.spark.home import unzipped
 from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ CHEAPER = {
     # Each query of a test runs once: to make and compile code for it takes longer than to interpret it.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # With the usual 48 MB for compiled code, Java throws away what it needs again in the next test.
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+    ),
 }
 """What makes small jobs quick."""
 
@@ -47,6 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         # Workers have the environment of the JVM, and the JVM that of its start.
         for name, value in SOMEBODY.items():
             environment.setenv(name, value)
+        environment.setenv("SPARK_HOME", str(unzipped(folder / "home")))
         warnings.simplefilter("ignore")  # pyspark's own, while it is imported
         conf = {**CHEAPER, "spark.sql.warehouse.dir": str(folder / "warehouse")}
         made = session("local[2]", conf, str(folder / "spark.log"))

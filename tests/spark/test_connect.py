@@ -15,6 +15,7 @@ import pytest
 from kdissect.cli import main
 from kdissect.spark.launch import NoSparkError, check
 from tests.spark.conftest import CHEAPER
+from tests.spark.home import unzipped
 from tests.spark.same import CAPTURES, read_rows, written_rows
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -25,8 +26,6 @@ _SETTINGS = {
     "spark.connect.grpc.binding.port": "0",
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.ui.enabled": "false",
-    # It runs two jobs: what Java gains by compiling better is not worth the time.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
@@ -38,9 +37,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         check("local[2]")
     except NoSparkError as error:
         pytest.skip(str(error))
-    import pyspark
-
-    home, log = Path(pyspark.__file__).parent, tmp_path / "server.log"
+    home, log = unzipped(tmp_path / "home"), tmp_path / "server.log"
     top = str(Path(__file__).resolve().parents[2])
     settings = {**_SETTINGS, **CHEAPER}
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", "--class", _SERVER]
