@@ -109,16 +109,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 3
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Collect tests without garbage collection. It takes a third of the time, and finds next to nothing."""
+    gc.disable()
+    try:
+        if hasattr(session.config, "workerinput"):
+            _import_others_first(session.config)
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def _import_others_first(config: Any) -> None:
     """Import different test files first in each process, if several collect the same tests.
 
     Rewriting the asserts of all files takes about 20 s of processor time. In the same order, each process
     would do that for every file. In different orders, each process finds that others have done most of them.
     """
-    config = session.config
-    if not hasattr(config, "workerinput"):
-        return
     count, number = config.workerinput["workercount"], int(config.workerinput["workerid"].removeprefix("gw"))
     top = config.rootpath
     given = [top / arg.partition("::")[0] for arg in config.args]
