@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
@@ -38,7 +38,8 @@ def throttled(facts: Facts) -> Iterator[Finding]:
         )
         if count < facts.limit("times") and whole < facts.limit("in_all_s") * SECOND:
             continue
-        worst = max(rows, key=lambda row: row["throttled_sum_ns"])
+        rows = sorted(rows, key=lambda row: -row["throttled_sum_ns"])
+        worst = rows[0]
         longest_ns = max(row["throttled_max_ns"] for row in rows)
         exchanges = sorted(number for row in rows for number in row["throttled_exchanges"])
         yield facts.finding(
@@ -54,7 +55,7 @@ def throttled(facts: Facts) -> Iterator[Finding]:
             first_ns=min(row["throttled_first_ns"] for row in rows),
             last_ns=max(row["throttled_last_ns"] for row in rows),
             exchanges=exchanges,
-            filter=_filter(client_id, worst["api"]),
+            filter=_filter(client_id, dict.fromkeys(row["api"] for row in rows)),
         )
 
 
@@ -65,9 +66,8 @@ def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     if apis <= _MUTATIONS:
         return f" for {mutations}"
     if longest_ns == MOST_OF_TIME_NS or not apis <= {*_BYTES, *_MUTATIONS}:
-        return " for the brokers' time (request_percentage)" + (
-            "" if longest_ns == MOST_OF_TIME_NS else ", or for bytes"
-        )
+        is_only = longest_ns == MOST_OF_TIME_NS or apis.isdisjoint(_BYTES)
+        return " for the brokers' time (request_percentage)" + ("" if is_only else ", and perhaps for bytes")
     what = " and ".join(_BYTES[api] for api in sorted(apis & _BYTES.keys(), reverse=True))
     if apis & _MUTATIONS:
         what += f" and for {mutations}"
@@ -82,9 +82,12 @@ def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     return f" for {what}; it moves {rate:,.0f} bytes/s, and {told} {quota:,.0f} bytes/s"
 
 
-def _filter(client_id: str | None, api: str) -> str:
-    path = f"{api}.response.throttleTimeMs > 0"
-    return path if client_id is None else f"client_id == {quoted(client_id)} and {path}"
+def _filter(client_id: str | None, apis: Collection[str]) -> str:
+    """The filter for the answers that tell the client to wait."""
+    paths = " or ".join(f"{api}.response.throttleTimeMs > 0" for api in apis)
+    if client_id is None:
+        return paths
+    return f"client_id == {quoted(client_id)} and {paths if len(apis) == 1 else f'({paths})'}"
 
 
 @rule("throttle-ignored", WARNING, CERTAIN, needs=(Pace,), times=5)

@@ -58,6 +58,27 @@ def test_what_is_asked_tells_which_quota_it_is() -> None:
     assert which("Produce", most_ns=S - 1) == {"request_percentage", "producer_byte_rate"}
 
 
+def test_only_writes_and_reads_can_be_over_a_quota_of_bytes() -> None:
+    def message(*apis: str) -> str:
+        made = {"throttled_count": 9, "throttled_sum_ns": S, "throttled_max_ns": S // 2}
+        ((found,),) = said_by(IDS, *(pace(api=api, **made) for api in apis)).values()
+        return found.message
+
+    assert message("ListOffsets", "Heartbeat").endswith("the brokers' time (request_percentage).")
+    assert message("ListOffsets", "Fetch").endswith("(request_percentage), and perhaps for bytes.")
+
+
+def test_the_filter_shows_all_answers_that_tell_the_client_to_wait() -> None:
+    def filter_of(**waits: int) -> str:
+        rows = (pace(api=api, throttled_count=9, throttled_sum_ns=s * S) for api, s in waits.items())
+        ((found,),) = said_by(IDS, *rows).values()
+        return found.filter
+
+    fetch, commit = (f"{api}.response.throttleTimeMs > 0" for api in ("Fetch", "OffsetCommit"))
+    assert filter_of(Fetch=2) == f'client_id == "app" and {fetch}'
+    assert filter_of(OffsetCommit=2, Fetch=3) == f'client_id == "app" and ({fetch} or {commit})'
+
+
 def test_a_quota_that_does_not_show_is_not_told() -> None:
     made = {"throttled_count": 9, "throttled_sum_ns": 9 * S, "throttled_max_ns": 2 * S, "api": "Fetch"}
 
