@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -71,6 +72,16 @@ class NodeNames:
     def are_several(self, node: int) -> bool:
         """Whether several clusters have a node of this number."""
         return node in self._shared
+
+
+_FETCHER = re.compile(r"broker-(\d+)-fetcher-\d+")
+"""Client ids of Kafka's ReplicaFetcherThread."""
+
+
+def follower_of(client_id: str | None) -> int | None:
+    """The node that replicates under this client id; None if it is not a follower's."""
+    found = _FETCHER.fullmatch(client_id) if client_id is not None else None
+    return None if found is None else int(found[1])
 
 
 def are_several_clusters(rows: Iterable[Row]) -> bool:

@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace, is_own_id
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
@@ -28,7 +29,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import ClusterNode, are_several_clusters, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, are_several_clusters, follower_of, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
@@ -160,7 +161,14 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Spikes, Stalls, Tcp, ClusterBrokers), share=20, times=20)
+@rule(
+    "head-of-line",
+    WARNING,
+    CERTAIN,
+    needs=(Pace, Spikes, Stalls, Tcp, Producers, ClusterBrokers),
+    share=20,
+    times=20,
+)
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
     stood, slow, cluster = stalls(facts), _slow_times(facts), _OneCluster(facts)
@@ -185,6 +193,8 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             left = [*free, *(each for each in held if not _is_within(each[0], stood.get(place, ())))]
             if because is None and len(left) < len(waits) and not _are_often(facts, left, whole):
                 because = key_of("broker-stalled", FindingSubject(broker=place))
+        if because is None and not _are_often(facts, others, whole):
+            because = _lossy_follower(facts, broker, client_id)
         waited = [row for row in some if row["behind_count"]]
         behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
         longest = max(row["behind_max_ns"] for row in waited)
@@ -205,6 +215,25 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             if client_id
             else of_numbers(_worst(waited, "behind")),
         )
+
+
+STALLS = 3
+"""If a follower's connection had to wait this often for a lost segment, writes waited for the follower."""
+
+
+def _lossy_follower(facts: Facts, broker: str, client_id: str | None) -> str | None:
+    """The key of the finding that segments of a follower's connection to the broker got lost, if the client's
+    writes wait for all replicas. The worst of these connections counts."""
+    acks = {each for row in facts.rows(Producers) if row["client_id"] == client_id for each in row["acks"]}
+    if "all" not in acks:
+        return None
+    lossy = [
+        row
+        for row in facts.rows(Tcp)
+        if row["broker"] == broker and follower_of(row["client_id"]) is not None and row["rto_like"] >= STALLS
+    ]
+    worst = max(lossy, key=lambda row: row["rto_like"], default=None)
+    return None if worst is None else key_of("packet-loss", FindingSubject(client_id=worst["client_id"]))
 
 
 class _OneCluster:

@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
@@ -358,6 +359,30 @@ def test_only_writes_wait_for_another_broker_of_the_cluster(
     both = ("head-of-line", "broker-stalled")
     found = said_by(both, queue(waits(10, 3), 600 * MS, api=api), held, *nodes)
     assert found["head-of-line"][0].because == (found["broker-stalled"][0].key if is_cause else None)
+
+
+@pytest.mark.parametrize(
+    ("values", "acks", "api", "is_cause"),
+    [
+        ({}, "all", "Produce", True),
+        ({"rto_like": 2}, "all", "Produce", False),
+        ({"client_id": "app-2"}, "all", "Produce", False),
+        ({"broker": "b:2"}, "all", "Produce", False),
+        ({}, "1", "Produce", False),
+        ({}, "all", "Metadata", False),
+    ],
+)
+def test_writes_wait_for_a_follower_whose_segments_get_lost(
+    values: dict[str, Any], acks: str, api: str, is_cause: bool
+) -> None:
+    lossy = {"broker": "b:1", "client": "10.0.0.2:7", "client_id": "broker-2-fetcher-0", "exchanges": 900}
+    lossy |= {"retransmitted_segments": 20, "packets": 900, "rto_like": 3}
+    rows = (
+        (Tcp, zeros(Tcp, **{**lossy, **values})),
+        (Producers, zeros(Producers, client_id="app", acks=[acks])),
+    )
+    found = said_by(("head-of-line", "packet-loss"), queue(waits(10, 3), 600 * MS, api=api), *rows)
+    assert found["head-of-line"][0].because == (found["packet-loss"][0].key if is_cause else None)
 
 
 def polled(api: str, count: int, of: int) -> Finding:

@@ -80,6 +80,17 @@ def test_lost_segments_are_told_from_ten_and_half_a_percent_on() -> None:
     assert not loss(3, 100_000, hit=2)
 
 
+def test_what_a_follower_copies_over_a_lossy_connection_is_told() -> None:
+    def message(client_id: str) -> str:
+        found = one("packet-loss", tcp(retransmitted_segments=10, packets=99, client_id=client_id))
+        assert found is not None
+        return found.message
+
+    told = message("broker-2-fetcher-0").partition(" the way back.")[2]
+    assert told.startswith(" Broker 2 copies what 10.0.0.2:9092 leads over it, so writes")
+    assert message("broker-fetcher").endswith(" the way back.")
+
+
 def test_a_window_that_is_not_scaled_is_told_of_connections_that_matter() -> None:
     def lost(**values: Any) -> Finding | None:
         offers = {"wscale_client": 7, "wscale_broker": None, "mss_broker": 1460, "mss_client": 1460}

@@ -14,9 +14,10 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.clocks import AHEAD_MS, behind_ms
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
+from kdissect.insight.nodes import follower_of
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.network.connections import about, by_client
-from kdissect.insight.words import span
+from kdissect.insight.words import named, span
 from kdissect.wording import plural
 
 SHORT = (
@@ -192,7 +193,8 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
             FindingSubject(client_id=client_id, client=host),
             f"{plural(lost, 'segment')} of {packets:,} packets ({100 * lost / packets:.1f} %) got lost and "
             f"were sent again, {up:,} on the way to the broker and {down:,} on the way back"
-            + (f"; {late:,} of them only after 200 ms or more." if late else "."),
+            + (f"; {late:,} of them only after 200 ms or more." if late else ".")
+            + _copying(client_id, rows),
             count=lost,
             measure=round(100 * lost / packets, 2),
             unit="%",
@@ -201,6 +203,17 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
             packets=[packet for row in some for packet in row["rto_packets"]],
             **about(some),
         )
+
+
+def _copying(client_id: str | None, rows: list[Row]) -> str:
+    """What the client copies over these connections, if it is a follower."""
+    node, leaders = follower_of(client_id), sorted({row["broker"] for row in rows})
+    if node is None:
+        return ""
+    return (
+        f" Broker {node} copies what {named(leaders)} {'leads' if len(leaders) == 1 else 'lead'} over it, so "
+        "writes that all replicas confirm (acks=all) are late too."
+    )
 
 
 @rule("slow-connect", NOTICE, CERTAIN, needs=(Tcp,), setup_ms=500, times=10)
