@@ -13,7 +13,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import BrokerStop, gone, subject_of
 from kdissect.insight.causes import explains, may_explain
-from kdissect.insight.clocks import behind_ms
+from kdissect.insight.clocks import AHEAD_MS, behind_ms
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
@@ -110,13 +110,23 @@ _FIXES = {
 }
 
 
+_OF_OTHER_CLOCK = {
+    "cause": "By the clock of the capture, the records are dated when they were sent. So the clock of the "
+    "broker is probably wrong. Or the packets were captured on the producer's host, and that clock is wrong.",
+    "fix": "Compare the clocks of the broker, of the producer's host and of the capturing machine, and set "
+    "the wrong one by NTP. If all are right, the topic allows too little: raise its "
+    "message.timestamp.before.max.ms or message.timestamp.after.max.ms.",
+}
+"""Words for records that are refused for their times although they are dated when they were sent."""
+
+
 @rule("produce-refused", WARNING, CERTAIN, needs=(Errors, Producers))
 def produce_refused(facts: Facts) -> Iterator[Finding]:
     """Records that the broker will never take."""
     refused = [row for row in facts.rows(Errors) if row["api"] == "Produce" and row["error"] in _FINAL]
     skews = by(facts.rows(Producers), "client", "client_id", "topic")
     for (subject, code), rows in _by_code(refused, "client", "client_id", "topic").items():
-        more = ""
+        more, why = "", {"fix": _FIXES.get(code, facts.written.do)}
         if code == "INVALID_TIMESTAMP":
             off = [
                 row[name]
@@ -129,13 +139,15 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
             more = (
                 f" Its records are dated up to {span(abs(furthest) * 1e6)} {side} the packets." if off else ""
             )
+            if off and abs(furthest) <= AHEAD_MS:
+                why = _OF_OTHER_CLOCK
         yield facts.finding(
             subject,
             f"The broker refused records of {subject.client_id or 'a producer'} for {subject.topic} "
             f"{plural(sum(row['count'] for row in rows), 'time')}, and sending them again does not help: "
             f"{_FINAL[code]}.{more}",
-            fix=_FIXES.get(code, facts.written.do),
             filter=having(client_id=subject.client_id, topic=subject.topic, error=code),
+            **why,
             **_errors(rows),
         )
 

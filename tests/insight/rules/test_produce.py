@@ -101,6 +101,17 @@ def test_a_refusal_says_what_the_clock_shows() -> None:
     assert (found.subject.client_id, found.subject.topic, found.count) == ("till", "sales", 6)
     assert found.message.endswith("Its records are dated up to 2.0 h behind the packets.")
     assert "message.timestamp.before.max.ms" in found.fix
+    assert found.fix.startswith("Set the clock of the producer's host")
+
+
+@pytest.mark.parametrize(("skew_ms", "is_of_broker"), [(-5_000, True), (5_000, True), (-5_001, False)])
+def test_records_that_are_dated_when_they_were_sent_show_that_another_clock_is_wrong(
+    skew_ms: int, is_of_broker: bool
+) -> None:
+    dated = producer(skew_min_ms=min(skew_ms, 0), skew_max_ms=max(skew_ms, 0))
+    (found,) = said("produce-refused", {Errors: [failed("INVALID_TIMESTAMP")], Producers: [dated]})
+    assert ("the clock of the broker is probably wrong" in found.cause) == is_of_broker
+    assert found.fix.startswith("Compare the clocks of the broker") == is_of_broker
 
 
 @pytest.mark.parametrize(
