@@ -140,7 +140,30 @@ class Leaderless:
         """The longest time without a leader: its length, and minus its beginning. The first of equal ones."""
         if self.is_full:
             return 0, 0
-        return max((found for run in self._runs() for found in self._judged(run)), default=(0, 0))
+        found = [each for run in self._runs() for each in self._judged(run)]
+        return max([*found, *self._at_first()], default=(0, 0))
+
+    def _at_first(self) -> Iterator[tuple[int, int]]:
+        """The time at the beginning of the capture in which nobody was served, and at least two nodes were
+        sent again and again to a leader. If no leader is named, the quorum may just be starting."""
+        until_ns = self.served[0][0] if self.served else None
+        chains: dict[int, list[Span]] = {}
+        is_named = False
+        for _, told in sorted(self.refused.items()):
+            if until_ns is not None and told.last_ns >= until_ns:
+                break
+            is_named = is_named or told.named >= 0
+            for asker in sorted(told.askers):
+                mine = chains.setdefault(asker, [])
+                if mine and told.first_ns - mine[-1][1] <= PATIENCE_NS:
+                    mine[-1] = mine[-1][0], told.last_ns
+                else:
+                    mine.append((told.first_ns, told.last_ns))
+        longest = sorted(
+            (max((end - begin, -begin) for begin, end in mine) for mine in chains.values()), reverse=True
+        )
+        if is_named and len(longest) > 1:
+            yield longest[1]
 
     def _runs(self) -> Iterator[list[_RefusedFetches]]:
         """Refusals in close succession, while nobody is served and no new leader is named."""

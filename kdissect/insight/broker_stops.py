@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -31,6 +32,7 @@ GIVING_UP_NS = 10 * SECOND
 """The longest time between the first answer of a stopping broker that it no longer leads, and its end."""
 STALE_NS = 30 * SECOND
 """How long after the start of a broker clients may still ask it for what it led before."""
+_RAFT = re.compile(r"raft-client-\d+")
 FAILED = ("refused", "unanswered")
 """How a connection opened whose SYN nobody accepted."""
 
@@ -241,6 +243,11 @@ def _is_for_controllers(client_id: str | None) -> bool:
     return client_id is not None and is_own_id(client_id) and "fetcher" not in client_id
 
 
+def is_of_quorum(client_id: str | None) -> bool:
+    """Whether a client id is that of a node of KRaft that fetches the log of metadata or votes."""
+    return client_id is not None and _RAFT.fullmatch(client_id) is not None
+
+
 def _last_answer(row: Row) -> int:
     """When a broker last answered on a connection, at the latest; 0 if its last message was a request."""
     if not row["exchanges"] or row["last_missing"] is not None:
@@ -354,6 +361,8 @@ class BrokerStop(NamedTuple):
     """The other address at which it is back, if it is."""
     gave_up: bool
     """Whether its answers alone show that it handed over."""
+    is_controller: bool
+    """Whether only nodes spoke to it, as they do to controllers."""
 
 
 def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]) -> BrokerStop:
@@ -404,7 +413,16 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
         away_ns,
         place,
         gave_up,
+        _led_metadata(facts, several),
     )
+
+
+def _led_metadata(facts: Facts, several: list[LostBroker]) -> bool:
+    """Whether all connections to these addresses were for controllers of KRaft. With ZooKeeper, the
+    controller is a broker, and connects to the others with its number as client id."""
+    own = {each.address for each in several}
+    ids = [row["client_id"] for row in facts.rows(Tcp) if row["broker"] in own and row["exchanges"]]
+    return all(map(_is_for_controllers, ids)) and any(map(is_of_quorum, ids))
 
 
 def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int]:

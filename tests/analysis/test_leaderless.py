@@ -54,6 +54,20 @@ def test_one_node_that_cannot_reach_the_leader_does_not_show_that_there_is_none(
     assert leaderless_s(fetch(1), *alone[:4], *refused(4, 9, (3,))) == 5, "the controllers know of none"
 
 
+@pytest.mark.parametrize("cut", [None, *range(15)])
+def test_a_capture_may_begin_when_the_leader_is_gone_already(cut: int | None) -> None:
+    row = quorum_of(*refused(2, 8, leader=1), fetch(9), cut=cut)
+    assert (row["leaderless_from_ns"], row["leaderless_ns"]) == (2 * SECOND, 6 * SECOND)
+
+
+def test_at_the_beginning_two_nodes_must_be_sent_to_a_leader_again_and_again() -> None:
+    assert leaderless_s(*refused(2, 8)) == 0, "no leader is named: the quorum may just be starting"
+    assert leaderless_s(*refused(2, 8, (3,), leader=1)) == 0, "it alone may be cut off"
+    assert leaderless_s(*refused(2, 8, (3,), leader=1), *refused(4, 7, (2,), leader=1)) == 3
+    restarts = [each for at_s in (2, 7, 12) for each in refused(at_s, at_s, leader=1)]
+    assert leaderless_s(*restarts) == 0, "each asks once, and goes to the leader"
+
+
 def test_while_one_node_is_served_there_is_a_leader() -> None:
     served = [fetch(each) for each in range(1, 10)]
     assert leaderless_s(*served, *refused(2, 9, (2, 4))) <= 1

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.cluster_nodes import HEARTBEAT
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.leaderless import PATIENCE_NS
 from kdissect.analysis.quorum import CAUGHT_UP, Quorum
+from kdissect.analysis.speakers import address
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import (
+    FAILED,
+    MANY_TRIES,
     BrokerStop,
     LostBroker,
     broker_stops,
     closed_listeners,
+    gone,
+    is_of_quorum,
     subject_of,
 )
 from kdissect.insight.causes import explains, may_explain
@@ -32,11 +39,19 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import ClusterNode, NodeNames, are_several_clusters, by_node, nodes_by_address
+from kdissect.insight.nodes import (
+    ClusterNode,
+    NodeNames,
+    addresses_of,
+    are_several_clusters,
+    by_node,
+    nodes_by_address,
+)
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
-from kdissect.insight.words import named, showing
+from kdissect.insight.words import named, quoted, showing
+from kdissect.names import METADATA_TOPIC
 from kdissect.wording import plural
 
 
@@ -95,10 +110,13 @@ def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
 
 
 def _gone(facts: Facts, stop: BrokerStop) -> Finding:
-    several, _, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up = stop
+    several, _, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up, _ = (
+        stop
+    )
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
-    name = f"Broker {node.number}" if node is not None else f"The broker at {first.address}"
+    kind = "controller" if stop.is_controller else "broker"
+    name = f"{kind.capitalize()} {node.number}" if node is not None else f"The {kind} at {first.address}"
     tries = plural(failed, "later try", "later tries")
     took_ns = last_ns - min(each.last_ns for each in several)
     message = f"{name} is gone: {_ended(ended, took_ns)}, and "
@@ -161,7 +179,18 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
         exchanges=tuple(row["exchange"] for row in (*before, *after)),
         steps=tuple(sorted(steps)),
         filter=showing((row["exchange"] for row in (*before, *after)), f'broker == "{first.address}"'),
+        **(_CONTROLLER if stop.is_controller else {}),
     )
+
+
+_CONTROLLER: dict[str, Any] = {
+    "cause": "The process of the controller ended (it was killed, it crashed, the machine went down), or it "
+    "was stopped on purpose. The other controllers elect a new leader within seconds, as long as more than "
+    "half of them are there.",
+    "fix": "Look at the log of that controller and of its machine at that time (out of memory, disk, a "
+    "deployment). Start it again before another one goes: with half of the controllers or fewer nothing in "
+    "the cluster can change. Run three or five of them, on machines of their own, and restart one at a time.",
+}
 
 
 def _ended(count: int, took_ns: int) -> str:
@@ -292,25 +321,25 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         )
     known = nodes_by_address(facts.rows(ClusterBrokers))
     refused = [row for row in facts.rows(Errors) if row["error"] == "KAFKA_STORAGE_ERROR" and row["broker"]]
-    for (address,), rows in together(refused, "broker").items():
-        place = known.get(address)
+    for (broker,), rows in together(refused, "broker").items():
+        place = known.get(broker)
         if place is not None and any((place.number, each) in nodes for each in place.clusters):
             continue
-        subject = FindingSubject(broker=names.at(place, address) if place is not None else address)
+        subject = FindingSubject(broker=names.at(place, broker) if place is not None else broker)
         places = named(sorted({_place(row) for row in rows if row["topic"]}))
         answers = plural(sum(row["count"] for row in rows), "time")
         yield facts.finding(
             subject,
-            f"{subject.text(address).capitalize()} answered {answers} that a disk of it failed "
+            f"{subject.text(broker).capitalize()} answered {answers} that a disk of it failed "
             f"(KAFKA_STORAGE_ERROR){f', for {places}' if places else ''}: it cannot read or write there.",
-            subject_text=subject.text(address),
+            subject_text=subject.text(broker),
             count=sum(row["count"] for row in rows),
             measure=sum(row["count"] for row in rows),
             unit="answers",
             first_ns=min(row["first_ns"] for row in rows),
             last_ns=max(row["last_ns"] for row in rows),
             exchanges=tuple(row["first_exchange"] for row in rows),
-            filter=f'broker == "{address}" and error == KAFKA_STORAGE_ERROR',
+            filter=f'broker == "{broker}" and error == KAFKA_STORAGE_ERROR',
         )
 
 
@@ -347,7 +376,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 last_ns=from_ns + gap_ns if from_ns is not None else None,
                 because=key_of("broker-stalled", FindingSubject(broker=stalled))
                 if stalled is not None
-                else _outage(links, row["node"], from_ns, gap_ns),
+                else _outage(links, row["node"], from_ns, gap_ns) or _leaderless(row),
                 filter="api == BrokerHeartbeat",
             )
 
@@ -380,6 +409,16 @@ def _who_stood(
     return min(own or others, default=(0, None))[1]
 
 
+def _leaderless(row: Row) -> str | None:
+    """The key of the finding that the controllers had no leader, if that was so for most of the longest time
+    without a heartbeat of a node. A broker asks the other controllers in vain then."""
+    gap_ns, from_ns, alone_ns = row["heartbeat_max_ns"], row["heartbeat_gap_ns"], row["leaderless_from_ns"]
+    if from_ns is None or alone_ns is None:
+        return None
+    shared_ns = min(from_ns + gap_ns, alone_ns + row["leaderless_ns"]) - max(from_ns, alone_ns)
+    return key_of("election-storm", FindingSubject()) if 2 * shared_ns >= gap_ns else None
+
+
 TWO_CLUSTERS = "nodes of two clusters have the same number, and their messages do not name the cluster"
 
 
@@ -395,7 +434,14 @@ def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -
     return None
 
 
-@rule("election-storm", CRITICAL, CERTAIN, needs=(Quorum, ClusterBrokers), elections=4, leaderless_s=5)
+@rule(
+    "election-storm",
+    CRITICAL,
+    CERTAIN,
+    needs=(Quorum, Tcp, ClusterBrokers, ClusterChanges, Errors),
+    elections=4,
+    leaderless_s=5,
+)
 @once
 def election_storm(facts: Facts) -> Iterator[Finding]:
     """The controllers elect a leader again and again, or have none."""
@@ -427,21 +473,81 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
         if facts.context.gap_bytes:
             facts.cannot_judge("bytes are missing in the capture, answers of the leader perhaps among them")
             return
-        from_ns = alone[1]
+        from_ns = alone[1] or 0
+        shut, is_whole = _shut(facts, from_ns, from_ns + alone[0])
+        if not _was_led(facts, rows, from_ns) and _named_leaders(facts).isdisjoint(_refusing(facts, shut)):
+            facts.cannot_judge("the capture does not show whether the leader of the controllers is there")
+            return
+        when = "In that time" if is_whole else "For most of that time"
+        away = f" {when} nobody took connections at {named(sorted(shut))}." if shut else ""
         yield facts.finding(
             FindingSubject(),
             f"The controllers had no leader for {leaderless_s:.1f} s: all followers that fetched the log of "
             "metadata were told to ask another node. Until there is a leader nothing in the cluster can "
-            "change: no topic and no partition leader.",
+            f"change: no topic and no partition leader.{away}",
+            connections=[number for numbers in shut.values() for number in numbers],
+            because=_lost_leader(facts, from_ns),
             measure=leaderless_s,
             unit="s",
             threshold=facts.limit("leaderless_s"),
             first_ns=from_ns,
-            last_ns=from_ns + alone[0] if from_ns is not None else None,
+            last_ns=from_ns + alone[0],
             cause="Most of the controllers are gone, stand still, or do not reach each other: a leader needs "
             "the votes of more than half of them.",
-            filter="api in {Vote, BeginQuorumEpoch}",
+            fix="Start the controllers that are gone: more than half of them must run. If they run, look at "
+            "the network between them, and for pauses of their processes and disks.",
+            filter="api in {Vote, BeginQuorumEpoch} or error == NOT_LEADER_OR_FOLLOWER and topic == "
+            f"{quoted(METADATA_TOPIC)}",
         )
+
+
+def _shut(facts: Facts, from_ns: int, to_ns: int) -> tuple[dict[str, list[int]], bool]:
+    """The addresses where nobody took connections for most of a time, though nodes tried to connect often,
+    with the numbers of these connections; and whether nobody did for all of it. A host that runs clients of
+    the metadata log is that of a node."""
+    rows = [row for row in facts.rows(Tcp) if row["first_ns"] <= to_ns and row["last_ns"] >= from_ns]
+    hosts = {address(row["client"]) for row in rows if is_of_quorum(row["client_id"])}
+    tried: dict[str, list[int]] = {}
+    taken_ns: dict[str, int] = {}
+    for row in sorted(rows, key=lambda row: row["connection"]):
+        broker = row["broker"]
+        if row["opening"] not in FAILED:
+            if row["last_ns"] - from_ns > SECOND:
+                taken_ns[broker] = min(row["first_ns"], taken_ns.get(broker, to_ns))
+        elif row["first_ns"] >= from_ns and address(row["client"]) in hosts:
+            tried.setdefault(broker, []).append(row["connection"])
+    shut = {
+        each: found
+        for each, found in tried.items()
+        if len(found) >= MANY_TRIES and 2 * (taken_ns.get(each, to_ns) - from_ns) >= to_ns - from_ns
+    }
+    return shut, taken_ns.keys().isdisjoint(shut)
+
+
+def _refusing(facts: Facts, shut: dict[str, list[int]]) -> set[str]:
+    """The addresses where nobody listens: the machine itself refused connections."""
+    return {row["broker"] for row in facts.rows(Tcp) if row["opening"] == "refused" and row["broker"] in shut}
+
+
+def _was_led(facts: Facts, rows: list[Row], from_ns: int) -> bool:
+    """Whether the capture shows the leader before the time without one. If that time begins with the capture,
+    nodes were sent to a leader that the capture need not show."""
+    first_ns = facts.context.first_ns
+    begins = first_ns is not None and from_ns - first_ns <= PATIENCE_NS
+    return not begins and any(row["epoch"] is not None for row in rows)
+
+
+def _named_leaders(facts: Facts) -> set[str]:
+    """The addresses of nodes that were named as the leader of the controllers."""
+    return {place for row in facts.rows(ClusterBrokers) if row["controller"] for place in addresses_of(row)}
+
+
+def _lost_leader(facts: Facts, from_ns: int) -> str | None:
+    """The key of the finding that a controller is gone since the time when followers were last served."""
+    for stop in gone(facts):
+        if stop.is_controller and abs(stop.last_ns - from_ns) <= SECOND:
+            return key_of("broker-gone", subject_of(stop))
+    return None
 
 
 @rule(

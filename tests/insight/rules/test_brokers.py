@@ -711,10 +711,11 @@ def test_four_elections_in_a_minute_are_a_storm() -> None:
 
 
 def test_a_quorum_without_a_leader_is_told() -> None:
-    rows = node(1, leaderless_ns=5 * SECOND, leaderless_from_ns=9 * SECOND)
+    rows = node(1, leaderless_ns=5 * SECOND, leaderless_from_ns=9 * SECOND, epoch=1)
     (found,) = said("election-storm", rows)
     assert (found.severity, found.first_ns, found.last_ns) == (CRITICAL, 9 * SECOND, 14 * SECOND)
     assert "had no leader for 5.0 s" in found.message
+    assert "nobody took connections" not in found.message
     assert said("election-storm", node(1, leaderless_ns=5 * SECOND - 1)) == []
     lossy = WHOLE._replace(gap_bytes=10)
     assert said("election-storm", rows, context=lossy) == []
@@ -722,6 +723,94 @@ def test_a_quorum_without_a_leader_is_told() -> None:
     assert not unjudged("election-storm", node(1, leaderless_ns=5 * SECOND - 1), context=lossy)
     assert not unjudged("election-storm", context=lossy), "a capture without controllers"
     assert said("election-storm", node(1, elections_60s=4, elections=4), context=lossy)
+
+
+ASKED = "10.0.0.3:9093"
+LED = "10.0.0.1:9093"
+RAFT = connection(0, 1, 90, client="10.0.0.3:7", client_id="raft-client-3", broker=ASKED)
+
+
+def shut(number: int, at_s: float, broker: str = LED, **more: Any) -> tuple[type[Tcp], Row]:
+    return connection(number, at_s, at_s, **{"client": "10.0.0.3:8", "broker": broker, **REFUSED, **more})
+
+
+def alone(**more: Any) -> tuple[type[Quorum], Row]:
+    return node(1, **{"leaderless_ns": 10 * SECOND, "leaderless_from_ns": 9 * SECOND, "epoch": 1, **more})
+
+
+def test_controllers_that_nobody_reaches_are_named_if_there_is_no_leader() -> None:
+    def addresses(*rows: tuple[type[Tcp], Row]) -> str:
+        (found,) = said("election-storm", alone(), RAFT, *rows)
+        return found.message.partition("change: no topic and no partition leader.")[2].strip()
+
+    tries = [shut(at, 10 + at) for at in (1, 2, 3)]
+    assert addresses(*tries) == f"In that time nobody took connections at {LED}."
+    assert addresses(*tries[:2]) == ""
+    back = connection(9, 14, 90, client="10.0.0.3:9", broker=LED)
+    assert addresses(*tries, back).startswith("For most of that time nobody")
+    back[1]["first_ns"] -= SECOND
+    assert addresses(*tries, back) == "", "half of the time it did"
+    assert addresses(*(shut(at, 10 + at, client="10.0.0.9:8") for at in (1, 2, 3))) == "", "no node tried"
+
+
+def leads(host: str = "10.0.0.1") -> tuple[type[ClusterBrokers], Row]:
+    told = {"node_id": 1, "host": host, "port": 9093, "from_ns": 0, "controller": True}
+    return ClusterBrokers, row(ClusterBrokers, **told)
+
+
+@pytest.mark.parametrize("quorum", [alone(leaderless_from_ns=2 * SECOND), alone(epoch=None)])
+def test_a_leader_that_the_capture_never_shows_must_refuse_connections(
+    quorum: tuple[type[Quorum], Row],
+) -> None:
+    tries = [shut(at, 10 + at) for at in (0, 1, 2)]
+    assert said("election-storm", quorum, RAFT, leads(), *tries)
+    for rows in (
+        (RAFT, leads()),
+        (RAFT, *tries),
+        (RAFT, leads("10.0.0.5"), *tries),
+        (RAFT, leads(), *(shut(at, 10 + at, opening="unanswered") for at in (0, 1, 2))),
+    ):
+        assert not said("election-storm", quorum, *rows)
+        assert unjudged("election-storm", quorum, *rows)
+
+
+TO_LEADER = {"broker": LED, "client_id": "raft-client-3", "client": "10.0.0.3:5"}
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "client_id", "is_cause"),
+    [(9.5, "raft-client-3", True), (10.1, "raft-client-3", False), (9.5, "app", False)],
+)
+def test_the_loss_of_the_leading_controller_explains_that_there_is_none(
+    ended_s: float, client_id: str, is_cause: bool
+) -> None:
+    ended = connection(5, 1, ended_s, **{**TO_LEADER, "client_id": client_id})
+    tries = (shut(at, 10 + at) for at in (1, 2, 3))
+    found = judged_rows(("broker-gone", "election-storm"), alone(), RAFT, ended, *tries)
+    assert found["election-storm"].because == (found["broker-gone"].key if is_cause else None)
+
+
+def test_a_controller_that_is_gone_is_told_from_a_broker() -> None:
+    rows = connection(5, 1, 10, **TO_LEADER), shut(6, 11), leads()
+    (found,) = said("broker-gone", *rows)
+    assert found.message.startswith("Controller 1 is gone: its only connection ended")
+    assert "half of the controllers" in found.fix
+    (found,) = said("broker-gone", *rows[:2])
+    assert found.message.startswith(f"The controller at {LED} is gone")
+    (found,) = said("broker-gone", *rows, connection(7, 1, 10, broker=LED, client_id="app"))
+    assert found.message.startswith("Broker 1 is gone")
+    (found,) = said(
+        "broker-gone", connection(5, 1, 10, **{**TO_LEADER, "client_id": "2"}), shut(6, 11), leads()
+    )
+    assert found.message.startswith("Broker 1 is gone"), "the controller may be a broker, with ZooKeeper"
+    assert "advertised.listeners" in found.fix
+
+
+@pytest.mark.parametrize(("gap_s", "is_cause"), [(20, True), (21, False)])
+def test_late_heartbeats_follow_from_a_quorum_without_a_leader(gap_s: int, is_cause: bool) -> None:
+    late = {"heartbeat_max_ns": gap_s * SECOND, "heartbeat_gap_ns": 8 * SECOND, "heartbeat_late": 1}
+    found = judged_rows(("election-storm", "heartbeat-late"), alone(**late))
+    assert found["heartbeat-late"].because == (found["election-storm"].key if is_cause else None)
 
 
 def test_a_voter_is_behind_by_records_or_by_time() -> None:
