@@ -222,7 +222,7 @@ def connect_zombie(facts: Facts) -> Iterator[Finding]:
             ),
             f"{some(row['client_id'] or row['client'] for row in found)} joined again and still ran "
             f"{plural(most, 'connector or task', 'connectors and tasks')} that another worker had been "
-            "given. Where both ran them at once, records were written twice.",
+            "given. Where both wrote at once, records were written twice.",
             count=len(found),
             measure=float(most),
             unit="tasks",

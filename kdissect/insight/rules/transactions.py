@@ -9,6 +9,7 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
+from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.speakers import address
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
@@ -46,6 +47,7 @@ explains(
 )
 explains("producer-fenced", "transactions-aborted", shares=("transactional_id",))
 explains("transaction-timed-out", "transactions-aborted", shares=("transactional_id",))
+explains("session-timeout", "producer-fenced", same=("group",), within_s=60)
 
 
 def _subject(row: Row, client_id: bool = True) -> FindingSubject:
@@ -203,7 +205,7 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
 _REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
 
 
-@rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions,))
+@rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions, RebalanceSteps))
 def producer_fenced(facts: Facts) -> Iterator[Finding]:
     """Another producer took the transactional id, and the earlier producer learnt it, perhaps only when it
     went on."""
@@ -228,19 +230,47 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
         refused = learnt[_incarnation(row)]
         number = refused["exchanges"][-1]
         steps.append(EvidenceStep(refused["last_ns"], f"{row['client_id']} was refused", number))
+        first_ns = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
+        group = _group_of_task(facts, row, first_ns)
         yield facts.finding(
-            subject,
+            subject if group is None else subject._replace(group=group),
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
             f"{row['client_id']} was using. From then on the broker refuses transactional requests of "
             f"{row['client_id']}.{loss}",
             count=len(rows),
             measure=len(rows),
-            first_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
+            first_ns=first_ns,
             last_ns=max(row["last_ns"], refused["last_ns"]),
             steps=tuple(steps),
             exchanges=[*_numbers(rows), number],
             filter=having(transactional_id=subject.transactional_id),
+            **({} if group is None else _OLD_TASK),
         )
+
+
+_CONNECTOR = "connector-producer-"
+_OLD_TASK: dict[str, Any] = {
+    "severity": NOTICE,
+    "cause": "A worker of Kafka Connect was silent for longer than its session, so another worker got its "
+    "task. The task still ran on the old worker. The new one fenced it, so that no record is written twice "
+    "(exactly.once.source.support).",
+    "fix": "Nothing here: this is what exactly.once.source.support is for. Find out why the old worker was "
+    "silent.",
+}
+
+
+def _group_of_task(facts: Facts, row: Row, fenced_ns: int) -> str | None:
+    """The group of Connect whose old task was fenced, if a worker of it had lost its session before. Connect
+    names transactional ids by group, connector and task (KIP-618)."""
+    client_id = row["client_id"] or ""
+    if not client_id.startswith(_CONNECTOR):
+        return None
+    task = client_id.removeprefix(_CONNECTOR)
+    for step in facts.rows(RebalanceSteps):
+        is_of_task = row["transactional_id"] == f"{step['group']}-{task}"
+        if is_of_task and step["step"] == "expired" and step["ns"] <= fenced_ns:
+            return str(step["group"])
+    return None
 
 
 def _learnt(facts: Facts) -> dict[tuple[Any, ...], Row]:

@@ -9,6 +9,7 @@ import pytest
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
@@ -188,6 +189,32 @@ def test_fenced_is_who_was_refused_after_another_took_the_id() -> None:
     )
     assert not judged("producer-fenced", transaction(**taken, outcome="fenced"))  # it never learnt it
     assert not judged("producer-fenced", transaction(outcome="fenced", errors=["PRODUCER_FENCED"]))
+
+
+@pytest.mark.parametrize(
+    ("client_id", "transactional_id", "expired_s", "is_old_task"),
+    [
+        ("connector-producer-files-0", "imports-files-0", 9, True),
+        ("connector-producer-files-0", "imports-files-0", 11, False),
+        ("connector-producer-files-0", "other-files-0", 9, False),
+        ("files-0", "imports-files-0", 9, False),
+    ],
+)
+def test_a_task_of_connect_is_fenced_because_its_worker_lost_its_session(
+    client_id: str, transactional_id: str, expired_s: int, is_old_task: bool
+) -> None:
+    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": client_id, "end_ns": 10 * SECOND}
+    names = {"client_id": client_id, "transactional_id": transactional_id}
+    expired = {"group": "imports", "step": "expired", "ns": expired_s * SECOND}
+    (found,) = said(
+        "producer-fenced",
+        {
+            Transactions: [transaction(**taken, **names, outcome="fenced", errors=["PRODUCER_FENCED"])],
+            RebalanceSteps: [row(RebalanceSteps, **expired)],
+        },
+    )
+    assert (found.severity, found.subject.group) == ((NOTICE, "imports") if is_old_task else (CRITICAL, None))
+    assert ("exactly.once.source.support" in found.fix) == is_old_task
 
 
 @pytest.mark.parametrize(
