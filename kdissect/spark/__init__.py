@@ -60,11 +60,11 @@ def register(spark: SparkSession) -> None:
     rows only: look at the table ``faults`` there.
     """
     from kdissect.spark.news import news_of
-    from kdissect.spark.scans import tell_columns
+    from kdissect.spark.scans import give_rule
     from kdissect.spark.source import CaptureSource, called, make_known
 
     warn_without_kdissect(spark)
-    tell_columns(spark)
+    give_rule(spark)
     make_known(spark, called(CaptureSource.name(), news_of(spark)))
 
 
@@ -85,9 +85,9 @@ def table(
         capture, unless ``capture_point`` distinguishes several.
     :param name: the name of the table.
     :param pushdown: whether Spark reads the captures as a data source. Without it, Spark needs no plan from
-        the driver's Python: it starts some seconds sooner, and may use another Python there. The option
-        ``filter`` chooses rows before they are made. Spark applies its own filters afterwards
-        (:mod:`kdissect.spark.choice` says why).
+        the driver's Python: it starts some seconds sooner, and may use another Python there. But it then
+        makes all columns and rows, whatever a query needs. The option ``filter`` chooses rows before they are
+        made.
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
     :raises ValueError: an option cannot have this value, or a URI has a password in it.
     :raises LookupError: there is no such option or table.

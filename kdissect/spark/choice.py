@@ -1,8 +1,5 @@
-"""Which rows are made: those that a display filter shows.
-
-Spark applies its own filters later. It can pass them to a source in Python, but then keeps them in the table.
-The next query of the same DataFrame then reads only the rows that passed the filters of the query before it.
-This was seen with Spark 4.1.4, 4.2.1 and 4.3.0. So kdissect does not accept them.
+"""Which rows are made: those that a display filter shows. Filters of Spark's queries are in
+:mod:`kdissect.spark.pushed`.
 """
 
 from __future__ import annotations

@@ -14,10 +14,12 @@ from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Segment, endpoint_text
 from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
+from kdissect.present.options import PLAIN
 from kdissect.present.record_columns import RecordBatches
 from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
+from kdissect.spark.pushed import ALL, Pushed
 from kdissect.spark.replay import size_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import PLACED, POINT, place_of, placed, table_at
@@ -33,16 +35,22 @@ class PointRows:
     :param table: the columns to make.
     :param point: the name of the capture point.
     :param choice: the choice of rows for this table.
+    :param pushed: filters of a query, which leave out rows too.
     """
 
-    def __init__(self, table: Table, point: str, settings: TableSettings, choice: Choice) -> None:
+    def __init__(
+        self, table: Table, point: str, settings: TableSettings, choice: Choice, pushed: Pushed = ALL
+    ) -> None:
         self.schema = arrow_schema(table)
         self.name = table.name
         self._choice = choice
         self._options = settings.shown
         self._point = point or None
         self._with_place = settings.places and table.name in PLACED
-        self._rows = RowBatches(table_at(table, point, settings.head), self._options)
+        at_point = table_at(table, point, settings.head)
+        self._rows = RowBatches(at_point, self._options)
+        self._pushed = pushed
+        self._passes = pushed.of_sources(at_point, self._options) if pushed else None
         self._full: list[Any] = []
         """Record batches of records that wait to be given out."""
         self._records = None
@@ -62,18 +70,24 @@ class PointRows:
         sources: Iterator[Any] = sources_of(self.name, event, self._options)
         chosen = (source for source in sources if self._choice.row(event, source))
         for source in placed(event, chosen) if self._with_place else chosen:
+            if self._passes is not None and not self._passes(source):
+                continue
             if (batch := self._rows.add(source)) is not None:
                 yield batch
 
     def close(self) -> Iterator[Any]:
         """The rows that still wait for a full batch."""
-        batch = (self._rows if self._records is None else self._records).take()
+        if self._records is None:
+            batch = self._rows.take()
+        elif (batch := self._records.take()) is not None and self._pushed:
+            batch = self._pushed.of_batch(batch)
         if batch is not None:
             yield batch
 
     def _in_columns(self, records: RecordBatches, exchange: Exchange) -> Iterator[Any]:
         records.add(exchange, {POINT: self._point, **place_of(exchange)})
-        yield from self._full
+        for batch in self._full:
+            yield self._pushed.of_batch(batch) if self._pushed else batch
         self._full.clear()
 
 
@@ -84,10 +98,16 @@ def _goes_in_columns(table: Table, settings: TableSettings) -> bool:
 
 
 def batches_of(
-    events: Iterable[Event], table: Table, point: str, settings: TableSettings, choice: Choice, note: Note
+    events: Iterable[Event],
+    table: Table,
+    point: str,
+    settings: TableSettings,
+    choice: Choice,
+    note: Note,
+    pushed: Pushed = ALL,
 ) -> Iterator[Any]:
     """The chosen rows of ``table`` from these events."""
-    rows = PointRows(table, point, settings, choice)
+    rows = PointRows(table, point, settings, choice, pushed)
     with rarely_collected():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":
@@ -105,13 +125,17 @@ class PacketRows:
     """Makes the rows of the table ``packets`` for a task's share: every ``count``-th block of packets.
 
     :param table: as :func:`~kdissect.spark.tables.table_at` gives it.
+    :param pushed: filters of a query, which leave out rows.
     """
 
-    def __init__(self, table: Table, limits: Limits, index: int = 0, count: int = 1) -> None:
+    def __init__(
+        self, table: Table, limits: Limits, index: int = 0, count: int = 1, pushed: Pushed = ALL
+    ) -> None:
         self.schema = arrow_schema(table)
         self.name = table.name
         self._reader = SegmentReader(limits)
         self._rows = RowBatches(table)
+        self._passes = pushed.of_sources(table, PLAIN) if pushed else None
         self._index = index
         self._count = count
 
@@ -133,6 +157,8 @@ class PacketRows:
     def add(self, sources: Iterable[dict[str, Any]]) -> Iterator[Any]:
         """Take in rows; give the record batches that are full now."""
         for source in sources:
+            if self._passes is not None and not self._passes(source):
+                continue
             if (batch := self._rows.add(source)) is not None:
                 yield batch
 

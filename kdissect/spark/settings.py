@@ -102,8 +102,8 @@ class TableSettings(NamedTuple):
                 )
             if name is None and _plain(key) == "pushdown":
                 raise LookupError(
-                    "pushdown: Spark would apply the filters of a query to the next one of the same"
-                    " DataFrame; use filter with a display filter"
+                    "pushdown: needs no option, as a query makes only the rows that pass its filters; with"
+                    " Spark Connect, use filter with a display filter"
                 )
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")

@@ -24,21 +24,23 @@ from kdissect.later import Later
 from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
+from kdissect.present.options import PLAIN
 from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_of, remembering
 from kdissect.spark.choice import Choice
 from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
 from kdissect.spark.news import News, news_of, tell, telling
 from kdissect.spark.one_line import in_one_line
-from kdissect.spark.plan import capture_points, replicas_of, task_numbers
+from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
+from kdissect.spark.pushed import ALL, Pushed
 from kdissect.spark.questions import Judgement, asked_tables
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import list_files, refuse_password, refuse_unreadable
-from kdissect.spark.tables import ddl, table_at, types, with_point
+from kdissect.spark.tables import POINT, ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,8 +103,8 @@ class CaptureSource(DataSource):
             # If nothing can be read, that is reported before any task starts.
             refuse_unreadable([file.path for file in list_files(paths)])
             if settings.stats is not None:
-                return FoldReader(settings._replace(columns=names), paths, self.news)
-            return CaptureReader(settings, paths, table, self.news)
+                return FoldReader(settings._replace(columns=names), paths, self.news, Pushed.of(schema))
+            return CaptureReader(settings, paths, table, self.news, Pushed.of(schema))
 
 
 def called(title: str, news: News | None = None) -> type[CaptureSource]:
@@ -217,6 +219,18 @@ def _selected(table: Table, schema: StructType) -> Table:
     return chosen
 
 
+def _points(settings: TableSettings, paths: list[str], pushed: Pushed) -> Sequence[CapturePoint]:
+    """The capture points that may have rows.
+
+    :raises CaptureError: there are no such captures.
+    :raises ValueError: a capture belongs to no capture point.
+    """
+    points = capture_points(list_files(paths), settings.capture_point)
+    if settings.capture_point is None:
+        return points
+    return [point for point in points if pushed.may_have(POINT, point.name or None)]
+
+
 class SourceTask(InputPartition):
     """The work of a task: the share ``index`` of ``count`` of a capture point's rows."""
 
@@ -239,11 +253,19 @@ class CountingTask(InputPartition):
         self.points = points
 
 
+def _is_no_task(partition: InputPartition) -> bool:
+    """Whether there are no tasks. Spark then makes one itself."""
+    return partition.value is None
+
+
 class FoldReader(DataSourceReader):
     """Reads a statistic, or findings."""
 
-    def __init__(self, settings: TableSettings, paths: list[str], news: News | None = None) -> None:
+    def __init__(
+        self, settings: TableSettings, paths: list[str], news: News | None = None, pushed: Pushed = ALL
+    ) -> None:
         self._settings = settings
+        self._pushed = pushed
         self._news = news
         self._paths = paths
         Choice(settings)  # errors are reported before any task starts
@@ -257,7 +279,7 @@ class FoldReader(DataSourceReader):
         """
         settings = self._settings
         with in_one_line():
-            points = capture_points(list_files(self._paths), settings.capture_point)
+            points = _points(settings, self._paths, self._pushed)
             return [
                 CountingTask(point.name, point.paths, at, several_points(point, settings))
                 for at, point in enumerate(points)
@@ -265,6 +287,8 @@ class FoldReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a capture point, as record batches of Arrow."""
+        if _is_no_task(partition):
+            return
         assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
@@ -277,8 +301,12 @@ class FoldReader(DataSourceReader):
         (made,) = counted.rows
         (table,) = question.tables
         at_point = with_point(table, settings.capture_point is not None, partition.name)
-        rows = RowBatches(at_point.select(settings.columns))
+        chosen = at_point.select(settings.columns)
+        rows = RowBatches(chosen)
+        passes = self._pushed.of_sources(chosen, PLAIN) if self._pushed else None
         for row in made.rows:
+            if passes is not None and not passes(row):
+                continue
             if (batch := rows.add(row)) is not None:
                 yield batch
         if (batch := rows.take()) is not None:
@@ -289,9 +317,15 @@ class CaptureReader(DataSourceReader):
     """Reads a table."""
 
     def __init__(
-        self, settings: TableSettings, paths: list[str], table: Table, news: News | None = None
+        self,
+        settings: TableSettings,
+        paths: list[str],
+        table: Table,
+        news: News | None = None,
+        pushed: Pushed = ALL,
     ) -> None:
         self._settings = settings
+        self._pushed = pushed
         self._news = news
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
@@ -307,7 +341,7 @@ class CaptureReader(DataSourceReader):
         settings = self._settings
         shares: list[InputPartition] = []
         with in_one_line():
-            points = capture_points(list_files(self._paths), settings.capture_point)
+            points = _points(settings, self._paths, self._pushed)
         for point in points:
             count = replicas_of(point, settings)
             if settings.table == "connections" or settings.layer == "file":
@@ -317,6 +351,8 @@ class CaptureReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a task, as record batches of Arrow."""
+        if _is_no_task(partition):
+            return
         assert isinstance(partition, SourceTask)
         settings, share = self._settings, partition
         with in_one_line():
@@ -326,7 +362,7 @@ class CaptureReader(DataSourceReader):
         table = full.select(self._names)
         if settings.table == "packets":
             own = table_at(table, share.point, settings.head)
-            rows = PacketRows(own, settings.limits, share.index, share.count)
+            rows = PacketRows(own, settings.limits, share.index, share.count, self._pushed)
             for items in packets_of(share.paths, settings, note):
                 note.damage += tell(self._news, items, share.paths)
                 yield from rows.feed(items)
@@ -337,12 +373,24 @@ class CaptureReader(DataSourceReader):
         if settings.layer == "file":
             damage: Iterable[Fault] = damage_of(share.paths, settings, note)
             yield from batches_of(
-                telling(self._news, damage, share.paths), table, share.point, settings, choice, note
+                telling(self._news, damage, share.paths),
+                table,
+                share.point,
+                settings,
+                choice,
+                note,
+                self._pushed,
             )
             return
         events = share_of(share.paths, settings, share.index, share.count, note)
         yield from batches_of(
-            telling(self._news, events, share.paths), table, share.point, settings, choice, note
+            telling(self._news, events, share.paths),
+            table,
+            share.point,
+            settings,
+            choice,
+            note,
+            self._pushed,
         )
 
 

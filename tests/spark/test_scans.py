@@ -1,4 +1,5 @@
-"""The rule of Spark's optimizer: which columns are made, what plans say, and that rows stay the same."""
+"""The rule of Spark's optimizer: which columns and rows are made, what plans say, and that results stay the
+same."""
 
 from __future__ import annotations
 
@@ -8,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.functions import expr
 
 import kdissect.spark
 from kdissect.spark import scans
 from kdissect.spark.scans import RULE
-from tests.spark.same import CAPTURES, TABLES, spark_rows
+from tests.spark.same import CAPTURES, spark_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
+BASIC, ERRORS, LOSS = (CAPTURES / f"{name}.pcapng" for name in ("basic-kafka43", "errors", "loss"))
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 
 
@@ -41,8 +43,21 @@ def plan(frame: DataFrame) -> str:
 
 def scanned(frame: DataFrame) -> list[list[str]]:
     """The columns of each scan of captures."""
-    found = re.findall(r"BatchScan kdissect[^\[]*\[([^\]]*)\]", plan(frame))
+    found = re.findall(r"BatchScan kdissect[^\n]*\[([^\]]*)\] \(Python\)", plan(frame))
     return [re.findall(r"(\w+)#", columns) for columns in found]
+
+
+def pushed(frame: DataFrame) -> list[str]:
+    """The filters of each scan of captures."""
+    return re.findall(r"BatchScan kdissect[^\n]*, PushedFilters: \[([^\n]*)\]\[", plan(frame))
+
+
+def made(frame: DataFrame) -> int:
+    """How many rows the scan of a query makes."""
+    planned = frame._jdf.queryExecution().executedPlan()
+    planned.executeCollect()
+    leaf = planned.collectLeaves().apply(0)
+    return int(leaf.metrics().apply("numOutputRows").value())
 
 
 def test_a_scan_reads_what_the_query_needs(spark: SparkSession) -> None:
@@ -63,7 +78,7 @@ def test_bodies_are_not_made_to_count(spark: SparkSession) -> None:
     assert frame.count() == len(frame.collect())
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["exchanges", "records"])
 def test_rows_are_the_same(spark: SparkSession, name: str) -> None:
     frame = captured(spark, BASIC, ERRORS, table=name, tasks=2)
     frame.createOrReplaceTempView("scanned")
@@ -190,9 +205,9 @@ SHAPES = (
 )
 
 
-@pytest.mark.parametrize("pushes", [True, False])
-def test_no_column_or_row_is_lost_in_any_query(spark: SparkSession, pushes: bool) -> None:
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", str(pushes).lower())
+def test_no_column_or_row_is_lost_in_any_query(spark: SparkSession) -> None:
+    """Also in a session where Spark offers its own filters to sources in Python."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         captured(spark, BASIC, ERRORS).createOrReplaceTempView("scanned")
         found = [spark_rows(spark.sql(query)) for query in SHAPES]
@@ -217,3 +232,161 @@ def test_a_schema_of_the_user_names_the_columns(spark: SparkSession) -> None:
     assert scanned(frame.select("broker")) == [["latency_ns", "broker"]]
     expected = kdissect.spark.exchanges(spark, BASIC).select("broker")
     assert spark_rows(frame.select("broker")) == spark_rows(expected) != []
+
+
+CONDITIONS = {
+    "exchanges": (
+        *("api = 'Fetch'", "'Fetch' = api", "api <> 'Fetch'", "api = 'fetch'", "true", "false", "api = null"),
+        *("error is null", "error is not null", "not (error is null)", "error <=> null"),
+        *(
+            "not (error <=> 'NONE')",
+            "coalesce(error, 'x') = 'x'",
+            "not (error <> 'UNKNOWN_TOPIC_OR_PARTITION')",
+        ),
+        *("error in ('UNKNOWN_TOPIC_OR_PARTITION', null)", "error not in ('INVALID_TOPIC_EXCEPTION', null)"),
+        *("cast(api_key as string) = '1'", "api_key = 1", "api_key = 1.0", "api_key > 32768", "number = '7'"),
+        *("cast(number as int) < 10", "cast(number as tinyint) < 10", "latency_ns / 2 > 1000000"),
+        "api = 'Fetch' or latency_ns > 1000000",
+        "(api = 'Fetch' or error is null) and not (broker > '2' or latency_ns < 0)",
+        "(api = 'Produce' and error is null) or (api = 'Fetch' and request like '%topic%')",
+        "not (api = 'Fetch' and latency_ns > 1000000)",
+        *("api in ('Fetch', 'Produce')", "api_key not in (1, 2, 3)"),
+        "api_key in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)",
+        "api_key not in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, null)",
+        *("client_id like 'ad%'", "client_id like '%r'", "api like '%etada%'", "api like 'F_tch'"),
+        *(
+            "not (api like 'F%')",
+            "api rlike '^F'",
+            "lower(api) = 'fetch'",
+            "api collate utf8_lcase = 'fetch'",
+        ),
+        "timestamp_micros(request_time_ns div 1000) > timestamp '2020-01-01'",
+        "request_time_ns between 0 and (select avg(request_time_ns) from scanned)",
+        *("get(faults, 0).kind is not null", "size(topics) > 0", "array_contains(topics, 'orders')"),
+        *("request like '%topic%'", "response is null", "client < broker", "response_size > request_size"),
+        *("rand() >= 0 and api = 'Fetch'", "capture_point is null", "length(client_id) > 5 and api > 'F'"),
+        "number in (select number + 1 from scanned where api = 'Fetch')",
+    ),
+    "records": (
+        "topic = 'orders'",
+        "`offset` > 1",
+        "key is null",
+        "transactional",
+        "not transactional",
+        "codec like 'g%'",
+    ),
+    "connections": ("client > broker", "connection > 0", "bytes_to_broker > 1000 or opened", "not opened"),
+    "faults": ("layer = 'tcp'", "kind is null", "packet > 65", "exchange is null"),
+    "packets": ("payload_size > 100", "source is null", "flags & 2 = 2", "packet < 20 and link_type = 1"),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_filters_leave_the_same_rows(spark: SparkSession, name: str) -> None:
+    """Each part of the union has its own filters. Those without the rule ask a copy of all rows."""
+    captured(spark, LOSS, ERRORS, table=name).createOrReplaceTempView("scanned")
+    columns = spark.table("scanned").columns
+    query = " union all ".join(
+        f"select {number} as which, `{columns[0]}`, `{columns[-1]}` from scanned where {condition}"
+        for number, condition in enumerate(CONDITIONS[name])
+    )
+    try:
+        frame = spark.sql(query)
+        found = spark_rows(frame)
+        assert found
+        assert len(pushed(frame)) >= len(CONDITIONS[name]) // 2
+        spark.conf.set(_EXCLUDED, RULE)
+        spark.table("scanned").cache()
+        assert spark_rows(spark.sql(query)) == found
+    finally:
+        spark.conf.unset(_EXCLUDED)
+        spark.catalog.uncacheTable("scanned")
+        spark.catalog.dropTempView("scanned")
+
+
+def test_a_scan_makes_the_rows_that_pass(spark: SparkSession) -> None:
+    """And its plan tells the filters."""
+    for frame in (captured(spark, BASIC), kdissect.spark.exchanges(spark, BASIC)):
+        every, fetches = frame.count(), frame.where("api = 'Fetch'")
+        assert pushed(fetches) == ["IsNotNull(api), EqualTo(api,Fetch)"]
+        assert 0 < made(fetches) == fetches.count() < every
+        partly = frame.where("api = 'Fetch' and request like '%topic%' and client < broker")
+        assert pushed(partly) == ["IsNotNull(api), IsNotNull(client), IsNotNull(broker), EqualTo(api,Fetch)"]
+        assert partly.count() <= made(partly) == fetches.count()
+        assert pushed(frame) == pushed(frame.where("request like '%topic%'")) == []
+        assert made(frame) == frame.count() == every
+
+
+@pytest.mark.parametrize(
+    ("options", "condition"),
+    [
+        ({"table": "records"}, "`offset` = 1"),
+        ({"table": "records", "places": "true"}, "time_ns is null"),
+        ({"table": "records", "payload": "head:1"}, "`offset` = 1"),
+        ({"table": "packets"}, "payload_size > 100"),
+        ({"table": "faults"}, "packet > 65"),
+        ({"table": "connections"}, "connection = 1"),
+        ({"stats": "errors"}, "error = 'UNKNOWN_TOPIC_OR_PARTITION'"),
+    ],
+)
+def test_every_table_makes_fewer_rows(spark: SparkSession, options: dict[str, str], condition: str) -> None:
+    frame = captured(spark, LOSS, ERRORS, **options)
+    fewer = frame.where(condition)
+    assert made(fewer) == fewer.count() < frame.count()
+
+
+def test_each_query_of_a_frame_has_its_own_filters(spark: SparkSession) -> None:
+    frame = captured(spark, BASIC)
+    every = frame.toArrow().to_pylist()
+    fetches = [row["number"] for row in every if row["api"] == "Fetch"]
+    produces = [row["number"] for row in every if row["api"] == "Produce"]
+
+    def numbers(asked: DataFrame) -> list[int]:
+        return [row.number for row in asked.select("number").collect()]
+
+    one, other = frame.where("api = 'Fetch'"), frame.where("api = 'Produce'")
+    assert (numbers(one), numbers(other)) == (fetches, produces)
+    assert numbers(frame) == [row["number"] for row in every]
+    assert numbers(one.union(other)) == fetches + produces
+    both = (
+        one.alias("a")
+        .join(other.alias("b"), expr("a.connection < b.connection + 9"))
+        .select("a.number", "b.number")
+    )
+    assert both.count() == sum(
+        a["connection"] < b["connection"] + 9
+        for a in every
+        for b in every
+        if (a["api"], b["api"]) == ("Fetch", "Produce")
+    )
+    one.cache()
+    try:
+        assert (numbers(one), numbers(other), frame.count()) == (fetches, produces, len(every))
+    finally:
+        one.unpersist()
+
+
+def test_points_that_a_filter_leaves_out_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    for name, capture in (("one", BASIC), ("two", ERRORS)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.pcapng").symlink_to(capture)
+    for options in ({}, {"stats": "errors"}):
+        frame = captured(spark, tmp_path / "one", tmp_path / "two", capture_point="(one|two)", **options)
+        assert frame.rdd.getNumPartitions() == 2
+        one = frame.where("capture_point = 'two'")
+        assert one.rdd.getNumPartitions() == 1
+        rest = frame.where("not (capture_point <=> 'two')")
+        assert one.count() + rest.count() == frame.count()
+        assert frame.where("capture_point = 'three'").count() == 0
+
+
+def test_a_stream_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    kdissect.spark.register(spark)
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / BASIC.name).write_bytes(BASIC.read_bytes())
+    reader = spark.readStream.format("kdissect").option("state", str(tmp_path / "state"))
+    rows = reader.load(str(tmp_path / "spool")).where("api = 'Produce' and error is null")
+    writer = rows.writeStream.format("memory").queryName("live").trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    expected = kdissect.spark.exchanges(spark, BASIC).where("api = 'Produce' and error is null")
+    assert spark_rows(spark.table("live")) == spark_rows(expected) != []

@@ -92,6 +92,6 @@ def test_filters_are_kept_for_the_next_query(spark: SparkSession) -> None:
         frame = spark.read.format("takes-filters").load()
         assert frame.count() == 5
         assert frame.where("number = 1").count() == 1
-        assert frame.count() == 1, "Spark does not keep filters any more: kdissect.spark.choice"
+        assert frame.count() == 1, "Spark does not keep filters any more: kdissect.spark.scans"
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
