@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,15 @@ def test_strict_ends_with_code_4_where_there_are_faults(
     assert lines
     if LONG:
         assert main(command) == 0
+
+
+def test_a_run_of_append_tells_its_faults(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 4 has a reason that one can read."""
+    command = ["spark", "batch", str(CAPTURES / "loss.pcapng"), "--append", "--out", str(tmp_path)]
+    assert main([*command, "--table", "exchanges", "--strict", "--master", "local[2]"]) == 4
+    assert re.search(r"run 1: 1 file, \d+ rows, \d faults?\n", capsys.readouterr().err)
 
 
 def test_without_the_table_of_faults_it_says_how_to_make_it(

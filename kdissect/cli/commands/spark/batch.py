@@ -347,7 +347,8 @@ class _SparkBatchCommand:
         for row, is_repeated, reads in outcomes:
             again = " (a repeat, because the first try died)" if is_repeated else ""
             read = plural(row["files"], "file") if reads else "open exchanges and connections"
-            _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
+            faults = f", {plural(row['faults'], 'fault')}" if row["faults"] else ""
+            _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}{faults}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")
         return self._exit_code(sum(each.row["faults"] for each in outcomes))
