@@ -55,6 +55,8 @@ of_spark.test_filters_are_kept_for_the_next_query(spark)
 from tests.spark import test_scans as of_scans
 of_scans.test_a_scan_reads_what_the_query_needs(spark)
 of_scans.test_rows_are_the_same(spark, "exchanges")
+of_scans.test_a_scan_makes_the_rows_that_pass(spark)
+of_scans.test_filters_leave_the_same_rows(spark, "exchanges")
 of_scans.test_a_table_of_the_catalog_has_its_options_still(spark)
 folder = Path(sys.argv[2]).parent
 from tests.spark import test_news as of_damage
