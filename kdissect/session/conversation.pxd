@@ -7,9 +7,9 @@ from kdissect.session.dialogue cimport Dialogue
 from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised, Session
-from kdissect.session.quick cimport PairLayouts, QuickSession
+from kdissect.session.quick cimport PairLayouts, QuickSession, quick_session_of
 from kdissect.session.recognise cimport Recogniser, at_once, plain_verdict
-from kdissect.tcp.duplex cimport Duplex
+from kdissect.tcp.duplex cimport Duplex, duplex_of
 from kdissect.tcp.reassembly cimport Reassembler
 
 @cython.final

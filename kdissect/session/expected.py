@@ -71,6 +71,10 @@ class Expected:
         """The keys of APIs answered with an error since then."""
         self._runs: dict[_RunKey, ErrorRun] = {}
 
+    def parts(self) -> tuple[Any, ...]:
+        """All its values, for :func:`expected_of`."""
+        return self._from_start, self._served, self._refused, self._runs
+
     def lose(self) -> None:
         """Forget everything, because bytes are missing whose content is unknown."""
         self._from_start = False
@@ -162,6 +166,13 @@ class Expected:
             about = told.about()
             if about == theirs or (not is_same and about <= theirs):
                 del self._runs[key]
+
+
+def expected_of(parts: tuple[Any, ...]) -> Expected:
+    """The judge with these :meth:`~Expected.parts`."""
+    made = Expected.__new__(Expected)
+    made._from_start, made._served, made._refused, made._runs = parts
+    return made
 
 
 class _Answered:

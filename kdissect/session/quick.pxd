@@ -6,7 +6,7 @@ from kdissect.model cimport Frame
 from kdissect.protocol.survey cimport Route, Survey, survey_at
 from kdissect.record.sound cimport is_sound
 from kdissect.session.briefs cimport Brief, PairLayout
-from kdissect.session.expected cimport Expected
+from kdissect.session.expected cimport Expected, expected_of
 from kdissect.session.pairing cimport Completed, Session
 from kdissect.session.sasl cimport Login
 from kdissect.session.throttling cimport told_ms
@@ -110,6 +110,8 @@ cdef class QuickSession:
     )
     cdef bint _tell_wait(self, Brief brief, int64_t throttle_ns) except -1
 
+@cython.locals(made=QuickSession)
+cpdef QuickSession quick_session_of(tuple parts, tuple streams)
 cdef _begin(Brief brief)
 @cython.locals(seen=Survey)
 cdef Survey _survey_login(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)

@@ -12,6 +12,7 @@ have a defect, or a body that must be decoded to find what is asked of it. These
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kdissect.limits import Limits
 from kdissect.message import Request, Response
@@ -21,7 +22,7 @@ from kdissect.protocol.quirks import UNSUPPORTED_VERSION
 from kdissect.protocol.survey import Route, Survey, survey_at
 from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
-from kdissect.session.expected import Expected
+from kdissect.session.expected import Expected, expected_of
 from kdissect.session.greeting import LONGEST, shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
 from kdissect.session.pending import REQUEST_BYTES
@@ -205,6 +206,17 @@ class QuickSession:
         self.login: Login | None = None
         """The login of the client; None without one."""
         self.principal: str | None = None
+
+    def parts(self) -> tuple[Any, ...]:
+        """All its values but the streams, for :func:`quick_session_of`."""
+        return (
+            self._expected.parts(),
+            self._answers_first, self._client, self._connection, self._ends, self._forms,
+            self._latest_api_key, self._latest_form, self._latest_id, self._latest_ns, self._limits,
+            self._most_waiting, self._mute_end_ns, self._serial, self._told_bytes, self._waiting,
+            self._waiting_bytes, self.client, self.client_id, self.ending, self.exchanges, self.login,
+            self.most_bytes, self.principal, self.software,
+        )  # fmt: skip
 
     @property
     def is_waiting(self) -> bool:
@@ -546,6 +558,25 @@ class QuickSession:
     def _count_told(self) -> None:
         """As :meth:`Session._count_told`."""
         self._told_bytes = told_bytes(self.client_id, self.software)
+
+
+def quick_session_of(parts: tuple[Any, ...], streams: tuple[Reassembler, Reassembler]) -> QuickSession:
+    """The session with these :meth:`~QuickSession.parts`.
+
+    :param streams: both streams of its connection, by side.
+    """
+    made = QuickSession.__new__(QuickSession)
+    (
+        expected,
+        made._answers_first, made._client, made._connection, made._ends, made._forms, made._latest_api_key,
+        made._latest_form, made._latest_id, made._latest_ns, made._limits, made._most_waiting,
+        made._mute_end_ns, made._serial, made._told_bytes, made._waiting, made._waiting_bytes, made.client,
+        made.client_id, made.ending, made.exchanges, made.login, made.most_bytes, made.principal,
+        made.software,
+    ) = parts  # fmt: skip
+    made._expected = expected_of(expected)
+    made._requests, made._responses = streams[made.client], streams[1 - made.client]
+    return made
 
 
 def _begin(brief: Brief) -> None:

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Segment
 from kdissect.tcp.clocks cimport is_halt, own_time_ns, passed_for_both
-from kdissect.tcp.reassembly cimport Reassembler
+from kdissect.tcp.reassembly cimport Reassembler, reassembler_of
 
 cdef int FIN, RST, SYN
 cdef int64_t _LONG_NS, _MILLISECOND, _MOST_MS, _NOWHERE, _PAUSE_NS, _UNTOLD
@@ -52,3 +52,6 @@ cdef class Duplex:
         self, int64_t packet, int64_t timestamp_ns, int side, int64_t seq, int64_t ack, int window, int64_t identity,
         bytes data, int64_t start, int64_t length, bint is_end, int64_t clock,
     ) except -1
+
+@cython.locals(made=Duplex)
+cpdef Duplex duplex_of(tuple parts)

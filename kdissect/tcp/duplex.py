@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence, Set
+from typing import Any
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
@@ -27,7 +28,7 @@ from kdissect.tcp.clocks import (
     passed_for_both,
 )
 from kdissect.tcp.copies import COPY_NS
-from kdissect.tcp.reassembly import NOWHERE, Reassembler
+from kdissect.tcp.reassembly import NOWHERE, Reassembler, reassembler_of
 from kdissect.tcp.waiting import PIECE_BYTES
 
 _NOWHERE = NOWHERE
@@ -136,6 +137,17 @@ class Duplex:
         """The last long time without captured segments: from and to."""
         self.clock_halts: list[ClockHalt] | None = None
         """The halts, at most :data:`MOST_HALTS`; None without any."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """All its values, for :func:`duplex_of`."""
+        first, second = self.streams
+        return (
+            first.parts(), second.parts(),
+            self._backlogs, self._clocks_due, self._limit, self._pause, self._queued_cost, self._syn_ns,
+            self.clock_halts, self.closed_ns, self.closed_side, self.endpoints, self.first_is_other,
+            self.first_ns, self.held_bytes, self.last_ns, self.last_packet, self.packets, self.reset,
+            self.reset_side, self.syns,
+        )  # fmt: skip
 
     @property
     def finished(self) -> bool:
@@ -441,3 +453,17 @@ class Duplex:
 
 def _cost(piece: Chunk | Gap | Fault) -> int:
     return PIECE_BYTES + (len(piece.data) if isinstance(piece, Chunk) else 0)
+
+
+def duplex_of(parts: tuple[Any, ...]) -> Duplex:
+    """The connection's bytes with these :meth:`~Duplex.parts`."""
+    made = Duplex.__new__(Duplex)
+    (
+        first, second,
+        made._backlogs, made._clocks_due, made._limit, made._pause, made._queued_cost, made._syn_ns,
+        made.clock_halts, made.closed_ns, made.closed_side, made.endpoints, made.first_is_other,
+        made.first_ns, made.held_bytes, made.last_ns, made.last_packet, made.packets, made.reset,
+        made.reset_side, made.syns,
+    ) = parts  # fmt: skip
+    made.streams = reassembler_of(first), reassembler_of(second)
+    return made

@@ -77,3 +77,6 @@ cdef class Reassembler:
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _begin_timing(self, int64_t timestamp_ns)
     cdef _remember(self, int64_t identity, int64_t timestamp_ns)
+
+@cython.locals(made=Reassembler)
+cpdef Reassembler reassembler_of(tuple parts)

@@ -26,6 +26,7 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
@@ -230,6 +231,23 @@ class Reassembler:
         """The time of its last reading; -1 if unknown."""
         self.unmeasured_ms = 0
         """Later pauses whose length by that clock is unknown."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """All its values, for :func:`reassembler_of`. Pickling a tuple takes two thirds of the time of an
+        object."""
+        copies, round_trips = self._copies, self.round_trips
+        return (
+            None if copies is None else copies._parts(),
+            None if round_trips is None else round_trips.values(),
+            self._base, self._base_is_sure, self._impatience, self._initial, self._initials,
+            self._last_data, self._last_ns, self._last_offset, self._last_packet, self._last_size,
+            self._last_start, self._limits, self._overdue_since, self._passed, self._stray_end,
+            self._stride, self._timed_end, self._timed_ns, self._waiting, self._zero_since_ns,
+            self.acknowledged, self.clock, self.clock_ns, self.copied, self.ended_at, self.gap_bytes,
+            self.gaps, self.kept, self.next, self.opened, self.path_ns, self.retransmitted,
+            self.round_trip_ns, self.syn_acknowledged_ns, self.syn_ns, self.syn_options, self.troubles,
+            self.unmeasured_ms, self.window,
+        )  # fmt: skip
 
     @property
     def done(self) -> bool:
@@ -734,3 +752,21 @@ def _different(packet: int, offset: int) -> Fault:
         packet,
         offset,
     )
+
+
+def reassembler_of(parts: tuple[Any, ...]) -> Reassembler:
+    """The reassembler with these :meth:`~Reassembler.parts`."""
+    made = Reassembler.__new__(Reassembler)
+    (
+        copies, round_trips,
+        made._base, made._base_is_sure, made._impatience, made._initial, made._initials, made._last_data,
+        made._last_ns, made._last_offset, made._last_packet, made._last_size, made._last_start,
+        made._limits, made._overdue_since, made._passed, made._stray_end, made._stride, made._timed_end,
+        made._timed_ns, made._waiting, made._zero_since_ns, made.acknowledged, made.clock, made.clock_ns,
+        made.copied, made.ended_at, made.gap_bytes, made.gaps, made.kept, made.next, made.opened,
+        made.path_ns, made.retransmitted, made.round_trip_ns, made.syn_acknowledged_ns, made.syn_ns,
+        made.syn_options, made.troubles, made.unmeasured_ms, made.window,
+    ) = parts  # fmt: skip
+    made._copies = None if copies is None else Copies(*copies)
+    made.round_trips = None if round_trips is None else RoundTrips(round_trips)
+    return made

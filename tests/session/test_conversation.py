@@ -7,14 +7,26 @@ import random
 import tracemalloc
 from base64 import b64encode, urlsafe_b64encode
 from time import process_time
+from typing import Any
+
+import pytest
 
 from kdissect.limits import DEFAULTS
 from kdissect.model import SYN
+from kdissect.session.briefs import Brief, Interest, PairLayout
 from kdissect.session.conversation import Conversation
+from kdissect.session.expected import Expected
 from kdissect.session.pairing import Completed
+from kdissect.session.quick import PairLayouts, QuickSession
+from kdissect.tcp.copies import Copies
+from kdissect.tcp.duplex import Duplex
+from kdissect.tcp.reassembly import Reassembler, RoundTrips
 from tests.kafka import Talk, framed, request, response
 from tests.session.runs import completed, metadata, metadata_answer, run
 from tests.tcp.segments import BROKER, CLIENT
+
+PLAIN = {bool, bytes, dict, float, frozenset, int, set, str}
+"""Types whose values can be compared."""
 
 
 def test_a_request_and_its_response_are_one_exchange() -> None:
@@ -309,6 +321,39 @@ def test_the_fold_can_be_stored_between_any_two_segments() -> None:
         conversation = pickle.loads(pickle.dumps(conversation))
         done += sum(isinstance(e, Completed) for e in conversation.feed(segment))
     assert done == 2
+
+
+@pytest.mark.parametrize("briefs", [None, Interest()])
+def test_every_value_comes_back_from_a_pickle(briefs: Interest | None) -> None:
+    forms = None if briefs is None else PairLayouts(briefs)
+    talk = Talk(mss=20).ask(metadata(1), metadata(2)).answer(metadata_answer(1)).ask(metadata(3))
+    talk.answer(metadata_answer(2)).close()
+    whole = talk.segments
+    lost = [*whole[:12], *whole[14:]]
+    quick_ends = 0
+    for segments in (whole, lost):
+        conversation = Conversation(7, segments[0], forms=forms)
+        for segment in segments:
+            conversation.feed(segment)
+            again: Conversation = pickle.loads(pickle.dumps(conversation))
+            assert values(again) == values(conversation)
+            quick, streams = again._quick, again._duplex.streams
+            if quick is not None:
+                assert quick._requests is streams[quick.client]
+                assert quick._responses is streams[1 - quick.client]
+        quick_ends += conversation._quick is not None
+    assert quick_ends == (briefs is not None)
+
+
+def values(thing: Any) -> Any:
+    """All values of an object, and of the objects in it."""
+    if isinstance(thing, list | tuple):
+        return [values(each) for each in thing]
+    if isinstance(thing, Copies | RoundTrips | PairLayout | PairLayouts):
+        return thing.__reduce__()[1]
+    if isinstance(thing, Conversation | Duplex | Reassembler | QuickSession | Expected | Brief):
+        return {name: values(getattr(thing, name)) for name in type(thing).__slots__}
+    return thing if thing is None or type(thing) in PLAIN else type(thing)
 
 
 def test_the_size_of_segments_does_not_matter() -> None:
