@@ -66,13 +66,15 @@ class Stitcher:
         firsts: list[int] = []
         events: list[tuple[int, Sequence[Event]]] = []
         own_exchanges = own_connections = 0
+        # Searching an array makes an object for each look: it took as long as dissecting the segments.
+        every_exchange, every_connection = list(edge.recognised), list(edge.firsts)
         dissector.journal = journal
         try:
             for step, thing in self._stops(edge):
-                count = bisect_left(edge.recognised, step, own_exchanges)
+                count = bisect_left(every_exchange, step, own_exchanges)
                 numbering.exchanges += count - own_exchanges
                 own_exchanges = count
-                count = bisect_left(edge.firsts, step, own_connections)
+                count = bisect_left(every_connection, step, own_connections)
                 numbering.connections += count - own_connections
                 own_connections = count
                 learned.up_to(step, dissector)
