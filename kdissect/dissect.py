@@ -292,6 +292,10 @@ class Dissector:
         """Whether it has a connection between these ends."""
         return (one, other) in self._table
 
+    def pairs(self) -> list[tuple[Endpoint, Endpoint]]:
+        """The ends of the remembered connections, the smaller one first."""
+        return [(key[0], key[1]) for key in self._table if key[0] <= key[1]]
+
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
         """The remembered connections, by number; and the time since which each lingers, if it is over."""
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}

@@ -83,8 +83,9 @@ class _CutTask:
         self._count = count
         self._dissected: Dissected | None = None
         self._going_on: frozenset[int] = frozenset()
-        """The marks (:func:`_mark`) of the connections that the true dissector remembers when the part is
-        ordered."""
+        """The hashes of the ends of the connections that the true dissector remembers when the part is
+        ordered. If two connections have the same hash, one of them may be left to the stitcher without
+        need."""
         self.known = len(true.names.order)
         """How many entries of the true dissector's names the process knows."""
 
@@ -93,7 +94,7 @@ class _CutTask:
         if not isinstance(self.part, FilePart) or self.full_tables > latest.full_tables:
             return None
         self.known = latest.known
-        going_on = array("q", (_mark(each.endpoints) for each, _ in self._true.handed_over()))
+        going_on = array("q", map(hash, self._true.pairs()))
         return pickle.dumps((self.part, list(self._tls), going_on), pickle.HIGHEST_PROTOCOL)
 
     def take(self, order: bytes) -> None:
@@ -103,7 +104,7 @@ class _CutTask:
         self._dissected = None
 
     def _may_go_on(self, ends: Ends) -> bool:
-        return self._true.remembers(*ends) or _mark(ends) in self._going_on
+        return self._true.remembers(*ends) or hash(ends) in self._going_on
 
     def edge(self) -> bytes:
         source = self._source
@@ -130,12 +131,6 @@ class _CutTask:
         events = [(step, [_event(each, names, limits) for each in found]) for step, found in plain.events]
         batch = self._dissected.events(plain._replace(events=events), names)
         return batch, self._count(batch)
-
-
-def _mark(ends: Ends) -> int:
-    """A hash of the ends of a connection, in any order. If two connections have the same hash, one of them
-    may be left to the stitcher without need."""
-    return hash(frozenset(ends))
 
 
 class _Blocks:
