@@ -67,6 +67,14 @@ def test_numbers_count_over_all_connections() -> None:
     assert [c.connection for c in connections(events)] == [0, 1]
 
 
+def test_it_tells_the_ends_of_each_connection_that_it_remembers_once() -> None:
+    dissector = Dissector()
+    one, other = endpoint(1, 1001), endpoint(2, 9092)
+    run(dissector, renumbered(talk(1001).segments, Talk(client=endpoint(3, 9), broker=other).segments))
+    assert sorted(dissector.pairs()) == [(one, other), (other, endpoint(3, 9))]
+    assert all(dissector.remembers(*ends) for ends in dissector.pairs())
+
+
 def test_a_closed_connection_is_forgotten_when_it_has_lingered() -> None:
     dissector = Dissector()
     first = renumbered(talk(1001).close().segments)
