@@ -111,8 +111,8 @@ class Kdissect(Host):
         """The timer of the filter's second stage, while it runs."""
         self._resting: Timer | None = None
         """The timer until no key has come for a while."""
-        self._touched_at = 0.0
-        """The time of the last key or mouse event, by :func:`time.monotonic`."""
+        self._looked_at = 0.0
+        """The time of the last look at news, by :func:`time.monotonic`."""
         super().__init__(feed, options, settings, remembered or Remembered())
         self.set_keymap(keymap_of(settings.keys))
         if settings.theme is not None:
@@ -190,7 +190,7 @@ class Kdissect(Host):
 
     def _prepare(self) -> None:
         """Make the next unmade screen, unless the user is busy. Opening it takes less time then."""
-        is_busy = time.monotonic() < self._touched_at + REST_SECONDS
+        is_busy = time.monotonic() < self.touched_at + REST_SECONDS
         if is_busy or not self.screen_stack or self._here() is None:  # at the end there is no screen
             return
         page = next((each for each in self.pages.values() if not each.is_running), None)
@@ -249,19 +249,19 @@ class Kdissect(Host):
         if isinstance(event, InputEvent):
             if not self.screen_stack:  # one more key, at the end
                 return
-            self._touched_at = time.monotonic()
+            self.touched_at = time.monotonic()
             self._tidy_at_rest()
         await super().on_event(event)
 
     def _tidy_at_rest(self) -> None:
         """Tidy memory up as soon as no key has come for a while."""
         if self._resting is None and self._running:
-            wait = max(0.01, self._touched_at + REST_SECONDS - time.monotonic())
+            wait = max(0.01, self.touched_at + REST_SECONDS - time.monotonic())
             self._resting = self.set_timer(wait, self._rested)
 
     def _rested(self) -> None:
         self._resting = None
-        if time.monotonic() < self._touched_at + REST_SECONDS:
+        if time.monotonic() < self.touched_at + REST_SECONDS:
             self._tidy_at_rest()
         elif look_at_all() and self.screen_stack and self._here() is not None:
             # The remaining objects are lines of screens. They stay, and each collection would take longer
@@ -282,6 +282,9 @@ class Kdissect(Host):
 
     def _tick(self) -> None:
         self._tidy_at_rest()
+        if self.is_answering(self._looked_at):
+            return
+        self._looked_at = time.monotonic()
         self._take_in_news()
         if self.ended is not None:
             self._timer.stop()
@@ -301,7 +304,7 @@ class Kdissect(Host):
 
     # -- the filter -----------------------------------------------------------------------------------
 
-    def filter_by(self, text: str, near: int | None = None) -> None:
+    def filter_by(self, text: str, near: int | None = None, note: str = "") -> None:
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
         self.shown.write(text)
@@ -309,6 +312,8 @@ class Kdissect(Host):
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_as_usual()
+        if note:
+            page.note(note)
 
     def _filter_changed(self) -> None:
         for page in self._pages_shown():

@@ -12,6 +12,7 @@ make no long way.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -37,6 +38,10 @@ from kdissect.settings.screens import Settings
 from kdissect.tui.defects import QuietApp
 from kdissect.tui.marks import Marks
 
+ANSWER_SECONDS = 0.05
+"""How long after a key news wait, so that the frame with its effect comes first."""
+MOST_WAIT_SECONDS = 0.5
+"""How long news wait at most, if one key follows the other."""
 MOST_STEPS = 100
 """The most steps that are kept. The oldest are forgotten first."""
 
@@ -174,6 +179,8 @@ class Host(QuietApp):
         self.ended: Ended | None = None
         self._saved = 0
         """The number of exchanges that were saved with their packets."""
+        self.touched_at = 0.0
+        """The time of the last key or mouse event, by :func:`time.monotonic`."""
         self.is_asking = False
         """Whether the screen warned of unsaved data after the last key. Until the next key, other messages
         are not shown."""
@@ -270,6 +277,15 @@ class Host(QuietApp):
             unread[0] = f"nothing could be read: {unread[0]}"
         return unread
 
+    def is_answering(self, waiting_since: float) -> bool:
+        """Whether news should wait, because a key came just now.
+
+        :param waiting_since: the time of the news before, by :func:`time.monotonic`. News do not wait for
+            longer than :data:`MOST_WAIT_SECONDS`.
+        """
+        now = time.monotonic()
+        return now < self.touched_at + ANSWER_SECONDS and now < waiting_since + MOST_WAIT_SECONDS
+
     def share(self) -> str:
         """The share that is read; unknown for compressed files."""
         if self.feed.source.is_live:
@@ -341,11 +357,12 @@ class Host(QuietApp):
         """Show the screen before this one; return whether there was one."""
         raise NotImplementedError
 
-    def filter_by(self, text: str, near: int | None = None) -> None:
+    def filter_by(self, text: str, near: int | None = None, note: str = "") -> None:
         """Set a filter and show the exchanges that match it; Escape there goes back to the filter before. If
         another screen leads there, the list is in the order of time.
 
         :param near: the place in the index of the exchange to which the cursor goes, or to the next one.
+        :param note: what the user must know about the filter; empty for nothing.
         :raises FilterError: the text is no filter.
         """
         raise NotImplementedError

@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
+from kdissect.tui.host import ANSWER_SECONDS, MOST_WAIT_SECONDS
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
@@ -99,10 +100,10 @@ def test_no_screen_is_made_while_keys_come_or_a_dialog_is_open() -> None:
         app = app_of(CAPTURES / "errors.pcapng")
         async with running(app) as pilot:
             before = [page.is_running for page in app.pages.values()]
-            app._touched_at = time.monotonic()
+            app.touched_at = time.monotonic()
             app._prepare()
             await press(pilot, "question_mark")
-            app._touched_at = 0.0
+            app.touched_at = 0.0
             app._prepare()
             assert [page.is_running for page in app.pages.values()] == before
 
@@ -117,16 +118,34 @@ def test_lines_of_a_screen_are_looked_at_once_and_those_of_a_dialog_are_not_kept
                 mock.patch("kdissect.tui.app.look_at_all", return_value=True) as looked,
                 mock.patch("kdissect.tui.app.keep_what_there_is") as kept,
             ):
-                app._touched_at = 0.0
+                app.touched_at = 0.0
                 app._rested()
                 assert kept.call_count == looked.call_count == 1
                 looked.return_value = False  # there was too little to look at
                 app._rested()
                 looked.return_value = True
                 await press(pilot, "question_mark")
-                app._touched_at = 0.0
+                app.touched_at = 0.0
                 app._rested()
                 assert kept.call_count == 1
                 await press(pilot, "escape")
 
     asyncio.run(run())
+
+
+def test_news_wait_for_the_frame_of_a_key_but_not_for_long() -> None:
+    app = app_of(CAPTURES / "errors.pcapng")
+    app.ended = None
+    with mock.patch.object(app, "_take_in_news") as taken:
+        app._tick()
+        assert taken.call_count == 1
+        app.touched_at = time.monotonic()
+        app._tick()
+        assert taken.call_count == 1
+        app._looked_at -= MOST_WAIT_SECONDS  # one key follows the other
+        app.touched_at = time.monotonic()
+        app._tick()
+        assert taken.call_count == 2
+        app.touched_at -= ANSWER_SECONDS
+        app._tick()
+        assert taken.call_count == 3

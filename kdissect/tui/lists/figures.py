@@ -216,6 +216,11 @@ class Figures:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def all(self) -> Sequence[Row]:
+        """All rows, also those that are not shown."""
+        return self._as_they_came
+
     def row(self, row: int) -> Row:
         """The row at a place."""
         return self._rows[row]

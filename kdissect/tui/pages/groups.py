@@ -49,7 +49,7 @@ from kdissect.tui.lists.members import (
     span_of,
 )
 from kdissect.tui.pages.page import BACK, LOW
-from kdissect.tui.pages.statistics import SHOWN, WHOLE, StatisticsPage
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, SHOWN, WHOLE, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -356,4 +356,7 @@ class GroupsPage(StatisticsPage):
         text = f"group == {quoted(member['group'])}"
         if member["client_id"] is not None:
             text += f" and client_id == {quoted(member['client_id'])}"
-        self.kdissect.filter_by(text)
+        name = member["group"], member["client_id"]
+        members = self.counted.tables["members"] if self.counted is not None else ()
+        clusters = {each["cluster_id"] for each in members if (each["group"], each["client_id"]) == name}
+        self.kdissect.filter_by(text, note=OF_ALL_CLUSTERS if len(clusters) > 1 else "")

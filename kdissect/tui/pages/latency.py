@@ -165,6 +165,8 @@ class LatencyPage(GroupedPage):
     GROUPINGS = tuple(ASKED)
     _drawn: frozenset[str] = frozenset()
     """The signs of parts in the bars of all rows."""
+    _lines_of_parts = 0
+    """The lines of the text about the parts. Only another number needs a layout of the whole screen."""
 
     def __init__(self) -> None:
         self._heat_of: tuple[object, ...] | None = None
@@ -223,7 +225,8 @@ class LatencyPage(GroupedPage):
         row = self.chosen_row()
         said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
         lines = fold_text(said, self.app.size.width - _PADDING) if said else []
-        self.query_one("#parts", Static).update(Text("\n".join(lines)))
+        has_other_height, self._lines_of_parts = len(lines) != self._lines_of_parts, len(lines)
+        self.query_one("#parts", Static).update(Text("\n".join(lines)), layout=has_other_height)
 
     def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))

@@ -88,6 +88,8 @@ class Page(Screen[None]):
     """The look of the application when this page was last shown."""
     _way_out_said = BACK
     """The word in the footer for q."""
+    _has_note = False
+    """Whether it shows a note about its filter."""
 
     @property
     def way_out(self) -> str:
@@ -323,6 +325,11 @@ class Page(Screen[None]):
             for line in self.query(SaidLine).filter("#where"):  # none at the end, when panes go one by one
                 line.say(sanitise(text, None))
 
+    def note(self, text: str) -> None:
+        """Write a note about the filter, above all other lines, until it was read or the page is left."""
+        self._has_note = True
+        self.query_one(Foot).say_first(text)
+
     def tell_again(self) -> None:
         """Write the text about the shown data there, in place of a message about a key."""
         self.say("")
@@ -334,6 +341,9 @@ class Page(Screen[None]):
         here = self.app.screen_stack[-1:]
         if self.has_panes and here != [self] and isinstance(here[0], Page):
             self.tell_again()
+            if self._has_note:
+                self._has_note = False
+                self.query_one(Foot).forget_first()
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

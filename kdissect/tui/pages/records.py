@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -76,6 +77,8 @@ class RecordsPage(SearchedPage, PanesScreen):
         self._said = ""
         """The last message about the list."""
         self._steps: Timer | None = None
+        self._stepped_at = 0.0
+        """The time of the last step, by :func:`time.monotonic`."""
         self._rest: Timer | None = None
 
     def body(self) -> ComposeResult:
@@ -127,9 +130,14 @@ class RecordsPage(SearchedPage, PanesScreen):
         rows.take(app.shown.places_of_records)
         self._step()
         if rows.is_busy and self._steps is None:
-            self._steps = self.set_interval(STEP_SECONDS, self._step)
+            self._steps = self.set_interval(STEP_SECONDS, self._step_unless_answering)
+
+    def _step_unless_answering(self) -> None:
+        if not self.kdissect.is_answering(self._stepped_at):
+            self._step()
 
     def _step(self) -> None:
+        self._stepped_at = time.monotonic()
         rows = self.rows
         assert rows is not None
         if not self.has_panes:

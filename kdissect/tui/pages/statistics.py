@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -33,6 +34,9 @@ TICK_SECONDS = 0.1
 
 WHOLE, SHOWN = "the capture", "what the filter shows"
 """The basis of figures, in words."""
+OF_ALL_CLUSTERS = (
+    "Several clusters use this name. No filter tells them apart: the exchanges of all of them are shown."
+)
 ALL_ROWS = "All rows"
 """The word in the footer for leaving a list that shows only some rows."""
 
@@ -51,6 +55,8 @@ class StatisticsPage(Page, OrderedScreen):
         self.counted: CountedTables | None = None
         """The counts from which the rows were made."""
         self._polling: Timer | None = None
+        self._polled_at = 0.0
+        """The time of the last poll, by :func:`time.monotonic`."""
 
     # -- defined by each screen ---------------------------------------------------------------------
 
@@ -69,6 +75,17 @@ class StatisticsPage(Page, OrderedScreen):
     def filter_of(self, row: Row) -> str | None:
         """The filter that shows the exchanges of a row; None if no filter does."""
         return None
+
+    def opened(self) -> Iterable[Row]:
+        """All rows whose exchanges can be shown."""
+        return self.rows.all
+
+    def note_of(self, row: Row) -> str:
+        """What the user must know about the filter of a row; empty for nothing. No filter tells clusters
+        apart, because an exchange does not say its cluster."""
+        text, cluster = self.filter_of(row), row.get("cluster_id")
+        others = (each for each in self.opened() if each.get("cluster_id") != cluster)
+        return OF_ALL_CLUSTERS if any(self.filter_of(each) == text for each in others) else ""
 
     def subject_of(self, row: Row) -> Subject | None:
         """The subject of a row's story; None for that of its exchange."""
@@ -154,7 +171,7 @@ class StatisticsPage(Page, OrderedScreen):
             self.clock.first_ns = self.kdissect.index.first_ns
         self._poll()
         if self._polling is None and self.statistics.is_busy:
-            self._polling = self.set_interval(TICK_SECONDS, self._poll)
+            self._polling = self.set_interval(TICK_SECONDS, self._poll_unless_answering)
 
     @property
     def is_at_rest(self) -> bool:
@@ -166,9 +183,14 @@ class StatisticsPage(Page, OrderedScreen):
             self._polling.stop()
             self._polling = None
 
+    def _poll_unless_answering(self) -> None:
+        if not self.kdissect.is_answering(self._polled_at):
+            self._poll()
+
     def _poll(self) -> None:
         if not self.has_panes:
             return
+        self._polled_at = time.monotonic()
         statistics = self.statistics
         statistics.poll()
         counted = statistics.result(self.asked())
@@ -286,7 +308,7 @@ class StatisticsPage(Page, OrderedScreen):
             self.say("no filter can select the exchanges of this row")
             return
         try:
-            self.kdissect.filter_by(text, self.near(row))
+            self.kdissect.filter_by(text, self.near(row), self.note_of(row))
         except FilterError as error:
             self.say(f"there is no filter for this: {error}")
 

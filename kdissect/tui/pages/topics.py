@@ -317,6 +317,12 @@ class TopicsPage(GroupedPage):
             found.append("Lag: at the last Fetch; :lag has that of commits")
         return found
 
+    def opened(self) -> Iterable[Row]:
+        yield from super().opened()
+        for table in self._of_topic:  # the rows below
+            for rows in table.values():
+                yield from rows
+
     @on(VirtualTable.Chosen, "#within")
     def _within_chosen(self, event: VirtualTable.Chosen) -> None:
         self.open(self.within.row(event.row))

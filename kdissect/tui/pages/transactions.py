@@ -36,7 +36,7 @@ from kdissect.tui.lists.figures import (
     time_span,
     words,
 )
-from kdissect.tui.pages.statistics import WHOLE, StatisticsPage
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, WHOLE, StatisticsPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -421,6 +421,15 @@ class TransactionsPage(StatisticsPage):
         first, last = row["begin_ns"], _last_ns(row)
         return text if first is None or last is None else f"{text} and {span_text(first, last + 1)}"
 
+    def note_of(self, row: Row) -> str:
+        return self._note_of_id(row[_ID])
+
+    def _note_of_id(self, name: str | None) -> str:
+        """The note about a filter by an id: at any time, another cluster may have exchanges of it."""
+        clusters = {each["cluster_id"] for each in self.rows.all if each[_ID] == name}
+        return OF_ALL_CLUSTERS if name is not None and len(clusters) > 1 else ""
+
     @on(VirtualTable.Chosen, "#ids")
     def _id_chosen(self, event: VirtualTable.Chosen) -> None:
-        self.kdissect.filter_by(f"transactional_id == {quoted(self.lines.name(event.row))}")
+        name = self.lines.name(event.row)
+        self.kdissect.filter_by(f"transactional_id == {quoted(name)}", note=self._note_of_id(name))

@@ -17,6 +17,7 @@ from textual.keys import key_to_character
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.timer import Timer
 
 from kdissect.present.paragraphs import fold_text
 from kdissect.settings.places import SHORT_TITLES
@@ -230,16 +231,23 @@ class Foot(Vertical):
     FIRST_SECONDS = 15
     """How long the message at the beginning can be read."""
 
+    _until: Timer | None = None
+    """The timer until the message of :meth:`say_first` goes."""
+
     def compose(self) -> ComposeResult:
         yield SaidLine(id="where")
         yield KeysFooter()
 
     def say_first(self, text: str) -> None:
-        """Write a message at the beginning, above all other lines, for long enough to read it."""
-        line = SaidLine(id="first")
-        self.mount(line, before=0)
+        """Write a message above all other lines, for long enough to read it."""
+        found = self.query("#first")
+        line = found.first(SaidLine) if found else SaidLine(id="first")
+        if not found:
+            self.mount(line, before=0)
         line.say(text)
-        self.set_timer(self.FIRST_SECONDS, line.remove)
+        if self._until is not None:
+            self._until.stop()
+        self._until = self.set_timer(self.FIRST_SECONDS, line.remove)
 
     def forget_first(self) -> None:
         """Remove that message: it is not true any more."""

@@ -10,7 +10,6 @@ from rich.segment import Segment
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.present.paragraphs import fold_text
@@ -18,9 +17,10 @@ from kdissect.present.whole_record import TextLine
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.mended import Steady
 
 
-class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
+class TextPane(Steady, Legible, can_focus=True, inherit_bindings=False):
     """The pane."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"text--heading", "text--fact", "text--plain"}

@@ -12,6 +12,7 @@ from kdissect.settings.words import READ_SO
 from kdissect.tui.app import Kdissect
 from kdissect.tui.lists.members import MemberLines, MemberTold, began_ns
 from kdissect.tui.pages.groups import GroupsPage, figures, state, text_of
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS
 from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
@@ -328,6 +329,12 @@ def test_groups_of_one_name_in_two_clusters_are_told_apart(width: int, tmp_path:
             assert found == [(EAST, EAST), (WEST, WEST)]
             await press(pilot, "left_square_bracket", "up")
             assert page.chosen is None  # a rebalance of the other group
+            assert OF_ALL_CLUSTERS in " ".join((await shown_after(pilot, "enter")).split())
+            await press(pilot, "escape")
+            page.members_pane.focus()
+            assert OF_ALL_CLUSTERS in " ".join((await shown_after(pilot, "enter")).split())
+            await press(pilot, "escape")
+            assert OF_ALL_CLUSTERS not in " ".join((await shown_after(pilot, "1")).split())
 
     asyncio.run(run())
 
@@ -337,5 +344,6 @@ def test_a_cluster_is_not_named_without_need() -> None:
         async with running(app_of(CAPTURES / "incidents/lag-grows.pcapng.gz"), 120, 24) as pilot:
             for keys in (("4",), ("3", "g", "g")):
                 assert "Cluster" not in (await shown_after(pilot, *keys)).splitlines()[2]
+            assert "clusters" not in await shown_after(pilot, "enter")
 
     asyncio.run(run())

@@ -8,6 +8,7 @@ from pathlib import Path
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS
 from kdissect.tui.pages.topics import (
     CLIENT_COLUMNS,
     PARTITION_COLUMNS,
@@ -127,6 +128,7 @@ def test_topics_of_one_name_in_two_clusters_are_told_apart(tmp_path: Path) -> No
             assert page.rows.headings(160)[2].title == "Cluster"
             readers = [page.rows.row(at) for at in range(len(page.rows))]
             assert {each["cluster_id"] for each in readers} == {EAST, WEST}
+            assert OF_ALL_CLUSTERS in await shown_after(pilot, "enter")
 
     asyncio.run(run())
 

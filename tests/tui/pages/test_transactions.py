@@ -13,6 +13,7 @@ from kdissect.present.form import SECOND, Clock
 from kdissect.present.lanes import CellSpan
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages import transactions
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
 from tests.analysis.test_clusters import at
 from tests.analysis.test_transactions import write
@@ -218,6 +219,10 @@ def test_transactions_of_one_id_in_two_clusters_are_told_apart(width: int, tmp_p
             table = page.rows
             shown = [tuple(table.cells(at, width)) for at in range(len(table))]
             assert len(shown) == len(set(shown))
+            assert OF_ALL_CLUSTERS in " ".join((await shown_after(pilot, "enter")).split())
+            await press(pilot, "escape")
+            page.ids_pane.focus()
+            assert OF_ALL_CLUSTERS in " ".join((await shown_after(pilot, "enter")).split())
 
     asyncio.run(run())
     alone = IdLines()

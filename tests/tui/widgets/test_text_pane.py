@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from unittest import mock
 
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 
 from kdissect.present.whole_record import TextLine
 from kdissect.tui.widgets.text_pane import TextPane
@@ -45,3 +47,19 @@ def test_words_stay_whole_in_what_is_said_and_bytes_as_they_are_in_a_value() -> 
 def test_a_word_that_is_longer_than_the_pane_is_broken() -> None:
     said = lines_of(TextLine("x" * 100, "heading"), 40)
     assert "".join(said) == "x" * 100
+
+
+def test_another_text_needs_no_layout_of_the_screen() -> None:
+    async def run() -> None:
+        app = OnePane()
+        async with app.run_test(size=(40, 10)) as pilot:
+            pane = app.query_one(TextPane)
+            await pilot.pause()
+            with mock.patch.object(Screen, "_refresh_layout") as laid_out:
+                for lines in (30, 2, 30):
+                    pane.show([TextLine("x")] * lines)
+                    await pilot.pause(0.05)
+                    assert pane.max_scroll_y == max(0, lines - 10)
+            assert not laid_out.called
+
+    asyncio.run(run())
