@@ -4,7 +4,6 @@ accuse nobody of what the whole capture does not show."""
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,8 @@ from tests.analysis.lossy import LESS, SAME_BYTES, taken_away, whole
 from tests.insight.judged import CAPTURES, judged
 
 INCIDENTS = CAPTURES / "incidents"
-CASES = [
-    (case.name.partition(".")[0], way)
-    for case in sorted(INCIDENTS.glob("*.pcap*"))
-    for way in (*LESS, *SAME_BYTES)
-]
+PATHS = {path.name.partition(".pcap")[0]: path for path in sorted(INCIDENTS.glob("*.pcap*"))}
+CASES = [(case, way) for case in PATHS for way in (*LESS, *SAME_BYTES)]
 SHORT = (
     ("connection-churn", "requests only"),
     ("healthy", "requests only"),
@@ -40,7 +36,7 @@ KEPT = {("plaintext-client-on-tls-port", "2 % lost, 1"): "tls-on-plaintext-port"
 @cache
 def worst_of(case: str, way: str) -> frozenset[str]:
     """Ids of what is worth a warning, or worse."""
-    path = Path(INCIDENTS / f"{case}.pcapng.gz")
+    path = PATHS[case]
     events = whole(path) if way == "whole" else taken_away(path, way)
     return frozenset(each.id for each in judged(events).findings if each.severity in (WARNING, CRITICAL))
 
