@@ -231,9 +231,10 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
         number = refused["exchanges"][-1]
         steps.append(EvidenceStep(refused["last_ns"], f"{row['client_id']} was refused", number))
         first_ns = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
-        group = _group_of_task(facts, row, first_ns)
+        group = _group_of_task(row)
+        was_silent = group is not None and _lost_a_worker(facts, group, first_ns)
         yield facts.finding(
-            subject if group is None else subject._replace(group=group),
+            subject._replace(group=group) if was_silent else subject,
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
             f"{row['client_id']} was using. From then on the broker refuses transactional requests of "
             f"{row['client_id']}.{loss}",
@@ -244,7 +245,7 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             steps=tuple(steps),
             exchanges=[*_numbers(rows), number],
             filter=having(transactional_id=subject.transactional_id),
-            **({} if group is None else _OLD_TASK),
+            **(_OLD_TASK if was_silent else {} if group is None else _NEXT_TASK),
         )
 
 
@@ -259,18 +260,33 @@ _OLD_TASK: dict[str, Any] = {
 }
 
 
-def _group_of_task(facts: Facts, row: Row, fenced_ns: int) -> str | None:
-    """The group of Connect whose old task was fenced, if a worker of it had lost its session before. Connect
-    names transactional ids by group, connector and task (KIP-618)."""
+_NEXT_TASK: dict[str, Any] = {
+    "severity": NOTICE,
+    "cause": "A new run of a task of Kafka Connect fenced the run before it, which was still writing. That "
+    "is what exactly.once.source.support is for. The capture does not show why the task began anew: a worker "
+    "may have been silent for longer than its session, or two clusters of Connect have the same group.id.",
+    "fix": "Nothing if it happens once. If it happens again and again, look whether the workers are silent "
+    "for long, and give each cluster of Connect a group.id of its own.",
+}
+
+
+def _group_of_task(row: Row) -> str | None:
+    """The group of Connect whose task was fenced by its next run; None if it was no task of Connect. Connect
+    names client ids by connector and task, and transactional ids by group, connector and task (KIP-618)."""
     client_id = row["client_id"] or ""
-    if not client_id.startswith(_CONNECTOR):
+    if not client_id.startswith(_CONNECTOR) or row["taken_by_client_id"] != client_id:
         return None
     task = client_id.removeprefix(_CONNECTOR)
-    for step in facts.rows(RebalanceSteps):
-        is_of_task = row["transactional_id"] == f"{step['group']}-{task}"
-        if is_of_task and step["step"] == "expired" and step["ns"] <= fenced_ns:
-            return str(step["group"])
-    return None
+    group, dash, rest = row["transactional_id"].rpartition(f"-{task}")
+    return group if dash and not rest and group else None
+
+
+def _lost_a_worker(facts: Facts, group: str, fenced_ns: int) -> bool:
+    """Whether a member of the group lost its session before."""
+    steps = facts.rows(RebalanceSteps)
+    return any(
+        step["group"] == group and step["step"] == "expired" and step["ns"] <= fenced_ns for step in steps
+    )
 
 
 def _learnt(facts: Facts) -> dict[tuple[Any, ...], Row]:

@@ -191,19 +191,25 @@ def test_fenced_is_who_was_refused_after_another_took_the_id() -> None:
     assert not judged("producer-fenced", transaction(outcome="fenced", errors=["PRODUCER_FENCED"]))
 
 
+CONNECTOR = "connector-producer-files-0"
+
+
 @pytest.mark.parametrize(
-    ("client_id", "transactional_id", "expired_s", "is_old_task"),
+    ("client_id", "taker", "transactional_id", "expired_s", "severity", "group"),
     [
-        ("connector-producer-files-0", "imports-files-0", 9, True),
-        ("connector-producer-files-0", "imports-files-0", 11, False),
-        ("connector-producer-files-0", "other-files-0", 9, False),
-        ("files-0", "imports-files-0", 9, False),
+        (CONNECTOR, CONNECTOR, "imports-files-0", 9, NOTICE, "imports"),
+        (CONNECTOR, CONNECTOR, "imports-files-0", 11, NOTICE, None),
+        (CONNECTOR, CONNECTOR, "other-files-0", 9, NOTICE, None),
+        (CONNECTOR, CONNECTOR, "imports-files-1", 9, CRITICAL, None),
+        (CONNECTOR, CONNECTOR, "files-0", 9, CRITICAL, None),
+        (CONNECTOR, "app", "imports-files-0", 9, CRITICAL, None),
+        ("app", "app", "imports-files-0", 9, CRITICAL, None),
     ],
 )
-def test_a_task_of_connect_is_fenced_because_its_worker_lost_its_session(
-    client_id: str, transactional_id: str, expired_s: int, is_old_task: bool
+def test_a_task_of_connect_is_fenced_by_its_next_run(
+    client_id: str, taker: str, transactional_id: str, expired_s: int, severity: str, group: str | None
 ) -> None:
-    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": client_id, "end_ns": 10 * SECOND}
+    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": taker, "end_ns": 10 * SECOND}
     names = {"client_id": client_id, "transactional_id": transactional_id}
     expired = {"group": "imports", "step": "expired", "ns": expired_s * SECOND}
     (found,) = said(
@@ -213,8 +219,8 @@ def test_a_task_of_connect_is_fenced_because_its_worker_lost_its_session(
             RebalanceSteps: [row(RebalanceSteps, **expired)],
         },
     )
-    assert (found.severity, found.subject.group) == ((NOTICE, "imports") if is_old_task else (CRITICAL, None))
-    assert ("exactly.once.source.support" in found.fix) == is_old_task
+    assert (found.severity, found.subject.group) == (severity, group)
+    assert ("exactly.once.source.support" in found.cause) == (severity == NOTICE)
 
 
 @pytest.mark.parametrize(
