@@ -71,6 +71,7 @@ cdef class Session:
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)
     cdef list _feed_request(self, Frame frame, packet)
+    cdef bint _has_come_late(self, Request request, Frame frame) except -1
     @cython.locals(seen=Survey)
     cdef bint _asks_for_nothing(self, Request produce) except -1
     @cython.locals(payload=bytes)

@@ -329,6 +329,10 @@ class Session:
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
             return out
+        if self._has_come_late(request, frame):
+            exchange.missing, exchange.think_ns = "not captured", None
+            out.append(Completed(exchange))
+            return out
         same = self._pending.find(request.correlation_id)
         if same is not None and same < self._answered:
             # Answers come in order, and the client reuses the id: the older request's answer was lost.
@@ -345,6 +349,16 @@ class Session:
         if len(self._pending) > self._most:
             out.append(self._evict())
         return out
+
+    def _has_come_late(self, request: Request, frame: Frame) -> bool:
+        """Whether the capture has a request after its answer, which is an exchange without a request by now.
+
+        The latest answer belongs to no known request, has the same correlation id, and a later time. That
+        happens where a capture begins in the middle of a connection and has packets in another order. If it
+        waited for an answer, all later answers would seem to come out of order.
+        """
+        is_unknown = self._latest_api_key is None and self._latest_id == request.correlation_id
+        return is_unknown and frame.last_ns < self._latest_ns
 
     def _asks_for_nothing(self, produce: Request) -> bool:
         """Whether the broker sends no response to it."""

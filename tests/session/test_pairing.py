@@ -71,6 +71,24 @@ def test_the_correlation_id_decides_and_a_breach_of_the_order_is_a_fault() -> No
     assert first.faults == []
 
 
+@pytest.mark.parametrize(("correlation_id", "ns", "is_late"), [(7, 0, True), (7, 1, False), (8, 0, False)])
+def test_a_request_that_is_captured_after_its_answer_does_not_wait(
+    correlation_id: int, ns: int, is_late: bool
+) -> None:
+    line = Line()
+    (answer,) = line.answer(metadata_answer(7))
+    assert (answer.correlation_id, answer.missing) == (7, "not captured")
+    asked = frame(metadata(correlation_id), packet=2)._replace(first_ns=ns, last_ns=ns)
+    given_up = completed(line.heard(asked, 2))
+    assert [(each.correlation_id, each.missing, each.think_ns) for each in given_up] == (
+        [(7, "not captured", None)] if is_late else []
+    )
+    line.packet = 2
+    line.ask(metadata(9))
+    *_, done = line.answer(metadata_answer(9))
+    assert [each.kind for each in done.faults] == ([] if is_late else ["out-of-order"])
+
+
 def test_a_lost_response_is_given_up_as_soon_as_a_later_one_comes() -> None:
     line = Line()
     line.ask(metadata(1), metadata(2), metadata(3))
