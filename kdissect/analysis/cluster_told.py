@@ -36,7 +36,7 @@ UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND = 3, 5, 72
 LED = ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge")
 """APIs that only leaders answer. Other brokers answer with the leader."""
 NOT_LEADER = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
-_RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
+RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
 """The client id of a KRaft node that sends requests to controllers (``KafkaRaftManager``)."""
 
 
@@ -59,7 +59,7 @@ def is_told_by_answer(exchange: Exchange, api: str) -> bool:
     """Whether the statements of an exchange follow from its answer alone, whatever the client and the
     request."""
     if api == "ApiVersions":
-        return _RAFT_CLIENT.fullmatch(exchange.client_id or "") is None
+        return RAFT_CLIENT.fullmatch(exchange.client_id or "") is None
     return api in LED or api == "FindCoordinator"
 
 
@@ -188,7 +188,7 @@ def _offers(exchange: Exchange, labels: Labels) -> Told:
     keys = [each.get("apiKey") for each in response.get("apiKeys") or ()]
     if keys:
         yield Statement("offers", (), fields(has_zookeeper=6 in keys))  # UpdateMetadata
-    node = _RAFT_CLIENT.fullmatch(exchange.client_id or "")
+    node = RAFT_CLIENT.fullmatch(exchange.client_id or "")
     if node is not None and request.get("clientSoftwareName") == "apache-kafka-java":
         version = request.get("clientSoftwareVersion")
         yield Statement("node", (int(node[1]),), fields(software=f"Apache Kafka {version}"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster_told import RAFT_CLIENT
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
@@ -32,7 +32,6 @@ GIVING_UP_NS = 10 * SECOND
 """The longest time between the first answer of a stopping broker that it no longer leads, and its end."""
 STALE_NS = 30 * SECOND
 """How long after the start of a broker clients may still ask it for what it led before."""
-_RAFT = re.compile(r"raft-client-\d+")
 FAILED = ("refused", "unanswered")
 """How a connection opened whose SYN nobody accepted."""
 
@@ -245,7 +244,7 @@ def _is_for_controllers(client_id: str | None) -> bool:
 
 def is_of_quorum(client_id: str | None) -> bool:
     """Whether a client id is that of a node of KRaft that fetches the log of metadata or votes."""
-    return client_id is not None and _RAFT.fullmatch(client_id) is not None
+    return client_id is not None and RAFT_CLIENT.fullmatch(client_id) is not None
 
 
 def _last_answer(row: Row) -> int:
