@@ -182,10 +182,13 @@ def test_a_denied_request_that_is_tried_without_a_pause_is_explained() -> None:
 
 
 def test_a_quorum_without_a_leader_explains_who_asks_it_without_a_pause() -> None:
-    loop = repeat(topic="__cluster_metadata", api="Fetch", at_once=50, at_once_ns=2 * SECOND, last_ns=SECOND)
-    alone = made.row(Quorum, node=1, leaderless_ns=9 * SECOND, leaderless_from_ns=0)
+    loop = repeat(
+        topic="__cluster_metadata", api="Fetch", at_once=50, at_once_ns=22 * SECOND, last_ns=21 * SECOND
+    )
+    alone = made.row(Quorum, node=1, epoch=1, leaderless_ns=9 * SECOND, leaderless_from_ns=20 * SECOND)
     ids = ("retry-without-backoff", "election-storm")
-    facts = {Repeats: [loop | {"error": "NOT_LEADER_OR_FOLLOWER"}], Quorum: [alone], ClusterBrokers: []}
+    facts: dict[type[Any], list[Row]] = {need: [] for id in ids for need in RULES[id].needs}
+    facts |= {Repeats: [loop | {"error": "NOT_LEADER_OR_FOLLOWER"}], Quorum: [alone]}
     found = {each.id: each for each in judge({id: RULES[id] for id in ids}, facts, made.WHOLE).findings}
     assert found["retry-without-backoff"].because == found["election-storm"].key
 
