@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterChanges, ClusterTopics
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, WARNING, EvidenceStep, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
@@ -18,7 +18,8 @@ OFFSETS = "__consumer_offsets"
 @rule("topic-replaced", WARNING, CERTAIN, needs=(ClusterTopics, ClusterChanges))
 @once
 def topic_replaced(facts: Facts) -> Iterator[Finding]:
-    """A topic was replaced by another one of the same name, and no deletion was captured."""
+    """A topic was replaced by another one of the same name, and no deletion was captured. If bytes are
+    missing in the capture, somebody may have deleted it, as meant."""
     deleted = {
         (row["cluster_id"], row["topic"])
         for row in facts.rows(ClusterChanges)
@@ -26,6 +27,11 @@ def topic_replaced(facts: Facts) -> Iterator[Finding]:
     }
     replaced = [row for row in facts.rows(ClusterChanges) if row["what"] == "topic-replaced"]
     told = together(facts.rows(ClusterTopics), "cluster_id", "topic", "topic_id") if replaced else {}
+    deleted_by = (
+        "Bytes are missing in the capture, so nobody knows whether somebody deleted it."
+        if facts.context.gap_bytes
+        else "Nobody was seen to delete it."
+    )
     for (cluster, topic), turns in together(replaced, "cluster_id", "topic").items():
         if not deleted.isdisjoint({(cluster, topic), (None, topic)}):  # the capture may not show the cluster
             continue
@@ -37,7 +43,8 @@ def topic_replaced(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=topic),
             f"The topic {topic} was replaced: its id was {last['before']}, and is {last['after']} now. "
-            f"So {lost} are gone. Nobody was seen to delete it.{times}",
+            f"So {lost} are gone. {deleted_by}{times}",
+            severity=NOTICE if facts.context.gap_bytes else WARNING,
             count=len(turns),
             first_ns=first["ns"],
             last_ns=last["ns"],

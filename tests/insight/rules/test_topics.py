@@ -6,8 +6,9 @@ from typing import Any
 
 from kdissect.analysis.cluster import ClusterChanges, ClusterTopics
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.finding import WARNING, Finding
-from tests.insight.made import check_pages, row, said
+from kdissect.insight.context import JudgingContext
+from kdissect.insight.finding import NOTICE, WARNING, Finding
+from tests.insight.made import WHOLE, check_pages, row, said
 
 
 def replaced(before: str, after: str, at_s: int, **more: Any) -> Row:
@@ -21,11 +22,10 @@ def replaced(before: str, after: str, at_s: int, **more: Any) -> Row:
     return row(ClusterChanges, **{**values, "ns": at_s * SECOND, "exchange": at_s, **more})
 
 
-def told(*changes: Row, **life: Any) -> list[Finding]:
+def told(*changes: Row, context: JudgingContext = WHOLE, **life: Any) -> list[Finding]:
     values = {"cluster_id": "k", "topic": "orders", "topic_id": "A", "source_exchange": 1, **life}
-    return said(
-        "topic-replaced", {ClusterTopics: [row(ClusterTopics, **values)], ClusterChanges: list(changes)}
-    )
+    rows = {ClusterTopics: [row(ClusterTopics, **values)], ClusterChanges: list(changes)}
+    return said("topic-replaced", rows, context=context)
 
 
 def test_a_topic_that_has_another_id_lost_its_records() -> None:
@@ -51,6 +51,15 @@ def test_who_was_seen_to_delete_it_is_told_elsewhere() -> None:
     assert not deleted(topic="orders", cluster_id="k")
     assert deleted(topic="orders", cluster_id="other")
     assert deleted(topic="bills")
+
+
+def test_who_deleted_it_may_be_missing_in_the_capture() -> None:
+    (found,) = told(replaced("A", "B", 9), context=WHOLE._replace(gap_bytes=1))
+    assert found.severity == NOTICE
+    assert "the records that it had are gone" in found.message
+    assert found.message.endswith(
+        "Bytes are missing in the capture, so nobody knows whether somebody deleted it."
+    )
 
 
 def test_pages_are_whole() -> None:
