@@ -181,7 +181,7 @@ def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[Broker
 
 def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, str]]:
     """Listeners that stopped while their broker went on: each with its node, and another address where that
-    node answered. The facts need the statistics that :func:`restarts` needs."""
+    node answered. The facts need the statistics that :func:`gone` needs."""
     limit = partial(facts.limit_of, "broker-gone")
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for several in _lost_together(facts, limit, nodes):
@@ -256,7 +256,7 @@ def _last_answer(row: Row) -> int:
 
 
 def returns(facts: Facts) -> list[BrokerStop]:
-    """Nodes that were gone and came back. The facts need the statistics that :func:`restarts` needs."""
+    """Nodes that were gone and came back. The facts need the statistics that :func:`gone` needs."""
     return [each for each in gone(facts) if each.node is not None and each.back_ns is not None]
 
 
@@ -266,26 +266,56 @@ def subject_of(stop: BrokerStop) -> FindingSubject:
 
 
 def gone(facts: Facts) -> list[BrokerStop]:
-    """Brokers that ``broker-gone`` reports. The facts need the statistics that :func:`restarts` needs."""
+    """Brokers that ``broker-gone`` reports. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
+    :class:`ClusterChanges` and :class:`Errors`."""
     return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
 
 
-def restarts(facts: Facts) -> list[tuple[ClusterNode, int, int]]:
+def restarts(facts: Facts, stops: list[BrokerStop]) -> list[tuple[ClusterNode, int, int]]:
     """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
 
-    Each is a node, with the start and the end of its absence. The facts need :class:`Tcp`,
-    :class:`ClusterBrokers`, :class:`ClusterChanges` and :class:`Errors`.
+    Each is a node, with the start and the end of its absence.
+
+    :param stops: brokers that are :func:`gone`.
     """
-    limit = partial(facts.limit_of, "broker-gone")
     return [
         (each.node, each.first_ns, each.back_ns)
-        for each in broker_stops(facts, limit)
+        for each in stops
         if each.node is not None
         and each.back_ns is not None
         and each.away_ns is not None
         and each.is_orderly
-        and each.away_ns <= limit("orderly_s") * SECOND
+        and each.away_ns <= longest_restart_ns(facts)
     ]
+
+
+def longest_restart_ns(facts: Facts) -> float:
+    """How long a broker may be away that somebody restarts."""
+    return facts.limit_of("broker-gone", "orderly_s") * SECOND
+
+
+def may_have_restarted(
+    facts: Facts, stops: list[BrokerStop], told: Row, back_ns: int, catch_up_ns: float
+) -> bool:
+    """Whether the capture may lack the restart of a broker. Then bytes are missing, and no stop of the broker
+    was captured. No connection shows that it went on: none has answers from before and after. The facts need
+    the statistics that :func:`gone` needs.
+
+    :param told: a change that the cluster reported of the broker, soon after the broker would have stopped.
+    :param back_ns: when the broker had caught up.
+    :param catch_up_ns: how long it may take to catch up.
+    """
+    most_ns = longest_restart_ns(facts) + catch_up_ns
+    if not facts.context.gap_bytes or facts.context.awake_ns(told["ns"], back_ns) > most_ns:
+        return False
+    if any(each.node is not None and each.node.is_of(told) and each.first_ns < back_ns for each in stops):
+        return False
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    return not any(
+        row["first_ns"] < told["ns"] and _last_answer(row) > back_ns
+        for row in facts.rows(Tcp)
+        if (node := nodes.get(row["broker"])) is not None and node.is_of(told)
+    )
 
 
 def _of_one_broker(

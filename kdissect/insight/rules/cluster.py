@@ -9,7 +9,14 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import BrokerStop, gone, restarts, returns, subject_of
+from kdissect.insight.broker_stops import (
+    BrokerStop,
+    gone,
+    may_have_restarted,
+    restarts,
+    returns,
+    subject_of,
+)
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
@@ -194,7 +201,9 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     is back."""
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
-    restarted = restarts(facts)
+    stops = gone(facts)
+    restarted = restarts(facts, stops)
+    catch_up_ns = facts.limit("catch_up_s") * SECOND
     names = NodeNames(facts.rows(ClusterBrokers))
     of_nodes = together(rows, "node_id", "cluster_id")
     for (node, cluster), mine in sorted(of_nodes.items(), key=by_node):
@@ -213,7 +222,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             is_restart = back_ns is not None and any(
                 place.is_of(burst[0])
                 and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
-                and facts.context.awake_ns(to_ns, back_ns) <= facts.limit("catch_up_s") * SECOND
+                and facts.context.awake_ns(to_ns, back_ns) <= catch_up_ns
                 for place, from_ns, to_ns in restarted
             )
             message = (
@@ -224,10 +233,17 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
                 message += f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later."
             else:
                 message += "." if back_ns is None else ", until later."
+            may_be_restart = (
+                back_ns is not None
+                and not is_restart
+                and may_have_restarted(facts, stops, burst[0], back_ns, catch_up_ns)
+            )
+            if may_be_restart:
+                message += " Bytes are missing in the capture, a restart of the broker perhaps among them."
             yield facts.finding(
                 FindingSubject(broker=names.of(node, cluster), topic=_topic_of(burst)),
                 message,
-                severity=NOTICE if is_restart else WARNING,
+                severity=NOTICE if is_restart or may_be_restart else WARNING,
                 count=len(subjects),
                 measure=len(subjects),
                 unit="partitions",

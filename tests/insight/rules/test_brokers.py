@@ -168,6 +168,30 @@ def test_copies_catch_up_soon_after_a_restart(
 
 
 @pytest.mark.parametrize(
+    ("gap_bytes", "grown_s", "rows", "severity"),
+    [
+        (1, 30, (), NOTICE),
+        (0, 30, (), WARNING),
+        (1, 609, (), NOTICE),
+        (1, 610, (), WARNING),  # no restart takes so long
+        (1, 30, (connection(0, 1, 10), connection(2, 25, 900)), NOTICE),
+        (1, 30, (connection(0, 1, 900),), WARNING),  # it went on
+        (1, 30, (connection(0, 1, 900, last_missing="gap"),), NOTICE),
+        (1, 30, (connection(0, 1, 10), refused(1, 11), connection(2, 25, 900)), WARNING),  # it died
+    ],
+)
+def test_a_restart_may_be_among_the_bytes_that_the_capture_lacks(
+    gap_bytes: int, grown_s: int, rows: tuple[tuple[type[Tcp], Row], ...], severity: str
+) -> None:
+    shrunk = change("isr-shrunk", 9, node_id=1, before="1,2", after="2")
+    grown = change("isr-grown", grown_s, node_id=1, before="2", after="1,2")
+    context = WHOLE._replace(last_ns=999 * SECOND, gap_bytes=gap_bytes)
+    (found,) = said("isr-shrunk", *rows, at_node(), shrunk, grown, context=context)
+    assert found.severity == severity
+    assert ("a restart of the broker perhaps among them" in found.message) == (severity == NOTICE)
+
+
+@pytest.mark.parametrize(
     "rows",
     [
         (connection(0, 1, 10),),  # nobody tries again
