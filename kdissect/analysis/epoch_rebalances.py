@@ -224,6 +224,11 @@ class _Replay:
             for each in waiting:  # it may be an older epoch
                 each.is_dark = True
             return
+        if rise > len(waiting) and self.line.lacks_bytes:
+            for each in waiting:  # the answer with its epoch may be among the missing bytes
+                each.is_dark = True
+            self._unprompted(beat)
+            return
         if rise == len(waiting):
             for at, each in enumerate(waiting, beat.epoch - rise + 1):
                 each.generation = at
@@ -405,9 +410,10 @@ class _Replay:
         return self.line.is_whole(self.first_ns, ns)
 
     def _close(self, ns: int) -> None:
-        """Close the open rebalances as incomplete, because no member is left or the capture ended."""
+        """Close the open rebalances, because no member is left or the capture ended. They are incomplete.
+        Those whose generation was not captured may be complete."""
         for each in self.open:
-            each.completed = False
+            each.completed = None if each.is_dark else False
             each.until_ns = ns
             self._doubt(each, ns)
         self.open = []

@@ -165,6 +165,10 @@ class GroupLine:
                 self._heard_in.setdefault(one[0].generation, []).append(one)
         connections = {who.connection for who in self.clients.values()}
         connections |= {mark.who.connection for mark in self.marks}
+        ends = (timeline.ends.get(connection) for connection in connections)
+        self.lacks_bytes = any(each is not None and each.has_gaps for each in ends)
+        """Whether bytes are missing of the members' connections. No message shows when they were sent if both
+        a request and its answer are among them."""
         found = (timeline.holes.get(connection) for connection in connections)
         self._holes = [each for each in found if each is not None]
         self._holes.append(self._ends_with_gaps())

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kdissect.analysis.fold import Row
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.exchange import Exchange
+from tests.analysis import connected
 from tests.analysis.folds import fold, made
 
 MS = 1_000_000
@@ -221,3 +224,23 @@ def test_what_is_lost_before_all_members_have_come_leaves_the_numbers_unknown() 
     events[3].response, events[3].missing = None, "gap"
     second = told("rebalances", events)[1]
     assert (second["generation"], second["members"], second["partitions"]) == (2, None, None)
+
+
+@pytest.mark.parametrize("gaps", [0, 9])
+def test_a_rebalance_is_not_taken_for_a_later_one_whose_epoch_came_after_missing_bytes(gaps: int) -> None:
+    """B joins, and its heartbeat that tells epoch 2 may be missing altogether. Then A is put out, of which no
+    message tells."""
+    events = joined_by_a_second()[:5]
+    events[3] = beat(10_000, "b", 0, 1, (), ())
+    events += [beat(22_000, "b", 1, 3, None, (0, 1)), beat(22_100, "b", 3, 3, (0, 1))]
+    events += [beat(27_000, "b", 3, 3)]
+    for number, each in enumerate(events, 1):
+        each.number = number
+    over = connected.over(ord("b"), gaps=gaps)._replace(end_ns=30_000 * MS)
+    rows = fold("rebalances", [*events, over]).result()
+    joined = next(row for row in rows if row["trigger_member"] == "b")
+    unknown = (None, None, None)
+    assert (joined["generation"], joined["completed"], joined["stopped_ns"]) == (
+        unknown if gaps else (3, False, 12_100 * MS)
+    )
+    assert [row["trigger"] for row in rows if row["generation"] == 3] == [None if gaps else "new-member"]
