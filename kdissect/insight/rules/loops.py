@@ -4,6 +4,7 @@ exist."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
@@ -14,7 +15,7 @@ from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains, may_explain
-from kdissect.insight.context import SLEPT
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.grouping import together
 from kdissect.insight.nodes import ClusterNode, nodes_by_address
@@ -127,17 +128,13 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
     """A client asks for metadata far more often than it needs."""
     asking = [row for row in _of_clients(facts) if row["api"] == "Metadata"]
     for (client_id, client), rows in _by_client(asking).items():
-        found = [_rate(*each) for each in ((rows, "count"), (rows, "soon"))]
-        storms = [
-            each
-            for each in found
-            if each[2] >= facts.limit("requests")
-            if (each[0] > facts.limit("per_s") and each[1] >= facts.limit("seconds") * SECOND)
-            or (each[0] > facts.limit("slow_per_s") and each[1] >= facts.limit("slow_seconds") * SECOND)
-        ]
+        found = [_of_all(rows, facts.context), _of_longest_stretch(rows)]
+        storms = [each for each in found if _is_storm(facts, each, each.least_ns)]
         if not storms:
+            if any(_is_storm(facts, each, each.span_ns) for each in found):
+                facts.cannot_judge(SLEPT)
             continue
-        rate, span_ns, count = max(storms)
+        rate, span_ns, _, count = max(storms)
         errors = sorted({row["error"] for row in rows if row["error"]})
         refused = f" Responses had these errors: {', '.join(errors)}." if errors else ""
         yield facts.finding(
@@ -162,22 +159,48 @@ def _loops(facts: Facts, row: Row) -> bool:
     return bool(row["at_once"] >= facts.limit("equal") and lasts)
 
 
-def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
-    """The rate per second, the time and the number of requests: of all, or of the longest stretch of one
-    connection."""
-    if how == "soon":
-        rows = [max(rows, key=lambda row: row["soon"])]
-        count, span_ns = rows[0]["soon"], rows[0]["soon_ns"]
-    else:
-        of_errors = [row for row in rows if row["error"]]
-        count = sum(row["count"] for row in rows if not row["error"])
-        for same in together(of_errors, "connection").values():
-            count += max(row["count"] for row in same)  # one answer may have several errors
-        span_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
-    if count < 2 or span_ns <= 0:
-        return 0.0, 0, count
-    span_ns = span_ns * count // (count - 1)  # including the time to the next one
-    return count * SECOND / span_ns, span_ns, count
+class _Rate(NamedTuple):
+    """How often a client asks."""
+
+    per_s: float
+    span_ns: int
+    """The most time that passed."""
+    least_ns: int
+    """The least time that passed. It is less than the most if the capture paused or its clock was set."""
+    requests: int
+
+
+def _is_storm(facts: Facts, asked: _Rate, lasted_ns: int) -> bool:
+    """Whether a client asks too often, if that lasted for this time."""
+    return asked.requests >= facts.limit("requests") and (
+        (asked.per_s > facts.limit("per_s") and lasted_ns >= facts.limit("seconds") * SECOND)
+        or (asked.per_s > facts.limit("slow_per_s") and lasted_ns >= facts.limit("slow_seconds") * SECOND)
+    )
+
+
+def _of_all(rows: list[Row], context: JudgingContext) -> _Rate:
+    """The rate of all requests of a client."""
+    of_errors = [row for row in rows if row["error"]]
+    count = sum(row["count"] for row in rows if not row["error"])
+    for same in together(of_errors, "connection").values():
+        count += max(row["count"] for row in same)  # one answer may have several errors
+    first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+    most_ns = last_ns - first_ns - context.halted_ns(first_ns, last_ns)
+    return _rate(count, most_ns, context.awake_ns(first_ns, last_ns))
+
+
+def _of_longest_stretch(rows: list[Row]) -> _Rate:
+    """The rate in the longest stretch of one connection. No pause fits into it."""
+    longest = max(rows, key=lambda row: row["soon"])
+    return _rate(longest["soon"], longest["soon_ns"], longest["soon_ns"])
+
+
+def _rate(count: int, most_ns: int, least_ns: int) -> _Rate:
+    if count < 2 or most_ns <= 0:
+        return _Rate(0.0, 0, 0, count)
+    # The times include the one to the next request.
+    most_ns, least_ns = most_ns * count // (count - 1), least_ns * count // (count - 1)
+    return _Rate(count * SECOND / most_ns, most_ns, least_ns, count)
 
 
 @rule(

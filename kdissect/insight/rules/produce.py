@@ -245,20 +245,27 @@ _SINGLE = {
 
 @rule("produce-retries-exhausted", CRITICAL, LIKELY, needs=(Producers,), tried_s=30)
 def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
-    """A producer tried for a long time and gave up."""
+    """A producer tried for a long time and gave up. Any pause of the capture may lie between its tries."""
+    least_ns = facts.limit("tried_s") * SECOND
     for row in facts.rows(Producers):
-        if not row["given_up"] or row["tried_ns"] < facts.limit("tried_s") * SECOND:
+        if not row["given_up"] or row["tried_ns"] < least_ns:
+            continue
+        first_ns, last_ns = row["first_ns"], row["last_ns"]
+        slept_ns = last_ns - first_ns - facts.context.awake_ns(first_ns, last_ns)
+        tried_ns = row["tried_ns"] - slept_ns
+        if tried_ns < least_ns:
+            facts.cannot_judge(SLEPT)
             continue
         yield facts.finding(
             _subject(row),
             f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
-            f"again and again for up to {span(row['tried_ns'])}, and the broker never confirmed the write: "
-            "the records are probably lost.",
+            f"again and again for {'at least' if slept_ns else 'up to'} {span(tried_ns)}, and the broker "
+            "never confirmed the write: the records are probably lost.",
             count=row["given_up"],
-            measure=row["tried_ns"] / SECOND,
+            measure=tried_ns / SECOND,
             unit="s",
             threshold=facts.limit("tried_s"),
-            cost_ns=row["tried_ns"],
+            cost_ns=tried_ns,
             filter=of_numbers(row["exchanges"]),
             **sent([row]),
         )

@@ -134,6 +134,26 @@ def test_a_storm_lasts_and_is_quick(count: int, seconds: int, fires: bool) -> No
     assert bool(said("metadata-storm", [row])) == fires
 
 
+@pytest.mark.parametrize(
+    ("count", "halt_ns", "per_s", "unknown"),
+    [
+        (41, None, 2, []),
+        (65, (5 * SECOND, 14 * SECOND), None, [SLEPT]),  # perhaps 7 s really passed
+        (65, (5 * SECOND, 16 * SECOND), None, []),  # at most 9 s
+        (400, (5 * SECOND, 9 * SECOND), 25, []),  # in 16 s
+    ],
+)
+def test_while_the_clock_stood_still_no_storm_lasted(
+    count: int, halt_ns: tuple[int, int] | None, per_s: int | None, unknown: list[str]
+) -> None:
+    rows = {Repeats: [repeat(count=count, last_ns=(count - 1) * 20 * SECOND // count)]}
+    context = made.WHOLE._replace(halts=() if halt_ns is None else (halt_ns,))
+    assert [round(each.measure or 0) for each in made.said("metadata-storm", rows, context=context)] == (
+        [] if per_s is None else [per_s]
+    )
+    assert made.unjudged("metadata-storm", rows, context=context) == unknown
+
+
 def test_a_storm_in_a_long_capture_is_the_longest_stretch_of_a_connection() -> None:
     row = repeat(count=200, last_ns=3_600 * SECOND, soon=150, soon_ns=15 * SECOND)
     (found,) = said("metadata-storm", [row])

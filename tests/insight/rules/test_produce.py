@@ -12,9 +12,10 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said, unjudged
 
 SEVERITIES = {
     "produce-refused": WARNING,
@@ -157,6 +158,17 @@ def test_giving_up_is_after_30_s() -> None:
     assert not judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND - 1))
     (found,) = judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND))
     assert (found.subject.partition, found.measure) == (0, 30)
+
+
+def test_while_the_capture_paused_nobody_knows_whether_a_producer_tried() -> None:
+    tried = producer(given_up=1, first_ns=SECOND, last_ns=400 * SECOND, tried_ns=380 * SECOND)
+    long = WHOLE._replace(last_ns=400 * SECOND, silences=((32 * SECOND, 396 * SECOND),))
+    assert not said("produce-retries-exhausted", {Producers: [tried]}, context=long)
+    assert unjudged("produce-retries-exhausted", {Producers: [tried]}, context=long) == [SLEPT]
+    shorter = long._replace(silences=((32 * SECOND, 370 * SECOND),))
+    (found,) = said("produce-retries-exhausted", {Producers: [tried]}, context=shorter)
+    assert (found.measure, found.cost_ns) == (38, 38 * SECOND)
+    assert "again and again for at least 38 s" in found.message
 
 
 def test_acks_0_counts_from_100_records() -> None:
