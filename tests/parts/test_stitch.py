@@ -15,6 +15,7 @@ from kdissect.model import TLS_KEY_LOG, CaptureError, Fault, Packet, Secrets, re
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.session.briefs import Interest
+from kdissect.session.conversation import Connection
 from tests.amount import only_long, some, times
 from tests.cli.run import CAPTURES
 from tests.lab import CLEAR_CASES, TLS_CASES, Case
@@ -126,6 +127,19 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
 
 def test_connections_that_linger_over_seams_are_told_in_their_order(traffic: list[Item]) -> None:
     for found in check(traffic):
+        assert found.given_up == []
+
+
+def test_connections_end_a_minute_after_their_last_packet_whichever_part_has_it(traffic: list[Item]) -> None:
+    packets = [each for each in traffic if isinstance(each, Packet)][:400]
+    slow: list[Item] = [
+        each._replace(timestamp_ns=10**18 + 10**9 * at, number=at + 1) for at, each in enumerate(packets)
+    ]
+    ends = [each for each in alone(slow) if isinstance(each, Connection) and each.end != "open"]
+    assert len(ends) > 9
+    for cuts in ([100], [90, 180, 270], list(range(25, 400, 25))):
+        found = stitched(slow, cuts)
+        assert found.events == alone(slow)
         assert found.given_up == []
 
 
