@@ -138,7 +138,10 @@ class Meter:
         text += plural(exchanges, "exchange")
         # A run with new data counts the bytes of packets, which are more than the bytes of a compressed file.
         if 0 < read <= self._total and rate:
-            text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"
+            percent = 100 * read // self._total
+            text += f", {percent} %"
+            if percent:  # before, tasks have hardly begun, and the rate says nothing
+                text += f", {(self._total - read) / rate:,.0f} s left"
             text = f"{_bar(read, self._total)} {text}"
         return text
 

@@ -52,6 +52,14 @@ def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
     assert text == "[█████░░░░░░░░░░░░░░░] exchanges: 1 MB read, 0.5 MB/s, 1 exchange, 25 %, 6 s left"
 
 
+def test_no_time_left_is_told_from_the_first_bytes(tmp_path: Path) -> None:
+    meter = Meter(str(tmp_path), 4_000_000, "exchanges")
+    note = Note(str(tmp_path), "a")
+    note.packet(400)
+    note.write()
+    assert meter.text(20.0).endswith(" 0 MB read, 0.0 MB/s, 0 exchanges, 0 %")
+
+
 def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> None:
     meter = Meter(str(tmp_path), 10, "exchanges")
     note = Note(str(tmp_path), "a")
