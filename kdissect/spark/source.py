@@ -20,8 +20,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
+from kdissect.dissect import Event
 from kdissect.later import Later
-from kdissect.model import CaptureError, Fault
+from kdissect.model import CaptureError
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN
@@ -370,28 +371,13 @@ class CaptureReader(DataSourceReader):
             yield from rows.close()
             return
         choice = Choice(settings)
-        if settings.layer == "file":
-            damage: Iterable[Fault] = damage_of(share.paths, settings, note)
-            yield from batches_of(
-                telling(self._news, damage, share.paths),
-                table,
-                share.point,
-                settings,
-                choice,
-                note,
-                self._pushed,
-            )
-            return
-        events = share_of(share.paths, settings, share.index, share.count, note)
-        yield from batches_of(
-            telling(self._news, events, share.paths),
-            table,
-            share.point,
-            settings,
-            choice,
-            note,
-            self._pushed,
+        events: Iterable[Event] = (
+            damage_of(share.paths, settings, note)
+            if settings.layer == "file"
+            else share_of(share.paths, settings, share.index, share.count, note)
         )
+        told = telling(self._news, events, share.paths)
+        yield from batches_of(told, table, share.point, settings, choice, note, self._pushed)
 
 
 def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:
