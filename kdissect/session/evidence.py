@@ -66,10 +66,11 @@ class Evidence(IntEnum):
     HEADER = 4
     """The header fits, with a client id that is text; the body is incomplete."""
     LOOSE = 5
-    """The header fits as above. The body is read to its end, and bytes are left (librdkafka's ApiVersions v0
-    ends with four), or it is read up to a limit, or its version is unknown."""
+    """The header fits as above. The body is read to its end, and bytes are left, or it is read up to a limit,
+    or its version is unknown."""
     EXACT = 6
-    """Header and body fit to the last byte."""
+    """Header and body fit to the last byte. So do they if only the tail of a known program follows, and the
+    client id is text (:mod:`kdissect.protocol.quirks`)."""
 
 
 _NONE, _STRANGE, _BROKEN, _MORE = Evidence.NONE, Evidence.STRANGE, Evidence.BROKEN, Evidence.MORE
@@ -160,7 +161,7 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
     if known.way is None or not data[name : name + length].isascii():
         return False
     seen = survey_at(known.way, data, body, end, limits) if known.is_known else None
-    return seen is not None and not seen.has_tail
+    return seen is not None and (not seen.has_tail or _is_plain(raw, name, name + length))
 
 
 def number_at(data: bytes | bytearray, at: int, count: int) -> int:
@@ -370,7 +371,7 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
     seen = request.survey()
     client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
     if seen is not None and seen.has_tail:
-        return _LOOSE if _is_name(client_id) else _NONE
+        return _EXACT if _is_name(client_id) else _NONE
     body = request.decoded() if seen is None else None
     if body is not None and body.opaque is not None:
         return _LOOSE if _is_name(client_id) else _NONE

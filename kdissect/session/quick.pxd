@@ -113,7 +113,6 @@ cdef class QuickSession:
 @cython.locals(made=QuickSession)
 cpdef QuickSession quick_session_of(tuple parts, tuple streams)
 cdef _begin(Brief brief)
-@cython.locals(seen=Survey)
 cdef Survey _survey_login(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 @cython.locals(places=list, at=Py_ssize_t)
 cdef bint _are_sound(bytes data, Survey seen, limits) except -1

@@ -596,10 +596,7 @@ def _begin(brief: Brief) -> None:
 
 def _survey_login(way: Route | None, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
     """What was found in a body of a login; None where that is not ordinary."""
-    if way is None:
-        return None
-    seen = survey_at(way, data, start, end, limits)
-    return None if seen is None or seen.has_tail else seen
+    return None if way is None else survey_at(way, data, start, end, limits)
 
 
 def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:

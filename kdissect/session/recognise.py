@@ -5,7 +5,8 @@ decides it, or the greeting of another protocol. At the latest, after ``Limits.s
 connection's end, the evidence up to then decides. The rules:
 
 1. A request that fits to the last byte, at the beginning of what a side sent. If the capture began in
-   mid-stream, it may be at the start of a later segment. That side is the client.
+   mid-stream, it may be at the start of a later segment. That side is the client. The tail that some
+   programs add counts as part of the request (:mod:`kdissect.protocol.quirks`).
 2. The same behind raw tokens: a client of the 0.9 era opens with bare GSSAPI tokens (0x60 …), size prefixed
    and without Kafka headers.
 3. At a gap, at the limit or at the end: a request header that fits, with a client id that is text.

@@ -16,6 +16,7 @@ from kdissect.session.evidence import (
     MOST_VERSIONS,
     Evidence,
     RequestHead,
+    begins_plainly,
     examine_request,
     is_telling_response,
     read_head,
@@ -55,8 +56,25 @@ def test_a_request_that_is_not_all_there_is_told_by_its_header() -> None:
 
 
 def test_bytes_that_are_left_after_the_body_make_it_no_proof() -> None:
-    assert evidence(framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(4))) is Evidence.LOOSE
-    assert evidence(framed(request("ApiVersions", 0, 1, None) + bytes(4))) is Evidence.NONE
+    assert evidence(framed(request("ListGroups", 0, 1, "rdkafka") + bytes(4))) is Evidence.LOOSE
+    assert evidence(framed(request("ListGroups", 0, 1, None) + bytes(4))) is Evidence.NONE
+
+
+def test_the_tail_of_a_known_program_is_part_of_a_request_that_fits() -> None:
+    known = framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(4))
+    assert evidence(known) is Evidence.EXACT
+    assert begins_plainly(known, 0, len(known))
+    for other in (
+        framed(request("ApiVersions", 0, 1, "rdkafka") + b"\0\0\0\1"),
+        framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(5)),
+        framed(request("ApiVersions", 1, 1, "rdkafka") + bytes(4)),
+    ):
+        assert evidence(other) is Evidence.LOOSE
+        assert not begins_plainly(other, 0, len(other))
+    for nameless in (None, "rd\x1bkafka"):
+        data = framed(request("ApiVersions", 0, 1, nameless) + bytes(4))
+        assert evidence(data) is Evidence.NONE
+        assert not begins_plainly(data, 0, len(data))
 
 
 def test_a_version_of_api_versions_from_the_future_is_evidence_and_of_others_none() -> None:
