@@ -5,6 +5,8 @@
   written.
 * The log ends at the newest offset in any answer. That is the offset after the produced records, the high
   watermark of a fetch, the latest offset of ListOffsets, or a committed one.
+* The log begins at the earliest offset of ListOffsets. Some clients (sarama, kafka-go) ask for it before they
+  fetch, and then never ask for a record that was deleted.
 
 Both are computed when rows are asked for, in the order of time. ``lag,1s`` gives a row for each interval with
 a new value of one of the two, with the values at its end.
@@ -42,11 +44,15 @@ from kdissect.protocol.schema import ZERO_UUID
 
 LATEST = -1
 """The timestamp for which ListOffsets gives the end of the log."""
+EARLIEST = -2
+"""The timestamp for which it gives the beginning."""
 NO_OFFSET = -1
 
 _Key = tuple[NameAt, Topic, int]
 _Place = tuple[str, Topic, int]
 """The broker that gave the offset, topic, partition."""
+_Beginning = tuple[str, Topic, int, str | None]
+"""The broker that gave the first offset of the log, topic, partition, and the client id that asked."""
 _NONE: OfClusters[Mark] = OfClusters()
 
 
@@ -97,6 +103,16 @@ class Lag(Statistic):
         column("lost_after_ns", "int64", "time from that commit to that answer", rare=True),
         time_column("lost_ns", "time of that answer"),
         column("lost_exchange", "int64", "the exchange of that answer", unit=EXCHANGE, rare=True),
+        column(
+            "deleted_from",
+            "int64",
+            "the committed offset, when a client of the group was told that the log begins after it",
+            rare=True,
+        ),
+        column("deleted_to", "int64", "the first offset of the log in that answer", rare=True),
+        column("deleted_for", "text", "client id that was told, and that committed later offsets", rare=True),
+        time_column("deleted_ns", "time of that answer"),
+        column("deleted_exchange", "int64", "the exchange of that answer", unit=EXCHANGE, rare=True),
         time_column("first_ns", "time of the first commit, or of the first response with a committed offset"),
         time_column("last_ns", "time of the last commit, or of the last response with a committed offset"),
         column("exchanges", "int64s", "exchanges of the first and the last commit", unit=EXCHANGE),
@@ -115,6 +131,10 @@ class Lag(Statistic):
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
         """The highest offset so far, and when it was told."""
+        self._beginnings: Timelines[_Beginning] = Timelines(self.room)
+        """``(ns, number, offset)``; only the first of equal ones in a row."""
+        self._begins_at: dict[_Beginning, int] = {}
+        """The last of these offsets."""
         self._lives = TopicLives(self.room)
         self._cut = 0
         """The number of rows left out at the last call, because there were too many."""
@@ -157,16 +177,29 @@ class Lag(Statistic):
                 self._end(ns, (broker, topic, number), partition.get("highWatermark", NO_OFFSET))
 
     def _list(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
-        latest = {
-            (topic, partition.get("partitionIndex"))
+        wanted = {
+            (topic, partition.get("partitionIndex")): partition.get("timestamp")
             for topic, partition in self._partitions(asked.get("topics"), "name")
-            if partition.get("timestamp") == LATEST
         }
         for topic, partition in self._partitions(answer.get("topics"), "name"):
-            if (topic, partition.get("partitionIndex")) in latest and not partition.get("errorCode"):
-                offsets = partition.get("oldStyleOffsets") or [NO_OFFSET]
-                offset = partition.get("offset", max(offsets))
-                self._end(exchange.told_ns, (exchange.broker, topic, partition["partitionIndex"]), offset)
+            number = partition.get("partitionIndex")
+            timestamp = wanted.get((topic, number))
+            if number is None or timestamp not in (LATEST, EARLIEST) or partition.get("errorCode"):
+                continue
+            offsets = partition.get("oldStyleOffsets") or [NO_OFFSET]
+            offset = partition.get("offset", max(offsets))
+            if timestamp == LATEST:
+                self._end(exchange.told_ns, (exchange.broker, topic, number), offset)
+            else:
+                place = exchange.broker, topic, number, exchange.client_id
+                self._begin(place, (exchange.told_ns, exchange.number, offset))
+
+    def _begin(self, place: _Beginning, mark: Mark) -> None:
+        """Note the beginning of a log. Before the first deletion there is nothing to note."""
+        if mark[2] > 0 and self._begins_at.get(place) != mark[2]:
+            if place in self._begins_at or len(self._begins_at) < self.limits.rows:
+                self._begins_at[place] = mark[2]
+            self._beginnings.add(place, mark)
 
     def _end(self, ns: int, place: _Place, offset: int) -> None:
         """Note the end of a log, as a response gives it. An end that adds nothing new is not kept."""
@@ -273,6 +306,10 @@ class Lag(Statistic):
         self._commits.merge(later._commits)
         self._ended.merge(later._ended)
         self._ends.merge(later._ends)
+        for beginning in later._beginnings:
+            for mark in later._beginnings.line(beginning):
+                self._begin(beginning, mark)
+        self._beginnings.left_out += later._beginnings.left_out
         self._forget(self._lives.merge(later._lives))
         for place, told in later._highest.items():
             if told[0] > self._highest.get(place, (-1, 0))[0]:
@@ -280,7 +317,7 @@ class Lag(Statistic):
 
     @property
     def left_out(self) -> int:
-        kept = self._commits, self._ended, self._ends, self._lives
+        kept = self._commits, self._ended, self._ends, self._beginnings, self._lives
         return sum(each.left_out for each in kept) + self._cut
 
     def result(self) -> list[Row]:
@@ -298,7 +335,7 @@ class Lag(Statistic):
             if any(each[2] == PENDING and not ended.get(each[6], _NONE).told(group.at) for each in line):
                 unsettled.add(key)
             courses.setdefault(key, LagCourse()).commits.extend(commits)
-        ends = self._ends_in_clusters()
+        ends, beginnings = self._ends_in_clusters(), self._beginnings_in_clusters()
         out: list[Row] = []
         for key in sorted(courses, key=lambda key: (key.group, key.topic or "", key.partition)):
             course = courses[key]
@@ -307,6 +344,7 @@ class Lag(Statistic):
                 here = ends.get((key.topic, key.partition), OfClusters())
                 is_told = here.told(key.group.at) and key not in unsettled
                 course.ends = here.of(key.group.at) if is_told else None
+                course.beginnings = sorted(beginnings.get((key.topic, key.partition), _NONE).of(key.group.at))
                 course.begun = self._lives.begun(key.topic) if key.topic is not None else []
                 out += self._rows(key, course)
         self._cut = max(0, len(out) - self.limits.rows)
@@ -330,6 +368,17 @@ class Lag(Statistic):
             rows = ((row[0], row[1]) for row in self._ends.rows(place))
             of_partition = found.setdefault((name, place[2]), OfClusters())
             of_partition.add(places[NameAt(name or "", place[0])].at, rows)
+        return found
+
+    def _beginnings_in_clusters(self) -> dict[tuple[str | None, int], OfClusters[Mark]]:
+        """The beginnings of logs through time, by topic and partition, with the client ids that were told."""
+        names = {place: self._labels.name(place[1]) for place in self._beginnings}
+        places = self.latest.clusters.apart(NameAt(name or "", place[0]) for place, name in names.items())
+        found: dict[tuple[str | None, int], OfClusters[Mark]] = {}
+        for place, name in names.items():
+            marks = ((*mark, place[3]) for mark in self._beginnings.line(place))
+            of_partition = found.setdefault((name, place[2]), OfClusters())
+            of_partition.add(places[NameAt(name or "", place[0])].at, marks)
         return found
 
     def _settled(

@@ -9,11 +9,13 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.packed import packed
+from kdissect.analysis.timelines import Mark
 from kdissect.analysis.trend import rising, sampled, slope_per_s
 
 COMMIT, PENDING, TOLD = "commit", "pending", "told"
@@ -51,6 +53,8 @@ class LagCourse:
     ends: list[tuple[int, int]] | None = field(default_factory=list)
     """None if it is unknown which of several logs of this name it is, or which of several transactions of one
     id committed to it."""
+    beginnings: list[Mark] = field(default_factory=list)
+    """The first offsets of the log that clients were told: ``(ns, number, offset, client id)``."""
     begun: list[int] = field(default_factory=list)
     """When other topics got the name."""
 
@@ -65,6 +69,8 @@ class LagCourse:
             ends = found[bisect_right(self.begun, end[0])].ends
             assert ends is not None
             ends.append(end)
+        for mark in self.beginnings:
+            found[bisect_right(self.begun, mark[0])].beginnings.append(mark)
         lives = [found[number] for number in sorted(found)]
         former: int | None = None
         for life in lives:
@@ -119,6 +125,8 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
     rewinds = [each for life in lives for each in _rewinds(life)]
     rewound_from, rewind = rewinds[-1] if rewinds else (None, None)
     lost_from, lost = next(reversed([each for life in lives for each in _losses(life)]), (None, None))
+    deletions = [each for life in lives for each in _deletions(life)]
+    deleted_from, deleted = deletions[-1] if deletions else (None, None)
     evidence = [each.exchange for each in commits]
     span = both[-1][0] - both[0][0] if both else 0
     return {
@@ -148,6 +156,11 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
         "lost_after_ns": lost.ns - lost_from.ns if lost is not None and lost_from is not None else None,
         "lost_ns": lost.ns if lost is not None else None,
         "lost_exchange": lost.exchange if lost is not None else None,
+        "deleted_from": deleted_from,
+        "deleted_to": deleted[2] if deleted is not None else None,
+        "deleted_for": deleted[3] if deleted is not None else None,
+        "deleted_ns": deleted[0] if deleted is not None else None,
+        "deleted_exchange": deleted[1] if deleted is not None else None,
         "first_ns": course.commits[0].ns,
         "last_ns": course.commits[-1].ns,
         "exchanges": sorted({*evidence[:4], *evidence[-4:]}),
@@ -177,6 +190,22 @@ def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffse
         elif each.kind == TOLD and each.offset is None and former is not None and former.order < each.order:
             yield former, each
             former = None
+
+
+def _deletions(course: LagCourse) -> Iterator[tuple[int, Mark]]:
+    """Answers that the log begins after the committed offset, each with that offset. The client that was told
+    is one of the group: its next commit is of an offset from there on."""
+    for mark in course.beginnings:
+        ns, _, offset, client_id = mark
+        at = bisect_right(course.commits, ns, key=lambda each: each.ns)
+        before = course.commits[at - 1].offset if at else None
+        if before is None or before >= offset:
+            continue
+        later = islice(course.commits, at, None)
+        commits = (each for each in later if each.kind == COMMIT and each.client_id == client_id)
+        after = next((each.offset for each in commits), None)
+        if after is not None and after >= offset:
+            yield before, mark
 
 
 def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:

@@ -41,16 +41,58 @@ def test_the_log_ends_at_the_newest_offset_that_any_answer_told() -> None:
         assert (row["log_end"], row["lag"]) == (end, end - 10)
 
 
-def listed(at: tuple[int, int], timestamp: int, offset: int) -> Exchange:
+def listed(at: tuple[int, int], timestamp: int, offset: int, client_id: str = "test") -> Exchange:
     asked = {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": timestamp}
     told = {"partitionIndex": 0, "errorCode": 0, "timestamp": -1, "offset": offset, "leaderEpoch": 0}
     return made(
         "ListOffsets",
         7,
-        {"replicaId": -1, "isolationLevel": 0, "topics": [{"name": TOPIC, "partitions": [asked]}]},
+        {"client_id": client_id, "replicaId": -1, "isolationLevel": 0}
+        | {"topics": [{"name": TOPIC, "partitions": [asked]}]},
         {"throttleTimeMs": 0, "topics": [{"name": TOPIC, "partitions": [told]}]},
         (at[0] * MILLISECOND, at[1] * MILLISECOND),
     )
+
+
+DELETED = ("deleted_from", "deleted_to", "deleted_for", "deleted_ns", "deleted_exchange")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "later", "is_told"),
+    [
+        (50, [50], True),
+        (50, [60], True),
+        (11, [11], True),
+        (50, [49], False),  # the client goes on with what it had read
+        (50, [], False),  # perhaps it is a tool, and not one of the group
+        (10, [60], False),  # all was read
+        (0, [60], False),
+    ],
+)
+def test_a_consumer_that_asks_where_the_log_begins_shows_what_was_deleted(
+    beginning: int, later: list[int], is_told: bool
+) -> None:
+    """sarama and kafka-go ask, and then never fetch from an offset that is no more."""
+    asked = listed((5, 6), -2, beginning)
+    events = [commit((1, 2), 10), asked, *(commit((7, 8), offset) for offset in later)]
+    row = only(fold("lag", events).result())
+    told = 10, beginning, asked.client_id, asked.told_ns, asked.number
+    assert tuple(row[name] for name in DELETED) == (told if is_told else (None,) * 5)
+
+
+def test_what_another_client_asks_about_the_log_does_not_count() -> None:
+    asked = listed((5, 6), -2, 50, "exporter")
+    row = only(fold("lag", [commit((1, 2), 10), asked, commit((7, 8), 60)]).result())
+    assert row["deleted_to"] is None
+
+
+def test_a_beginning_of_the_log_that_several_parts_tell_counts_once() -> None:
+    events = [commit((1, 2), 10), listed((3, 4), -2, 50), listed((5, 6), -2, 50), commit((7, 8), 60)]
+    whole = fold("lag", events)
+    first, second = fold("lag", events[:2]), fold("lag", events[2:])
+    first.merge(second)
+    assert first.result() == whole.result()
+    assert only(whole.result())["deleted_ns"] == events[1].told_ns
 
 
 def test_a_refused_commit_is_none() -> None:

@@ -35,9 +35,10 @@ def _resets(facts: Facts) -> Iterator[Row]:
             yield row
 
 
-@rule("data-lost-to-retention", CRITICAL, CERTAIN, needs=(Positions,))
+@rule("data-lost-to-retention", CRITICAL, CERTAIN, needs=(Positions, Lag))
 def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
     """Records were deleted before the group had read them."""
+    refused: set[tuple[str, str, int]] = set()
     for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         lost = [row for row in rows if row["reset_from"] < (row["log_start_offset"] or 0)]
@@ -45,6 +46,7 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
             continue
         row = max(lost, key=lambda each: each["log_start_offset"] - each["reset_from"])
         gone = row["log_start_offset"] - row["reset_from"]
+        refused.add((group, topic, partition))
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"{plural(gone, 'record was', 'records were')} deleted before being read: the consumer "
@@ -59,6 +61,28 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
             exchanges=[row["reset_exchange"]],
             connections=[each["connection"] for each in lost],
             filter=fetches_of(topic, lost),
+        )
+    for row in facts.rows(Lag):
+        # Clients that first ask where the log begins never ask for a deleted record.
+        if row["deleted_to"] is None or (row["group"], row["topic"], row["partition"]) in refused:
+            continue
+        gone = row["deleted_to"] - row["deleted_from"]
+        yield facts.finding(
+            FindingSubject(
+                group=row["group"],
+                client_id=row["deleted_for"],
+                topic=row["topic"],
+                partition=row["partition"],
+            ),
+            f"{plural(gone, 'record was', 'records were')} deleted before being read: the group had "
+            f"committed offset {row['deleted_from']:,}, and the log begins at {row['deleted_to']:,}. The "
+            "consumer asked for the beginning of the log and went on there.",
+            measure=gone,
+            unit="records",
+            threshold=1,
+            first_ns=row["deleted_ns"],
+            last_ns=row["deleted_ns"],
+            exchanges=[row["deleted_exchange"]],
         )
 
 

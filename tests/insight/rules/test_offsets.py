@@ -427,11 +427,27 @@ def test_an_offset_before_the_log_begins_is_lost_and_explains_the_jump() -> None
     (reset,) = said("offset-reset", rows)
     assert "left out 160 offsets" in reset.message
     both = {id: RULES[id] for id in ("data-lost-to-retention", "offset-reset")}
-    found = judge(both, {**rows, ClusterChanges: []}, JudgingContext()).findings
+    found = judge(both, {**rows, Lag: [], ClusterChanges: []}, JudgingContext()).findings
     assert [(each.id, each.because) for each in found] == [
         ("data-lost-to-retention", None),
         ("offset-reset", lost.key),
     ]
+
+
+def test_a_consumer_that_first_asks_where_the_log_begins_loses_records_without_an_error() -> None:
+    deleted = {
+        "deleted_from": 40,
+        "deleted_to": 200,
+        "deleted_for": "c",
+        "deleted_ns": 5,
+        "deleted_exchange": 9,
+    }
+    (lost,) = said("data-lost-to-retention", {Lag: [lag(**deleted)]})
+    assert (lost.measure, lost.exchanges, lost.subject.client_id) == (160, (9,), "c")
+    assert "the group had committed offset 40, and the log begins at 200" in lost.message
+    assert not said("data-lost-to-retention", {Lag: [lag()]})
+    refused = position(**RESET, log_start_offset=200)
+    assert len(said("data-lost-to-retention", {Lag: [lag(**deleted)], Positions: [refused]})) == 1
 
 
 def test_an_offset_beyond_the_end_is_a_reset_and_nothing_is_lost() -> None:
