@@ -298,10 +298,7 @@ def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, w
         if out.trigger is not None:
             out.missing = [each for each in lost if each not in gone]
         for member in out.missing or ():
-            ns = now.joined_ns or now.told_ns
-            out.steps.append(
-                MemberStep(ns, None, member, EXPIRED, line.clients.get(member), "did not join again")
-            )
+            out.steps.append(line.not_joined(member, now.joined_ns or now.told_ns))
     waits = sorted(window.joins, key=lambda join: (join.ns, join.number))
     if roster is None or not set(roster) <= {join.member for join in waits}:
         out.last_join_ns = None  # another may have joined later

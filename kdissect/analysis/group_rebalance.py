@@ -251,15 +251,20 @@ class GroupLine:
         """The step of a member without a sign of it at a time, with the known facts about the reason."""
         who = self.clients.get(member)
         last_ns = self.last_sign(member, ns - 1)
-        end = self._timeline.ends.get(who.connection) if who is not None else None
-        if end is not None and end.ns <= ns:
-            detail = f"{CONNECTION_ENDED} ({end.how})"
-        elif end is not None or who is not None:
-            detail = CONNECTION_OPEN
-        else:
-            detail = "not heard of any more"
+        detail = "not heard of any more" if who is None else self._end_of(who, ns) or CONNECTION_OPEN
         silent_ns = ns - last_ns if last_ns is not None else None
         return MemberStep(ns, exchange, member, EXPIRED, who, detail, silent_ns=silent_ns)
+
+    def not_joined(self, member: str, ns: int) -> MemberStep:
+        """The step of a member that a rebalance goes on without, because it did not join again."""
+        who = self.clients.get(member)
+        end = self._end_of(who, ns) if who is not None else None
+        return MemberStep(ns, None, member, EXPIRED, who, f"{NOT_JOINED}: {end}" if end else NOT_JOINED)
+
+    def _end_of(self, who: Who, ns: int) -> str | None:
+        """The text about the connection of a member, if it had ended at a time."""
+        end = self._timeline.ends.get(who.connection)
+        return f"{CONNECTION_ENDED} ({end.how})" if end is not None and end.ns <= ns else None
 
     def is_heard(self, who: Who) -> bool:
         """Whether the broker's side of a connection was captured at all."""
@@ -323,6 +328,8 @@ _GOES_ON = ("open", "evicted")
 """Ends of a connection that exist only in the capture, not for its client and broker."""
 CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
 """Texts about the connection of a silent member: the beginning of the first, and the whole second."""
+NOT_JOINED = "did not join again"
+"""The text about a member that a rebalance went on without. If its connection had ended, more follows."""
 Refusal = tuple[RefusalKey, RepeatedMark]
 """The refused request, and when it was refused."""
 K = TypeVar("K", BeatKey, RefusalKey)

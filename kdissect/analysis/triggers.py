@@ -47,7 +47,7 @@ DID_NOT_POLL = "gives no reason; it fetched or committed nothing for its poll in
 """The detail of a LeaveGroup without a reason if the client seems not to have been polled."""
 DID_NOT_FETCH = "gives no reason; it had fetched nothing for seconds, and went on to commit"
 """The same detail if the client's poll interval is unknown."""
-QUIET_NS = 3 * SECOND
+QUIET_NS = 2 * SECOND
 """A client that fetched nothing for this long may not have been polled."""
 EARLY = 0.9
 """A timeout counts as over from this share of it on."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.group_rebalance import CONNECTION_ENDED, NOT_JOINED
 from kdissect.session.conversation import Connection
 from tests.analysis.connected import over
 from tests.analysis.folds import fold, made
@@ -126,13 +127,13 @@ def left_after(quiet_ms: float, *more: Any) -> list[Any]:
 def test_a_client_that_leaves_and_goes_on_to_commit_was_not_polled() -> None:
     """With aiokafka, the rebalance timeout of a JoinGroup is not the poll interval."""
     unpolled, left = (3, "poll-interval", "likely", "b"), (3, "member-left", "certain", "b")
-    assert last(left_after(3_000, refused_commit(22_505))) == unpolled
-    assert last(left_after(3_000, refused_commit(22_505, "m-b"))) == unpolled
-    assert last(left_after(2_999, refused_commit(22_505))) == left, "it fetched a moment before"
-    assert last(left_after(3_000)) == left, "it may have done so on purpose"
-    assert last(left_after(3_000, refused_commit(23_502))) == left, "it began to do something else"
-    assert last(left_after(3_000, refused_commit(22_505, client=A))) == left
-    assert last(left_after(3_000, refused_commit(22_000))) == left, "it had been refused before"
+    assert last(left_after(2_000, refused_commit(22_505))) == unpolled
+    assert last(left_after(2_000, refused_commit(22_505, "m-b"))) == unpolled
+    assert last(left_after(1_999, refused_commit(22_505))) == left, "it fetched a moment before"
+    assert last(left_after(2_000)) == left, "it may have done so on purpose"
+    assert last(left_after(2_000, refused_commit(23_502))) == left, "it began to do something else"
+    assert last(left_after(2_000, refused_commit(22_505, client=A))) == left
+    assert last(left_after(2_000, refused_commit(22_000))) == left, "it had been refused before"
 
 
 def test_the_only_member_that_leaves_since_it_was_not_polled_leaves_a_generation_of_nobody() -> None:
@@ -207,6 +208,25 @@ def test_who_is_waited_for_and_never_comes() -> None:
     assert (row["trigger"], row["trigger_client_id"], row["missing"]) == ("new-member", "c", ["m-b"])
     assert row["joined_ns"] - row["last_join_ns"] == 3_998 * MS
     assert row["completed"] is False
+
+
+def test_whether_the_connection_of_a_member_that_did_not_join_had_ended() -> None:
+    """B is told to join again while C joins, and does not."""
+    c = Client("c", 50_003)
+    events = [*two(), *A.beats(15_000, 18_000, 2, "m-a"), *B.beats(15_000, 18_000, 2, "m-b")]
+    events += [*c.enter(20_000, 25_000, 3, "m-c"), A.beat(21_000, 2, "m-a", 27), B.beat(21_000, 2, "m-b", 27)]
+    events += [A.join(21_002, 25_000, 3, "m-a", roster=("m-a", "m-c"))]
+    events += [A.sync(25_005, 3, "m-a", {"m-a": (0,), "m-c": (1,)}), c.sync(25_005, 3, "m-c")]
+    ordered = sorted(events, key=lambda each: each.messages[-1].frame.last_ns)
+    for number, event in enumerate(ordered, 1):
+        event.number = number
+    for end_ms, detail in ((24_000, f"{NOT_JOINED}: {CONNECTION_ENDED} (fin)"), (25_500, NOT_JOINED)):
+        ended = over(connection=B.port)._replace(end_ns=end_ms * MS)
+        steps = fold("rebalance_steps", [*ordered, ended]).result()
+        assert [(row["member_id"], row["detail"]) for row in steps if row["step"] == "expired"] == [
+            ("m-b", detail)
+        ]
+        assert [row["generation"] for row in steps if row["step"] == "notified" and row["member_id"] == "m-b"]
 
 
 def test_a_member_that_gave_up_what_it_had_and_joins_again() -> None:

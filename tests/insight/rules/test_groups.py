@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
+from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN, NOT_JOINED
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_FETCH, DID_NOT_POLL
@@ -374,6 +374,35 @@ def test_a_member_that_is_told_late_and_joins_at_once_is_not_slow() -> None:
     assert not told("rebalance-slow-member", rebalances=[row], rebalance_steps=steps)
 
 
+@pytest.mark.parametrize(("delay_s", "count"), [(0.9, 0), (1, 1)])
+def test_a_member_that_was_told_to_join_and_did_not_is_slow_and_not_gone(delay_s: float, count: int) -> None:
+    """Clients in Go that work long on records go on with heartbeats until they are put out."""
+    row = rebalance(9, joined_ns=10 * SECOND, missing=["m"], waited_for=["m"])
+    steps = [step("notified", 10 - delay_s), step("expired", 10, detail=NOT_JOINED)]
+    found = told("rebalance-slow-member", rebalances=[row], rebalance_steps=steps)
+    assert [each.subject.client_id for each in found] == ["slow"] * count
+    assert all("did not within 1.00 s, though its connection stayed open" in each.message for each in found)
+    assert not told("rebalance-missing-member", rebalances=[row], rebalance_steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"detail": NOT_JOINED}, "which did not. Its connection stayed open: the process was busy, paused"),
+        ({"detail": f"{NOT_JOINED}: {CONNECTION_ENDED} (rst)"}, "which was gone"),
+        ({"detail": NOT_JOINED, "client": None}, "which was gone"),
+    ],
+)
+def test_a_member_that_did_not_join_is_gone_only_if_its_connection_is(
+    values: dict[str, Any], words: str
+) -> None:
+    row = rebalance(9, joined_ns=10 * SECOND, missing=["m"], waited_for=["m"])
+    steps = [step("expired", 10, **values)]
+    (found,) = told("rebalance-missing-member", rebalances=[row], rebalance_steps=steps)
+    assert words in found.message
+    assert not told("rebalance-slow-member", rebalances=[row], rebalance_steps=steps)
+
+
 def stay(name: str, **values: Any) -> Row:
     row: Row = {
         "group": "g",
@@ -727,7 +756,15 @@ def test_a_restart_that_comes_before_the_session_has_ended_is_no_second_process(
 def test_a_commit_of_who_was_never_a_member_is_no_loss() -> None:
     rows = [error("UNKNOWN_MEMBER_ID", "OffsetCommit")]
     assert not told("commit-after-rebalance", errors=rows)
-    assert told("commit-after-rebalance", errors=rows, members=[member("c")])
+    (found,) = told("commit-after-rebalance", errors=rows, members=[member("c")])
+    assert "it was no longer a member of the group" in found.message
+
+
+def test_a_commit_in_an_old_generation_does_not_show_that_its_member_is_none_any_more() -> None:
+    rows = [error("ILLEGAL_GENERATION", "TxnOffsetCommit")]
+    (found,) = told("commit-after-rebalance", errors=rows, members=[member("c")])
+    assert "the group had rebalanced since" in found.message
+    assert "no longer a member" not in found.message
 
 
 def test_severities_are_the_catalogues() -> None:

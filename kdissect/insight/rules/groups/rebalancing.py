@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.group_rebalance import NOT_JOINED
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
@@ -303,20 +305,67 @@ def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) 
     return True
 
 
+class _Delay(NamedTuple):
+    """How long a group waited for a member that had been told to join again."""
+
+    ns: int
+    told: Row
+    """The step with which the member learned of the rebalance."""
+    row: Row
+    has_joined: bool
+
+
+class _ToldToJoin:
+    """The members that heartbeats tell to join again."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._steps: dict[tuple[str, int | None, str], dict[str, Row]] = {}
+        for step in facts.rows(RebalanceSteps):
+            key = step["group"], step["generation"], step["member_id"]
+            self._steps.setdefault(key, {}).setdefault(step["step"], step)
+
+    def joined(self, row: Row) -> _Delay | None:
+        """The delay by the last member that joined."""
+        own = self._of(row, row["waited_for"][0]) if row["waited_for"] else {}
+        if "notified" not in own or "joined" not in own:
+            return None
+        return _Delay(own["joined"]["ns"] - own["notified"]["ns"], own["notified"], row, has_joined=True)
+
+    def missing(self, row: Row, member: str) -> _Delay | None:
+        """The delay by a member that the group went on without, though it was there. It was told to join
+        again, and its connection stayed open."""
+        own = self._of(row, member)
+        if "notified" not in own or "expired" not in own or own["expired"]["detail"] != NOT_JOINED:
+            return None
+        return _Delay(own["expired"]["ns"] - own["notified"]["ns"], own["notified"], row, has_joined=False)
+
+    def is_open(self, row: Row, member: str) -> bool:
+        """Whether the connection of a member that did not join stayed open."""
+        step = self._of(row, member).get("expired")
+        return step is not None and step["client"] is not None and step["detail"] == NOT_JOINED
+
+    def _of(self, row: Row, member: str) -> dict[str, Row]:
+        return self._steps.get((row["group"], row["generation"], member), {})
+
+
 @rule(
     "rebalance-missing-member",
     WARNING,
     CERTAIN,
-    needs=(Rebalances, Members, Connections),
+    needs=(Rebalances, RebalanceSteps, Members, Connections),
     hold_s=1,
     silent_s=10,
 )
 def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     """The coordinator waited for a member that was gone."""
     members = names_of(facts.rows(Members))
-    whole = _Wholeness(facts)
+    whole, told = _Wholeness(facts), _ToldToJoin(facts)
     least_ns = facts.limit("hold_s") * SECOND
-    for group, rows in by_group(facts.rows(Rebalances)):
+    for group, every in by_group(facts.rows(Rebalances)):
+        rows = [
+            row | {"missing": [each for each in row["missing"] or () if told.missing(row, each) is None]}
+            for row in every
+        ]
         found = [
             (hold_ns, row)
             for row in rows
@@ -333,7 +382,14 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
         who = some(name_of(members, group, member) for member in worst["missing"])
         times = "" if len(found) == 1 else f" This happened {len(found)} times."
         last = [members[group, each]["last_ns"] for each in worst["missing"] if (group, each) in members]
-        it, was = ("it", "was") if len(worst["missing"]) == 1 else ("one of them", "were")
+        is_one = len(worst["missing"]) == 1
+        it, was, its = ("it", "was", "Its") if is_one else ("one of them", "were", "Their")
+        what = f"which {was} gone without having left the group."
+        if all(told.is_open(worst, each) for each in worst["missing"]):
+            what = (
+                f"which did not. {its} {'connection' if is_one else 'connections'} stayed open: the "
+                f"{'process was' if is_one else 'processes were'} busy, paused or hung."
+            )
         since = seconds(when(worst) - min(last, default=0))
         ago = f" The group had last heard of {it} {since} before the rebalance began." if last else ""
         yield facts.finding(
@@ -341,8 +397,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
                 group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None
             ),
             f"All other members had asked to join, and the coordinator waited {seconds(hold_ns)} more for "
-            f"{who}, which {was} gone without having left the "
-            f"group.{ago if min(last, default=0) < when(worst) else ''}{times}",
+            f"{who}, {what}{ago if min(last, default=0) < when(worst) else ''}{times}",
             count=len(found),
             measure=hold_ns / SECOND,
             unit="s",
@@ -367,46 +422,60 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     once_s=5,
 )
 def rebalance_slow_member(facts: Facts) -> Iterator[Finding]:
-    """One member holds up rebalances: it joins long after it was asked to."""
-    steps: dict[tuple[str, int | None, str], dict[str, Row]] = {}
-    for step in facts.rows(RebalanceSteps):
-        key = step["group"], step["generation"], step["member_id"]
-        steps.setdefault(key, {}).setdefault(step["step"], step)
-    late: dict[tuple[str, str | None, str], list[tuple[int, Row]]] = {}
+    """One member holds up rebalances: it joins long after it was asked to, or not at all."""
+    told = _ToldToJoin(facts)
+    late: dict[tuple[str, str | None, str], list[_Delay]] = {}
     for row in facts.rows(Rebalances):
-        if row["types"] != ["classic"] or not row["waited_for"] or row["join_phase_ns"] is None:
+        if row["types"] != ["classic"]:
             continue
-        member = row["waited_for"][0]
-        own = steps.get((row["group"], row["generation"], member), {})
-        if "notified" not in own or "joined" not in own:
-            continue
-        delay_ns = own["joined"]["ns"] - own["notified"]["ns"]
-        if (
-            delay_ns >= facts.limit("delay_s") * SECOND
-            and delay_ns >= facts.limit("share") * row["join_phase_ns"]
-        ):
-            whose = row["group"], own["joined"]["client_id"], own["joined"]["client"].rpartition(":")[0]
-            late.setdefault(whose, []).append((delay_ns, row))
+        delays = [told.missing(row, member) for member in row["missing"] or ()]
+        if (joined := told.joined(row)) is not None and _is_most(joined, facts.limit("share")):
+            delays.append(joined)
+        for each in delays:
+            if each is not None and each.ns >= facts.limit("delay_s") * SECOND:
+                whose = row["group"], each.told["client_id"], each.told["client"].rpartition(":")[0]
+                late.setdefault(whose, []).append(each)
     for (group, client_id, client), found in late.items():
-        worst_ns = max(delay_ns for delay_ns, _ in found)
-        if len(found) < facts.limit("rebalances") and worst_ns < facts.limit("once_s") * SECOND:
+        worst = max(found, key=lambda each: each.ns)
+        is_once = len(found) < facts.limit("rebalances") and all(each.has_joined for each in found)
+        if is_once and worst.ns < facts.limit("once_s") * SECOND:
             continue
+        who = client_id or client
+        joined_late = [each for each in found if each.has_joined]
+        put_out = [each for each in found if not each.has_joined]
+        words = []
+        if joined_late:
+            words.append(
+                f"{who} joined up to {seconds(max(each.ns for each in joined_late))} after it was told to, "
+                f"and all others of the group waited for it in {plural(len(joined_late), 'rebalance')}."
+            )
+        if put_out:
+            times = "" if len(put_out) == 1 else f" This happened {len(put_out)} times."
+            words.append(
+                f"{who} was told to join again and did not within "
+                f"{seconds(max(each.ns for each in put_out))}, though its connection stayed open. All others "
+                f"of the group waited for it, and then went on without it.{times}"
+            )
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, client=client),
-            f"{client_id or client} joined up to {seconds(worst_ns)} after it was told to, and all others "
-            "of the "
-            f"group waited for it in {plural(len(found), 'rebalance')}.",
+            " ".join(words),
             count=len(found),
-            measure=worst_ns / SECOND,
+            measure=worst.ns / SECOND,
             unit="s",
             threshold=facts.limit("delay_s"),
-            cost_ns=sum(delay_ns for delay_ns, _ in found),
-            first_ns=when(found[0][1]),
-            last_ns=over(found[-1][1]),
-            exchanges=evidence([row for _, row in found]),
-            steps=tuple(step_of(row) for _, row in found),
+            cost_ns=sum(each.ns for each in found),
+            first_ns=when(found[0].row),
+            last_ns=over(found[-1].row),
+            exchanges=evidence([each.row for each in found]),
+            steps=tuple(step_of(each.row) for each in found),
             filter=group_filter(group),
         )
+
+
+def _is_most(delay: _Delay, share: float) -> bool:
+    """Whether a delay was most of the time in which members joined."""
+    whole_ns = delay.row["join_phase_ns"]
+    return whole_ns is not None and delay.ns >= share * whole_ns
 
 
 @rule("eager-stop-the-world", NOTICE, CERTAIN, needs=(Rebalances,), members=3, rebalances=3, stopped_s=1)
@@ -488,5 +557,6 @@ def _restarted(lives: list[Row], back_ns: float) -> list[tuple[int, Row, Row]]:
 
 explains("rebalance-missing-member", "rebalance-long", shares=("group",))
 explains("rebalance-slow-member", "rebalance-long", shares=("group",))
+explains("rebalance-slow-member", "commit-after-rebalance", shares=("group", "client_id"))
 explains("rolling-restart", "rebalance-storm", "rebalance-long", "eager-stop-the-world", shares=("group",))
 explains("rebalance-storm", "eager-stop-the-world", shares=("group",))

@@ -210,12 +210,16 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
         if (group, client_id) not in known:
             continue
         places = {(row["topic"], row["partition"]) for row in rows}
-        errors = some(sorted({row["error"] for row in rows}))
+        errors = {row["error"] for row in rows}
+        # A member with an old generation may still be one, and may even get the partitions back.
+        why, who = "it was no longer a member of the group", "new owner of these partitions"
+        if errors == {"ILLEGAL_GENERATION"}:
+            why, who = "the group had rebalanced since", "owner of these partitions after that"
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
             f"The broker refused to store how far {client_id} had processed "
-            f"{plural(len(places), 'partition')} ({errors}): it was no longer a member of the group. The "
-            "new owner of these partitions processes the same records again.",
+            f"{plural(len(places), 'partition')} ({some(sorted(errors))}): {why}. The "
+            f"{who} processes the same records again.",
             measure=float(len(places)),
             unit="partitions",
             filter=group_filter(group),
