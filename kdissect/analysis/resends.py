@@ -1,13 +1,16 @@
 """Batches that one producer sent to one partition → the batches sent again, and the result of each.
 
-With a producer id a batch has a sequence: the same sequence again is the same batch. A broker remembers the
-last five. It does not append them again, and answers with the earlier offset. A batch without a producer id
-can be one sent again if the one before was refused. The same holds if the earlier connection carries nothing
-more of the partition. It is one sent again if
+With a producer id a batch has a sequence: the same sequence of the same epoch again is the same batch. Some
+clients date its records anew each time (KafkaJS). A broker remembers the last five. It does not append them
+again, and answers with the earlier offset. A batch without a producer id can be one sent again if the one
+before was refused. The same holds if the earlier connection carries nothing more of the partition. It is one
+sent again if
 
 * it is the same: checksum, records and bytes; or
 * it begins with the same record: by its bytes if nothing is compressed, else by its time. (librdkafka puts
-  newer records into the batch that it sends again.)
+  newer records into the batch that it sends again.) Or
+* it is the same except for its time, uncompressed, and no batch like it was acknowledged before. (kafka-go
+  dates the records anew each time.)
 
 A batch had been appended before if its offset or an error that brokers give after appending shows it. Without
 an answer, the offsets around it decide. That needs a partition that only this producer writes to. There, the
@@ -169,7 +172,11 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
         if each.sequence < 0:
             continue
         before = seen.setdefault(each.sequence, [])
-        same = [one for one in before if one.crc == each.crc and one.records == each.records]
+        same = [
+            one
+            for one in before
+            if one.records == each.records and (one.crc == each.crc or one.epoch == each.epoch)
+        ]
         if same:
             out.resent += 1
             out.unanswered += _is_unanswered(same[-1], each)
@@ -251,6 +258,7 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     by_crc: dict[tuple[int, int, int], list[int]] = {}
     by_first: dict[tuple[int, int], list[int]] = {}
     by_time: dict[tuple[int, int], list[int]] = {}
+    by_look: dict[tuple[int, int, int], list[int]] = {}
     again: set[int] = set()
     tries: dict[int, list[SentBatch]] = {}
     rest: tuple[int, SentBatch, int] | None = None
@@ -260,6 +268,9 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
         candidates = [by_crc.get(keys[0], ()), by_first.get(keys[1], ()) if each.first >= 0 else ()]
         if each.first < 0 and each.base_ms >= 0:
             candidates.append(by_time.get(keys[2], ()))
+        look = by_look.setdefault((each.first, each.records, each.size), [])
+        if each.first >= 0 and all(batches[one].state in (REFUSED, UNANSWERED) for one in look):
+            candidates.append(look)
         first = next(
             (
                 one
@@ -269,6 +280,7 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
             ),
             None,
         )
+        look.append(at)
         by_crc.setdefault(keys[0], []).append(at)
         if each.first >= 0:
             by_first.setdefault(keys[1], []).append(at)

@@ -176,6 +176,44 @@ def test_what_is_packed_with_later_records_is_known_by_its_first_record() -> Non
     assert resends(packed) == (1, 2, 0)
 
 
+def test_what_is_dated_anew_each_time_is_known_by_its_sequence() -> None:
+    """As KafkaJS sends again."""
+    again = numbered("a", sequence=0, at_ms=START_MS + 9)
+    assert resends(
+        only_row(produce(0, numbered("a", sequence=0), None), produce(9, again, 5, connection=1))
+    ) == (
+        1,
+        0,
+        0,
+    )
+    other = batch("a", producer_id=7, producer_epoch=1, base_sequence=0, at_ms=START_MS + 9)
+    row = only_row(produce(0, numbered("a", sequence=0), None), produce(9, other, 5, connection=1))
+    assert resends(row) == (0, 0, 0), "of another epoch"
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "count"),
+    [
+        ("x", {}, 1),
+        ("a", {}, 0),  # its records often look like that
+        ("x", {"connection": 0}, 0),
+        ("x", {"value": "b"}, 0),
+        ("x", {"value": "ab"}, 0),
+        ("x", {"codec": 1}, 0),
+    ],
+)
+def test_what_is_dated_anew_each_time_is_known_by_its_look(
+    before: str, again: dict[str, Any], count: int
+) -> None:
+    """As kafka-go sends again, without a producer id."""
+    wanted = {"value": "a", "codec": 0, "connection": 1, **again}
+    first = produce(0, batch(before, at_ms=START_MS - 9, codec=wanted["codec"]), 4)
+    lost = produce(1, batch("a", codec=wanted["codec"]), None)
+    data = batch(wanted["value"], at_ms=START_MS + 9, codec=wanted["codec"])
+    row = only_row(first, lost, produce(9, data, 5, connection=wanted["connection"]))
+    assert resends(row) == (count, 0, 0)
+
+
 @pytest.mark.parametrize(("length", "is_known"), [("10", True), ("9080808000", True), ("9080808010", False)])
 def test_a_first_record_longer_than_its_batch_is_not_known(length: str, is_known: bool) -> None:
     data = bytes(HEADER_BYTES) + bytes.fromhex(length) + bytes(20)
