@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from kdissect.analysis.clients import Clients
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import SECOND, Row, Statistic
@@ -35,6 +36,7 @@ from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.nodes import are_several_clusters, names_of_several, nodes_by_address
+from kdissect.insight.options import OwnNames
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.insight.words import named
 from kdissect.limits import DEFAULTS, Limits
@@ -159,6 +161,7 @@ def judge(
         ]
         twins = names_of_several([*rows[Positions], *asked], "group", nodes)
     twins |= _in_several_clusters(rows)
+    own_names = OwnNames.of(rows.get(Clients, ()), rows.get(Members, ()))
     said: dict[str, tuple[list[Finding], str | None]] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
@@ -183,7 +186,7 @@ def judge(
             rows.let_go(done)
     found = [each for id in rules for each in said[id][0]]
     silent = [NotJudged(id, why) for id in rules if (why := said[id][1]) is not None]
-    found = [_resolved(each, context) for each in linked(found)]
+    found = [own_names.said(_resolved(each, context)) for each in linked(found)]
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
 
