@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterTopics
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
@@ -203,14 +203,20 @@ def _rate(count: int, most_ns: int, least_ns: int) -> _Rate:
     return _Rate(count * SECOND / most_ns, most_ns, least_ns, count)
 
 
+TRIED_NS = SECOND
+"""The least time in which a client tries ten times, with its pauses (``retry.backoff.ms``, 100 ms). Answers
+that come sooner are about many partitions, or to many questions at once."""
+
+
 @rule(
     "unknown-topic-loop",
     WARNING,
     CERTAIN,
-    needs=(Repeats, Errors, ClusterChanges, ClusterBrokers),
+    needs=(Repeats, Errors, ClusterChanges, ClusterBrokers, ClusterTopics),
     answers=5,
     seconds=5,
     wrong_names=3,
+    gave_up=10,
 )
 def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     """A client keeps asking for a topic that does not exist."""
@@ -220,6 +226,7 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     changes = together(facts.rows(ClusterChanges), "what", "topic")
     deleted = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-deleted"}
     made = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-created"}
+    known = {row["topic"] for row in facts.rows(ClusterTopics)} | {topic for (topic,) in made}
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
         for (topic,), rows in together(of_client, "topic").items():
@@ -228,6 +235,10 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             wrong = sum(row["count"] for row in rows if row["error"] == WRONG_NAME)
             took_ns = facts.context.awake_ns(first_ns, last_ns)
             is_loop = count >= facts.limit("answers") and took_ns >= facts.limit("seconds") * SECOND
+            # Some clients (sarama) give up sooner. While a topic is being made, they do not.
+            after_ns = facts.context.awake_ns(last_ns, facts.context.last_ns or last_ns)
+            has_given_up = topic not in known and after_ns >= facts.limit("seconds") * SECOND
+            is_loop |= count >= facts.limit("gave_up") and took_ns >= TRIED_NS and has_given_up
             if not is_loop and wrong < facts.limit("wrong_names"):
                 if took_ns < last_ns - first_ns:
                     facts.cannot_judge(SLEPT)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterTopics
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
@@ -228,6 +228,33 @@ def test_a_quorum_without_a_leader_explains_who_asks_it_without_a_pause() -> Non
 def test_a_topic_that_is_not_there_is_asked_for(change: dict[str, Any], fires: bool) -> None:
     row = repeat(**{"topic": "ordres", "error": "UNKNOWN_TOPIC_OR_PARTITION", **change})
     assert [each.subject.topic for each in said("unknown-topic-loop", [row])] == ["ordres"] * fires
+
+
+@pytest.mark.parametrize(
+    ("count", "last_s", "end_s", "facts", "fires"),
+    [
+        (10, 2, 7, {}, True),
+        (9, 2, 7, {}, False),
+        (10, 1, 7, {}, True),
+        (10, 0.9, 7, {}, False),  # perhaps one request for ten partitions
+        (10, 2, 6.9, {}, False),  # perhaps it is being made
+        (10, 2, 7, {ClusterTopics: ["ordres"]}, False),
+        (10, 2, 7, {ClusterTopics: ["orders"]}, True),
+        (10, 2, 7, {ClusterChanges: ["ordres"]}, False),
+    ],
+)
+def test_a_client_may_give_up_soon(
+    count: int, last_s: float, end_s: float, facts: dict[type[Any], list[str]], fires: bool
+) -> None:
+    """As sarama does."""
+    row = repeat(topic="ordres", error="UNKNOWN_TOPIC_OR_PARTITION", count=count)
+    row["last_ns"] = round(last_s * SECOND)
+    rows: dict[type[Any], list[Row]] = {Repeats: [row]}
+    for need, topics in facts.items():
+        more = {"what": "topic-created", "ns": 9} if need is ClusterChanges else {}
+        rows[need] = [made.row(need, topic=topic, **more) for topic in topics]
+    context = made.WHOLE._replace(first_ns=0, last_ns=round(end_s * SECOND))
+    assert bool(made.said("unknown-topic-loop", rows, context=context)) == fires
 
 
 def test_why_a_topic_is_not_there_is_told() -> None:
