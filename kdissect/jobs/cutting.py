@@ -33,7 +33,7 @@ from kdissect.jobs.serving import OBJECTS_BEFORE_A_LOOK, Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
-from kdissect.parts.journal import Ends
+from kdissect.parts.packed import Ends
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange

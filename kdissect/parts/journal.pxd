@@ -7,6 +7,7 @@ from kdissect.model cimport Segment
 from kdissect.session.briefs cimport Brief
 
 cdef int64_t _BEFORE_ALL, _LINGER_NS
+cdef int ACK, SYN
 
 cdef class PartJournal(Journal):
     cdef public list steps

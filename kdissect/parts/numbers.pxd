@@ -6,7 +6,14 @@ from kdissect.session.briefs cimport Brief
 
 cdef int64_t _AT_THE_END
 
-@cython.locals(brief=Brief, exchange=Exchange, learned=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, packet=int64_t)
-cpdef number_events(
-    list events, list steps, int64_t before, list numbers, connections, TopicNames names, Py_ssize_t known, told
+@cython.locals(
+    out=list, passed=Py_ssize_t, count=Py_ssize_t, number=int64_t, other=int64_t, packet=int64_t,
 )
+cpdef list exchange_numbers(list recognised, list others, int64_t before)
+@cython.locals(
+    brief=Brief, exchange=Exchange, learned=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, packet=int64_t,
+)
+cpdef number_events(
+    list events, list steps, int64_t before, list numbers, dict connections, TopicNames names, Py_ssize_t known, list told
+)
+cpdef bint speak_tls(list events) except -1

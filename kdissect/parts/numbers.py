@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from kdissect.exchange import Exchange
 from kdissect.names import TopicNames
 from kdissect.session.briefs import Brief
+from kdissect.session.conversation import Connection
 from kdissect.telling import AT_THE_END, Event
 
 _AT_THE_END = AT_THE_END
 
 
-def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: int) -> list[int]:
+def exchange_numbers(recognised: list[int], others: list[int], before: int) -> list[int]:
     """Return the numbers of a part's exchanges in the whole capture, in order.
 
     :param recognised: the packet by which each exchange was recognised, in order.
@@ -22,10 +21,12 @@ def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: i
     out: list[int] = []
     passed, count = 0, len(others)
     number = before
+    other = others[0] if others else _AT_THE_END
     for packet in recognised:
-        while passed < count and others[passed] < packet:
+        while other < packet:
             passed += 1
             number += 1
+            other = others[passed] if passed < count else _AT_THE_END
         number += 1
         out.append(number)
     return out
@@ -36,10 +37,10 @@ def number_events(
     steps: list[int],
     before: int,
     numbers: list[int] | None,
-    connections: Mapping[int, int],
+    connections: dict[int, int],
     names: TopicNames,
     known: int,
-    told: Sequence[int] | None,
+    told: list[int] | None,
 ) -> None:
     """Give events their numbers and names.
 
@@ -72,3 +73,11 @@ def number_events(
             exchange.topic_names = names.up_to(packet, known + learned)
         elif event.connection is not None:
             events[at] = event._replace(connection=connections[event.connection])
+
+
+def speak_tls(events: list[Event]) -> bool:
+    """Whether events are of a connection with TLS."""
+    for event in events:
+        if type(event) is Connection and event.tls is not None:
+            return True
+    return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from struct import pack
 from typing import NamedTuple
 
 from kdissect.capture.fragments import Fragments
@@ -14,11 +15,12 @@ from kdissect.dissect import Dissector, Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
-from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
-from kdissect.parts.numbers import exchange_numbers, number_events
+from kdissect.parts.journal import Forgot, PartJournal, PartNumbering, Told, ToldNames
+from kdissect.parts.numbers import exchange_numbers, number_events, speak_tls
+from kdissect.parts.packed import Ends, EndsList, Segments
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Interest
-from kdissect.session.conversation import Connection, Conversation
+from kdissect.session.conversation import Conversation
 
 VERSION = 4
 """The version of :class:`PartEdge` and :class:`Seam`. The part and the stitcher must have the same."""
@@ -98,16 +100,16 @@ class Dissected:
         self._number(seam, connections, names)
         return self._merged(seam, connections) if seam.events else self._events
 
-    def _number(self, seam: Seam, connections: Mapping[int, int], names: TopicNames) -> None:
+    def _number(self, seam: Seam, connections: dict[int, int], names: TopicNames) -> None:
         """Give events their numbers and names."""
         before, numbers = seam.exchanges, None
         if seam.recognised:
-            numbers = exchange_numbers(self.edge.recognised, seam.recognised, before)
+            numbers = exchange_numbers(list(self.edge.recognised), list(seam.recognised), before)
         told = None if seam.names_are_complete else [each.step for each in seam.told]
         known = len(names.order) if told is None else seam.known
         number_events(self._events, self._journal.steps, before, numbers, connections, names, known, told)
 
-    def _merged(self, seam: Seam, connections: Mapping[int, int]) -> list[Event]:
+    def _merged(self, seam: Seam, connections: dict[int, int]) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
         mine, theirs = _by_step(self._journal.forgets), _by_step(seam.forgets)
         out: list[Event] = []
@@ -173,9 +175,9 @@ def dissect_part(
         packets,
         None,
         dissector.most_held_bytes,
-        journal.segments,
+        Segments(journal.segments),
         journal.others,
-        list(journal.own),
+        EndsList(journal.own),
         *(_packed(numbering.firsts), _packed(numbering.recognised), names.news),
         journal.ticks,
         sorted(known.difference(tls)),
@@ -188,7 +190,7 @@ def dissect_part(
 
 def _packed(numbers: list[int]) -> Sequence[int]:
     """The same numbers in a form that is small when pickled."""
-    return array("q", numbers)
+    return array("q", pack(f"{len(numbers)}q", *numbers))  # a fifth of the time of array("q", numbers)
 
 
 def _events(
@@ -207,7 +209,7 @@ def _events(
     return events, None
 
 
-def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[Event]) -> str | None:
+def _why_given_up(dissector: Dissector, journal: PartJournal, events: list[Event]) -> str | None:
     if journal.is_tunnelled:
         return "packets came through tunnels"
     if len(events) != len(journal.steps):
@@ -216,7 +218,7 @@ def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[E
         return "the clock was set back"
     if not dissector.stands_alone:
         return "something is not of one connection"
-    if any(isinstance(each, Connection) and each.tls is not None for each in events):
+    if speak_tls(events):
         return "connections speak TLS"
     return None
 

@@ -16,7 +16,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet
 from kdissect.names import KnownNames
-from kdissect.parts.journal import Ends
+from kdissect.parts.packed import Ends
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import plain_exchange

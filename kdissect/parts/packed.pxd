@@ -1,0 +1,27 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.model cimport Segment
+
+cdef Py_ssize_t _SEGMENT_BYTES
+cdef int64_t _NONE
+
+@cython.locals(
+    places=dict, payloads=list, options=list, numbers=bytearray, raw="unsigned char*", at=Py_ssize_t, segment=Segment,
+    payload=bytes, option=bytes,
+)
+cdef tuple _packed_segments(list segments)
+@cython.locals(
+    out=list, raw="const unsigned char*", data="const unsigned char*", more="const unsigned char*", at=Py_ssize_t,
+    begin=Py_ssize_t, option=Py_ssize_t, end=Py_ssize_t, segment=Segment, ack=int64_t, size=Py_ssize_t,
+)
+cdef list _unpacked_segments(list ends, bytearray numbers, bytes payloads, bytes options)
+@cython.locals(end=bytes, ends=list)
+cdef tuple _packed_ends(list pairs)
+@cython.locals(
+    out=list, raw="const unsigned char*", data="const unsigned char*", at=Py_ssize_t, begin=Py_ssize_t, middle=Py_ssize_t,
+    end=Py_ssize_t, count=Py_ssize_t,
+)
+cdef list _unpacked_ends(bytes sizes, bytes ends)
+cdef void _put(unsigned char* raw, Py_ssize_t at, int64_t value) noexcept
+@cython.locals(high=int64_t)
+cdef int64_t _number(const unsigned char* raw, Py_ssize_t at) noexcept
