@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from time import process_time
 from typing import Any
 
-from kdissect.capture.cuts import CapturePart, Cutter, FilePart
+from kdissect.capture.cuts import CapturePart, Cuts, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
 from kdissect.collector import look_again
@@ -46,6 +46,11 @@ before."""
 GROWTH = 2
 PART_BYTES = 16 << 20
 """The size of the largest part: all events of a part are in memory together."""
+BRIEF_TIMES = 2
+"""How many times larger a part of a file may be if its exchanges may be brief, which takes less memory. Fewer
+parts have fewer edges, …"""
+MOST_PACKETS = 250_000
+"""… but a part of a file has at most this many packets: small packets bring the most events."""
 LAST_BYTES = 4 << 20
 """The smallest size of parts near the end of a file: small parts let all processes end at about the same
 time. With more than :data:`MOST_WITH_OWN` processes it is twice as large: each part costs the first process
@@ -212,6 +217,8 @@ def in_parts(
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
     least = LAST_BYTES if count <= MOST_WITH_OWN else 2 * LAST_BYTES
+    # Other parts than those of files are in the memory of this process.
+    largest = PART_BYTES * (BRIEF_TIMES if source.briefs is not None and isinstance(cuts, Cuts) else 1)
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
@@ -222,14 +229,13 @@ def in_parts(
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
-                share = cuts.left // (2 * count)
-                wanted = min(size, max(share, least))
-                part = cuts.next(wanted)
+                wanted = min(size, max(cuts.left // (2 * count), least))
+                part = cuts.next(wanted, MOST_PACKETS) if isinstance(cuts, Cuts) else cuts.next(wanted)
                 if part is None:
                     break
-                size = min(GROWTH * size, PART_BYTES)
+                size = min(GROWTH * size, largest)
                 task = _CutTask(part, source, true, count_events, tls, full_tables())
-                is_own = not part.is_plain or balance.is_own(wanted)
+                is_own = not part.is_plain or balance.is_own(_size_of(part, wanted))
                 waiting.append((None if is_own else workers.begin_part(task), task))
             if not waiting:
                 break
@@ -271,6 +277,13 @@ def in_parts(
                 workers.drop_part(begun)
         workers.end_idle()
     yield PartCounts(seams, given_up, poor >= MOST_POOR)
+
+
+def _size_of(part: CapturePart, wanted: int) -> int:
+    """The number of bytes of a part, of which ``wanted`` were asked for."""
+    if isinstance(part, FilePart) and part.end is not None:
+        return part.end - part.start
+    return wanted
 
 
 def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:

@@ -77,7 +77,7 @@ def number_events(
 
 def speak_tls(events: list[Event]) -> bool:
     """Whether events are of a connection with TLS."""
-    for event in events:
+    for event in events:  # noqa: SIM110 - any() makes a generator, and took longer than all else at the end
         if type(event) is Connection and event.tls is not None:
             return True
     return False

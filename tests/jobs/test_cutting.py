@@ -12,6 +12,7 @@ import kdissect.capture.compressed
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
 from benchmarks.traffic import FILE_HEAD, grow, multiply
+from kdissect.capture.cuts import FilePart
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.folding import FoldingWork
@@ -104,6 +105,50 @@ def test_a_process_has_parts_one_after_another(
         begun[0] = 0
         assert said("read", "-T", "ndjson", path, "--jobs", jobs) == alone
         assert 1 <= begun[0] < counts[-1].seams
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[FilePart]:
+    """The parts of files that were cut."""
+    found: list[FilePart] = []
+    begin = kdissect.jobs.cutting._CutTask.__init__
+
+    def noted(task: Any, part: Any, *rest: Any) -> None:
+        found.append(part)
+        begin(task, part, *rest)
+
+    monkeypatch.setattr(kdissect.jobs.cutting._CutTask, "__init__", noted)
+    return found
+
+
+@pytest.mark.usefixtures("counts")
+def test_parts_are_larger_where_exchanges_may_be_brief(
+    cut: list[FilePart], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "traffic.pcap"
+    multiply(path, 3_000)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 100_000)
+
+    def largest(*words: str) -> int:
+        cut.clear()
+        said(*words, path, "--jobs", 2)
+        return max(part.end - part.start for part in cut if part.end is not None)
+
+    assert 180_000 < largest("stats", "-z", "srt") < 220_000
+    assert 90_000 < largest("stats", "-z", "groups") < 120_000
+
+
+@pytest.mark.usefixtures("counts")
+def test_a_part_has_a_bounded_number_of_packets(
+    cut: list[FilePart], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "traffic.pcap"
+    multiply(path, 3_000)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 100_000)
+    monkeypatch.setattr(kdissect.jobs.cutting, "MOST_PACKETS", 100)
+    alone = said("read", "-T", "text", path, "--jobs", 1)
+    assert said("read", "-T", "text", path, "--jobs", 2) == alone
+    assert max(part.packets for part in cut) == 100
 
 
 def test_explain_does_too(counts: list[PartCounts]) -> None:
