@@ -137,7 +137,7 @@ def test_the_interrupt_key_amid_parts_leaves_whole_rows_and_no_process(
     program = (
         "import os, signal, sys, kdissect.cli.jobs as j\n"
         "import kdissect.jobs.cutting as c, kdissect.jobs.workers as w\n"
-        "j.CUT_BYTES, c.PART_BYTES, take, left = 1, 300_000, w.Workers.edge_of, [3]\n"
+        "j.CUT_BYTES, c.PART_BYTES, take, left = 1, 150_000, w.Workers.edge_of, [3]\n"
         "def edge_of(self, part):\n"
         "    left[0] -= 1\n"
         f"    if not left[0]: [os.kill(os.getpid(), signal.SIGINT) for _ in range({times})]\n"
