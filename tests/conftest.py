@@ -60,10 +60,10 @@ LONGEST = (
     OWN_CLUSTER,
     *("tests/tui/test_terminal.py", "tests/live/test_windows.py", "tests/tui/test_screens.py"),
     *("tests/cli/commands/test_live.py", "tests/benchmarks/test_screens.py", "tests/tui/test_first_time.py"),
-    *("tests/tui/test_resizing.py", "tests/tui/test_range_of_time.py", "tests/jobs/test_cutting.py"),
+    *("tests/tui/test_resizing.py", "tests/tui/test_range_of_time.py", "tests/jobs/"),
 )
 """The slowest files. They begin first, because otherwise all processes would wait for one of them at the
-end."""
+end. Tests of jobs fork their process, which takes longer with more memory: they begin before it grows."""
 
 
 class OneSpark(LoadFileScheduling):  # type: ignore[misc]
@@ -91,7 +91,9 @@ class OneSpark(LoadFileScheduling):  # type: ignore[misc]
 def in_turns(files: Iterable[str]) -> list[str]:
     """The files in the order in which processes get them."""
     given = list(files)
-    slow = sorted((each for each in given if each.startswith(SLOW)), key=lambda each: each not in LONGEST)
+    slow = sorted(
+        (each for each in given if each.startswith(SLOW)), key=lambda each: not each.startswith(LONGEST)
+    )
     rest = [each for each in given if each != SPARK and each not in slow]
     turns = chain.from_iterable(zip_longest(slow, rest))
     return [each for each in given if each == SPARK] + [each for each in turns if each is not None]

@@ -23,7 +23,7 @@ from kdissect.live.journal import Status, status_of
 from kdissect.model import Packet
 from tests.amount import some
 from tests.cli.run import CAPTURES, run_with
-from tests.live.as_windows.sitecustomize import ADAPTER
+from tests.live.as_windows.sitecustomize import ADAPTER, SCREENS
 from tests.live.machine import (
     ROOT,
     Network,
@@ -288,7 +288,7 @@ def begin(tmp_path: Path) -> Iterator[Any]:
 
     def start(*arguments: object) -> Terminal:
         home = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "temporary")}
-        environment: dict[str, Any] = {**home, **LOOK, "KDISSECT_PAGE": "exchanges"}
+        environment: dict[str, Any] = {**home, **LOOK, SCREENS: "1", "KDISSECT_PAGE": "exchanges"}
         begun.append(Terminal(*arguments, **environment))
         return begun[-1]
 

@@ -45,13 +45,14 @@ _BEFORE = (
     "ssl",
     "subprocess",
     "tempfile",
-    "textual.app",
-    "textual.drivers.linux_driver",
-    "textual.widgets",
     "uuid",
     "zipfile",
 )
 """Modules that look at the system when they are imported, those of them that are there."""
+_BEFORE_SCREENS = ("textual.app", "textual.drivers.linux_driver", "textual.widgets")
+"""More of them, which take as long as all others and which only screens need."""
+SCREENS = "AS_WINDOWS_WITH_SCREENS"
+"""The variable of processes that draw screens."""
 _GONE = {
     "os": """
         O_CLOEXEC O_DIRECTORY O_NOCTTY O_NOFOLLOW O_NONBLOCK chown confstr ctermid eventfd fchmod fchown fork
@@ -119,7 +120,7 @@ def _become_windows() -> None:
     import signal
     import struct
 
-    for name in _BEFORE:
+    for name in (*_BEFORE, *(_BEFORE_SCREENS if SCREENS in os.environ else ())):
         try:
             importlib.import_module(name)
         except ImportError:
