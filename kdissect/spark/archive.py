@@ -24,6 +24,8 @@ import kdissect
 
 EXTRAS = ("arrow", "spark", "hdfs")
 """The extras that tasks use. The driver commits to targets, so their extras are not needed."""
+COMPRESS_LEVEL = 3
+"""How much gzip tries. More would take far longer and save little."""
 _OF_SPARK = frozenset(("pyspark", "py4j"))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
@@ -54,7 +56,7 @@ def pack(path: str) -> Packed:
     found = needed()
     partial = f"{path}.{os.getpid()}~"
     try:
-        with tarfile.open(partial, "w:gz", compresslevel=3) as archive:
+        with tarfile.open(partial, "w:gz", compresslevel=COMPRESS_LEVEL) as archive:
             script = _PYTHON.format(version="{}.{}".format(*sys.version_info)).encode()
             info = tarfile.TarInfo("bin/python")
             info.size, info.mode = len(script), 0o755

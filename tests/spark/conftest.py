@@ -39,6 +39,12 @@ CHEAPER = {
 }
 """What makes small jobs quick."""
 
+CONNECT = {
+    "spark.connect.grpc.binding.port": "0",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+}
+"""Where the server of test_connect listens."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -54,7 +60,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             environment.setenv(name, value)
         environment.setenv("SPARK_HOME", str(unzipped(folder / "home")))
         warnings.simplefilter("ignore")  # pyspark's own, while it is imported
-        conf = {**CHEAPER, "spark.sql.warehouse.dir": str(folder / "warehouse")}
+        conf = {**CHEAPER, **CONNECT, "spark.sql.warehouse.dir": str(folder / "warehouse")}
         made = session("local[2]", conf, str(folder / "spark.log"))
     yield made
     made.stop()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kdissect.cli import main
+from kdissect.spark.launch import bundled_java, find_java
 from tests.spark.same import read_rows, written_rows
 from tests.waiting import wait_until
 
@@ -56,15 +57,14 @@ def standalone(workers: int) -> Iterator[Cluster]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "KDISSECT_PYTHON": os.path.realpath(sys.executable),
     }
-    environment["SPARK_DAEMON_JAVA_OPTS"] = environment["SPARK_LAUNCHER_OPTS"] = QUICK
-    spark_class = os.path.join(home, "bin", "spark-class")
+    # Spark's own script sets this, and starts another Java first, which only makes the command.
+    environment["SPARK_SCALA_VERSION"] = "2.13"
+    java = [find_java() or bundled_java() or "java", *QUICK.split(), "-cp", os.path.join(home, "jars", "*")]
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(log: Path, *command: str) -> int:
         with log.open("wb") as told:
-            processes.append(
-                subprocess.Popen([spark_class, *command], env=environment, stdout=told, stderr=told)
-            )
+            processes.append(subprocess.Popen([*java, *command], env=environment, stdout=told, stderr=told))
         return processes[-1].pid
 
     with tempfile.TemporaryDirectory() as name:

@@ -12,9 +12,11 @@ import pytest
 
 import kdissect
 from kdissect.cli import main
+from kdissect.spark import archive
 from kdissect.spark.archive import needed, pack
 from kdissect.spark.build import build
 from kdissect.spark.launch import NoSparkError, check
+from tests.amount import LONG
 from tests.spark.same import CAPTURES
 from tests.spark.standalone import compare_packed, standalone
 
@@ -39,9 +41,9 @@ def test_python_in_it_finds_this_kdissect(tmp_path: Path) -> None:
     packed = pack(str(path))
     assert packed.packages == (f"kdissect {kdissect.__version__}",)
     assert packed.size == path.stat().st_size
-    with tarfile.open(path) as archive:
-        members = archive.getmembers()
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    with tarfile.open(path) as packages:
+        members = packages.getmembers()
+        packages.extractall(tmp_path / "unpacked", filter="data")
     assert {(each.uid, each.gid, each.uname) for each in members} == {(0, 0, "")}
     assert not [each.name for each in members if "__pycache__" in each.name]
     ask = "import kdissect; from kdissect.spark.build import build; print(kdissect.__file__, build())"
@@ -71,8 +73,14 @@ def test_the_command_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureF
     assert [each.name for each in tmp_path.iterdir()] == ["k.tar.gz"]
 
 
-def test_workers_of_a_cluster_that_have_only_python_make_equal_tables() -> None:
+def test_workers_of_a_cluster_that_have_only_python_make_equal_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """``python -m tests.spark.long archive`` asks for all tables, of two workers."""
+    if not LONG:
+        monkeypatch.setattr(
+            archive, "COMPRESS_LEVEL", 0
+        )  # to compress all packages takes longer than the rest
     try:
         check("local[1]")
     except NoSparkError as error:

@@ -1,66 +1,36 @@
-"""A session of a Spark Connect server: it shares no files and no JVM with us."""
+"""A session of a Spark Connect server: a process of its own, without a JVM."""
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kdissect.cli import main
-from kdissect.spark.launch import NoSparkError, check
-from tests.spark.conftest import CHEAPER
-from tests.spark.home import unzipped
 from tests.spark.same import CAPTURES, read_rows, written_rows
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ERRORS = CAPTURES / "errors.pcapng"
-_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\b")
-_START_SECONDS = 120
-_SETTINGS = {
-    "spark.connect.grpc.binding.port": "0",
-    "spark.connect.grpc.binding.address": "127.0.0.1",
-    "spark.ui.enabled": "false",
-}
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """A server on this machine; gives the master that names it."""
+def server(spark: SparkSession) -> Iterator[str]:
+    """A server in the JVM of the other tests, because to start one takes longer than the test; gives the
+    master that names it."""
     pytest.importorskip("grpc_status")
-    try:
-        check("local[2]")
-    except NoSparkError as error:
-        pytest.skip(str(error))
-    home, log = unzipped(tmp_path / "home"), tmp_path / "server.log"
-    top = str(Path(__file__).resolve().parents[2])
-    settings = {**_SETTINGS, **CHEAPER}
-    command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", "--class", _SERVER]
-    command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    variables = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": top}
-    with log.open("wb") as file:
-        running = subprocess.Popen(
-            [*command, "spark-internal"],
-            stdout=file,
-            stderr=file,
-            env={**os.environ, **variables, "SPARK_LOCAL_IP": "127.0.0.1"},
-            cwd=tmp_path,
-        )
-    try:
-        end = time.monotonic() + _START_SECONDS
-        while (found := _STARTED.search(log.read_text())) is None:
-            assert running.poll() is None, log.read_text()[-2_000:]
-            assert time.monotonic() < end, log.read_text()[-2_000:]
-            time.sleep(0.2)
-        yield f"sc://127.0.0.1:{found[1]}"
-    finally:
-        running.kill()
-        running.wait()
+    jvm: Any = spark._jvm
+    package = jvm.org.apache.spark.sql.connect.service
+    service = getattr(getattr(package, "SparkConnectService$"), "MODULE$")
+    service.start(spark.sparkContext._jsc.sc())
+    yield f"sc://127.0.0.1:{service.localPort()}"
+    nothing = jvm.scala.Option.empty()
+    service.stop(nothing, nothing)
 
 
 @pytest.mark.timeout(300)
