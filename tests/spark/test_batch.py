@@ -50,15 +50,6 @@ def test_each_byte_is_read_once_for_all_tables(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.usefixtures("spark")
-def test_tables_are_for_their_owner_only(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run(ERRORS, "--out", out, "--partition-by", "date") == 0
-    modes = {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))}
-    assert len(modes) > 3
-    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
-
-
-@pytest.mark.usefixtures("spark")
 def test_one_damaged_file_among_many_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     pieces = cut(ERRORS, tmp_path / "in", 100)
@@ -73,7 +64,8 @@ def test_one_damaged_file_among_many_is_told(tmp_path: Path, capfd: pytest.Captu
 
 
 @pytest.mark.usefixtures("spark")
-def test_tables_may_be_partitioned(tmp_path: Path) -> None:
+def test_tables_may_be_partitioned_and_are_for_their_owner_only(tmp_path: Path) -> None:
+    out = tmp_path / "out"
     arguments = (
         "--table",
         "exchanges",
@@ -84,10 +76,13 @@ def test_tables_may_be_partitioned(tmp_path: Path) -> None:
         "--partition-by",
         "api",
     )
-    assert run(ERRORS, "--out", tmp_path, *arguments) == 0
-    folders = {path.name.partition("=")[0] for path in (tmp_path / "exchanges").glob("*/*") if path.is_dir()}
+    assert run(ERRORS, "--out", out, *arguments) == 0
+    folders = {path.name.partition("=")[0] for path in (out / "exchanges").glob("*/*") if path.is_dir()}
     assert folders == {"api"}
-    assert pq.read_table(tmp_path / "exchanges").num_rows == len(read_rows("exchanges", [ERRORS]))
+    assert pq.read_table(out / "exchanges").num_rows == len(read_rows("exchanges", [ERRORS]))
+    modes = {path: path.stat().st_mode & 0o777 for path in (out, *out.rglob("*"))}
+    assert len(modes) > 3
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
 
 
 def test_what_a_table_cannot_be_partitioned_by_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,40 +82,60 @@ def row(point: str, number: int, time: int, correlation: int | None = 1, **more:
     return tuple(values.values())
 
 
-def seen(spark: SparkSession, *rows: tuple[Any, ...]) -> list[str]:
-    """Which rows are copies of which, as ``point:number`` joined."""
-    frame = merged(spark.createDataFrame(list(rows), COLUMNS))
-    found = [[f"{copy.capture_point}{copy.number}" for copy in each.seen_at] for each in frame.collect()]
-    return sorted(" ".join(each) for each in found)
+ONE = row("a", 1, 0, api_key=1, request_size=10, response_size=5)
+BY_ORDER = {
+    each: [row(point, number, number, each) for point in "ab" for number in (1, 2, 3)] for each in (1, None)
+}
+"""With the same correlation id in all rows, or with none."""
+SEEN: dict[str, tuple[Sequence[tuple[Any, ...]], list[str]]] = {
+    "correlation ids come again": (
+        (row("a", 1, 0), row("b", 7, 1), row("a", 2, 70), row("b", 9, 70)),
+        ["a1 b7", "a2 b9"],
+    ),
+    "two of one point are two": ((row("a", 1, 0), row("a", 2, 1)), ["a1", "a2"]),
+    "one id for all is told by order": (BY_ORDER[1], ["a1 b1", "a2 b2", "a3 b3"]),
+    "no id is told by order": (BY_ORDER[None], ["a1 b1", "a2 b2", "a3 b3"]),
+    "nothing tells which of three another point did not see": (
+        BY_ORDER[1][:-1],
+        ["a1", "a2", "a3", "b1", "b2"],
+    ),
+    "without ids, too": (BY_ORDER[None][:-1], ["a1", "a2", "a3", "b1", "b2"]),
+    "other sizes are of another exchange": (
+        (ONE, row("b", 1, 0, api_key=1, request_size=11)),
+        ["a1", "b1"],
+    ),
+    "a copy may lack a size": ((ONE, row("b", 1, 0, api_key=1, request_size=10)), ["a1 b1"]),
+    "other clients are of another exchange": ((ONE, row("b", 1, 0, client="c:2")), ["a1", "b1"]),
+    "the copy that lacks the least is kept": (
+        (row("a", 1, 0, missing="gap"), row("b", 2, 0, faults=["x"]), row("c", 3, 0), row("d", 4, 0)),
+        ["a1 b2 c3 d4"],
+    ),
+}
+"""Rows, and which of them are copies of one exchange. Each case has a broker of its own: one job has all."""
 
 
-def test_correlation_ids_come_again(spark: SparkSession) -> None:
-    assert seen(spark, row("a", 1, 0), row("b", 7, 1), row("a", 2, 70), row("b", 9, 70)) == ["a1 b7", "a2 b9"]
+@pytest.fixture(scope="module")
+def kept(spark: SparkSession) -> dict[str, list[Any]]:
+    """The rows of each case that merging keeps."""
+    broker = COLUMNS.split(", ").index("broker string")
+    rows = [
+        (*each[:broker], case, *each[broker + 1 :]) for case, (given, _) in SEEN.items() for each in given
+    ]
+    found: dict[str, list[Any]] = {}
+    for each in merged(spark.createDataFrame(rows, COLUMNS)).collect():
+        found.setdefault(each.broker, []).append(each)
+    return found
 
 
-def test_two_of_one_point_are_two(spark: SparkSession) -> None:
-    assert seen(spark, row("a", 1, 0), row("a", 2, 1)) == ["a1", "a2"]
+@pytest.mark.parametrize("case", SEEN)
+def test_copies_are_told(kept: dict[str, list[Any]], case: str) -> None:
+    copies = [[f"{copy.capture_point}{copy.number}" for copy in each.seen_at] for each in kept[case]]
+    assert sorted(" ".join(each) for each in copies) == SEEN[case][1]
 
 
-@pytest.mark.parametrize("correlation", [1, None])
-def test_one_id_for_all_is_told_by_order(spark: SparkSession, correlation: int | None) -> None:
-    rows = [row(point, number, number, correlation) for point in "ab" for number in (1, 2, 3)]
-    assert seen(spark, *rows) == ["a1 b1", "a2 b2", "a3 b3"]
-    # Nothing tells which of a's three is the one that b did not see.
-    assert seen(spark, *rows[:-1]) == ["a1", "a2", "a3", "b1", "b2"]
-
-
-def test_what_differs_on_the_wire_is_not_one_exchange(spark: SparkSession) -> None:
-    one = row("a", 1, 0, api_key=1, request_size=10, response_size=5)
-    assert seen(spark, one, row("b", 1, 0, api_key=1, request_size=11)) == ["a1", "b1"]
-    assert seen(spark, one, row("b", 1, 0, api_key=1, request_size=10)) == ["a1 b1"]
-    assert seen(spark, one, row("b", 1, 0, client="c:2")) == ["a1", "b1"]
-
-
-def test_the_copy_that_lacks_the_least_is_kept(spark: SparkSession) -> None:
-    rows = [row("a", 1, 0, missing="gap"), row("b", 2, 0, faults=["x"]), row("c", 3, 0), row("d", 4, 0)]
-    (kept,) = merged(spark.createDataFrame(rows, COLUMNS)).collect()
-    assert (kept.capture_point, len(kept.seen_at)) == ("c", 4)
+def test_the_copy_that_lacks_the_least_is_kept(kept: dict[str, list[Any]]) -> None:
+    (one,) = kept["the copy that lacks the least is kept"]
+    assert one.capture_point == "c"
 
 
 def test_exchanges_of_one_capture_have_no_copies(spark: SparkSession) -> None:

@@ -57,8 +57,15 @@ def check(
     return several
 
 
-@pytest.mark.parametrize("tasks", [2, 5])
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap*")), ids=lambda path: path.stem)
+EACH = [(path, (2, 5)[at % 2]) for at, path in enumerate(sorted(CAPTURES.glob("*.pcap*")))]
+"""Every capture, half of them in 2 tasks and half of them in 5."""
+
+
+@pytest.mark.parametrize(
+    ("path", "tasks"),
+    some([(path, tasks) for path, _ in EACH for tasks in (2, 5)], len(EACH), *EACH),
+    ids=lambda each: getattr(each, "stem", str(each)),
+)
 def test_rows_are_those_of_one_task(tmp_path: Path, path: Path, tasks: int) -> None:
     outcomes = check([path], tmp_path, tasks)
     assert len(outcomes) > 1

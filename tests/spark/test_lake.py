@@ -137,10 +137,10 @@ def test_an_iceberg_table_is_whole(
     assert batch(ERRORS, "--out", tmp_path, "--table", "exchanges", *rest, "-q") == 0
     found = []
     sections = () if LONG else ("--section", "hours", "--section", "errors")
-    for place in ("iceberg:lake.kafka", tmp_path, f"parquet:{tmp_path}"):
+    for place in ("iceberg:lake.kafka", tmp_path, *([f"parquet:{tmp_path}"] if LONG else ())):
         assert main([*report, *sections, str(place)]) == 0
         found.append(capsys.readouterr().out)
-    assert found[0] == found[1] == found[2] != ""
+    assert set(found) == {found[0]} != {""}
 
 
 def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kdissect.spark
 from kdissect.cli import main
 from kdissect.spark.quality import quality
 from tests.amount import LONG
@@ -42,7 +42,16 @@ def rows(spark: SparkSession, faults: list[tuple[Any, ...]]) -> dict[tuple[str, 
     return {(row.pop("capture_point"), row.pop("hour")): row for row in found}
 
 
-def test_faults_and_losses_count_in_their_hours(spark: SparkSession) -> None:
+@pytest.fixture
+def elsewhere(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session whose time zone does not count."""
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_faults_and_losses_count_in_their_hours(elsewhere: SparkSession) -> None:
     faults = [
         ("a", 0, 20, "tcp", "gap"),  # of the packet that an exchange ended with
         ("a", 0, 29, "frame", "skipped"),  # between two exchanges: the one before tells the hour
@@ -51,7 +60,7 @@ def test_faults_and_losses_count_in_their_hours(spark: SparkSession) -> None:
         ("b", 0, None, "session", "x"),  # without packet: its connection tells the hour
         ("b", None, None, "file", "cut-short"),
     ]
-    found = rows(spark, faults)
+    found = rows(elsewhere, faults)
     assert list(found) == [
         ("a", "1970-01-01 01:00"),
         ("a", "1970-01-01 02:00"),
@@ -72,27 +81,16 @@ def test_faults_and_losses_count_in_their_hours(spark: SparkSession) -> None:
     assert (unknown["faults"], unknown["file_faults"], unknown["kinds"]) == (1, 1, "cut-short")
 
 
-def test_the_time_zone_of_the_session_does_not_count(spark: SparkSession) -> None:
-    before = str(spark.conf.get("spark.sql.session.timeZone"))
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
-    try:
-        assert ("a", "1970-01-01 01:00") in rows(spark, [("a", 0, 20, "tcp", "gap")])
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    out = tmp_path_factory.mktemp("quality")
-    for name in ("exchanges", "connections", "faults"):
-        kdissect.spark.table(spark, [CAPTURES / "loss.pcapng"], name).write.parquet(str(out / name))
-    return out
-
-
+@pytest.mark.usefixtures("spark")
 def test_strict_ends_with_code_4_where_there_are_faults(
-    tables: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["spark", "report", str(tables), "--section", "quality", "-q", "--master", "local[2]"]
+    """It has a reason that one can read: the line of the run, or the rows of the report."""
+    tables = ("--table", "exchanges", "--table", "connections", "--table", "faults")
+    batch = ("spark", "batch", str(CAPTURES / "loss.pcapng"), "--append", "--out", str(tmp_path), *tables)
+    assert main([*batch, "--strict", "--master", "local[2]"]) == 4
+    assert re.search(r"run 1: 1 file, \d+ rows, \d faults?\n", capsys.readouterr().err)
+    command = ["spark", "report", str(tmp_path), "--section", "quality", "-q", "--master", "local[2]"]
     assert main([*command, "--strict"]) == 4
     title, heading, *lines = capsys.readouterr().out.splitlines()
     assert title == "faults and losses of each capture point and hour"
@@ -100,15 +98,6 @@ def test_strict_ends_with_code_4_where_there_are_faults(
     assert lines
     if LONG:
         assert main(command) == 0
-
-
-def test_a_run_of_append_tells_its_faults(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 4 has a reason that one can read."""
-    command = ["spark", "batch", str(CAPTURES / "loss.pcapng"), "--append", "--out", str(tmp_path)]
-    assert main([*command, "--table", "exchanges", "--strict", "--master", "local[2]"]) == 4
-    assert re.search(r"run 1: 1 file, \d+ rows, \d faults?\n", capsys.readouterr().err)
 
 
 def test_without_the_table_of_faults_it_says_how_to_make_it(

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import kdissect.spark
 from kdissect.analysis.histogram import Histogram
 from kdissect.cli import main
 from kdissect.limits import DEFAULTS
 from kdissect.spark.report import SECTIONS, ReportViews
 from kdissect.spark.stored_folds import counted_rows
-from tests.amount import some
+from tests.amount import only_long
 from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
 
@@ -30,10 +29,15 @@ def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
     """Tables of three captures, each its own."""
     out = tmp_path_factory.mktemp("tables")
     inputs = [CAPTURES / name for name in ("broker-0.9.pcap", "basic-kafka43.pcapng", "errors.pcapng")]
-    for name in ("exchanges", "connections", "faults"):
-        frame = kdissect.spark.table(spark, inputs, name, capture_point=r"[^/]+$")
-        frame.write.parquet(str(out / name))
+    make(out, "exchanges", "connections", "faults", *map(str, inputs), "--capture-point", r"[^/]+$")
     return out
+
+
+def make(out: Path, *words: str) -> None:
+    """Make tables, whose names are among the words, in one pass."""
+    tables = {"exchanges", "connections", "faults"}
+    more = [word for each in words for word in (("--table", each) if each in tables else (each,))]
+    assert main(["spark", "batch", "--out", str(out), *more, "--master", "local[2]", "-q"]) in (0, 3)
 
 
 def sections(tables: Path, *names: str) -> list[dict[str, Any]]:
@@ -175,18 +179,23 @@ def test_a_client_whose_broker_is_old_does_not_break(
 ) -> None:
     """kafka-clients 3.9.2 and librdkafka 2.16.0 take the newest that a broker 0.10.2 has."""
     (capture,) = shared("testdata/captures/lab/broker-0.10.2-new-clients").glob("capture.pcap*")
-    for name in ("exchanges", "connections"):
-        kdissect.spark.table(spark, [capture], name).write.parquet(str(tmp_path / name))
+    make(tmp_path, "exchanges", "connections", str(capture))
     rows = sections(tmp_path, "kafka4")
     assert {(row["limited_by"], row["verdict"]) for row in rows} == {("broker", "upgrade-broker-first")}
     assert {"apache-kafka-java"} < {row["software"] for row in rows}
     assert rows == [{"section": "kafka4", **row} for row in removed_on_one_machine(capture, capsys)]
 
 
-def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ("--section", "errors", "--section", "versions")
-    assert main(["spark", "report", str(tables), *chosen, "-q", "--master", "local[2]"]) == 0
-    title, heading, *rows = (printed := capsys.readouterr().out).splitlines()
+def test_it_prints_tables_and_tells_rows_that_are_cut_off(
+    tables: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ("--section", "errors", "--section", "versions", "--section", "kafka4")
+    command = ["spark", "report", str(tables), *chosen, "--top", "9", "-q", "--master", "local[2]"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert "kafka4 has more rows; --top 9 cuts them off" in "".join(captured)
+    assert captured.out.count("breaks") == 9
+    title, heading, *rows = (printed := captured.out).splitlines()
     assert (title, heading.split()[:3]) == (
         "errors: severity, client, and what they are about",
         ["error_class", "api", "error"],
@@ -197,9 +206,11 @@ def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", printed), "versions are numbers"
 
 
-@pytest.mark.parametrize("form", some(["table", "ndjson"], 1))
-def test_rows_that_are_cut_off_are_told(tables: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
-    command = ["spark", "report", str(tables), "--section", "kafka4", "--top", "2", "-T", form, "-q"]
+@only_long
+def test_rows_that_are_cut_off_are_told_beside_ndjson(
+    tables: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["spark", "report", str(tables), "--section", "kafka4", "--top", "2", "-T", "ndjson", "-q"]
     assert main([*command, "--master", "local[2]"]) == 0
     printed = "".join(capsys.readouterr())
     assert "kafka4 has more rows; --top 2 cuts them off" in printed
