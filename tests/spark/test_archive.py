@@ -17,8 +17,9 @@ from kdissect.spark.archive import needed, pack
 from kdissect.spark.build import build
 from kdissect.spark.launch import NoSparkError, check
 from tests.amount import LONG
+from tests.spark.home import linked
 from tests.spark.same import CAPTURES
-from tests.spark.standalone import compare_packed, standalone
+from tests.spark.standalone import Cluster, compare_packed, standalone
 
 
 def test_it_has_what_tasks_need_and_no_spark() -> None:
@@ -74,16 +75,23 @@ def test_the_command_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_workers_of_a_cluster_that_have_only_python_make_equal_tables(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """``python -m tests.spark.long archive`` asks for all tables, of two workers."""
-    if not LONG:
-        monkeypatch.setattr(
-            archive, "COMPRESS_LEVEL", 0
-        )  # to compress all packages takes longer than the rest
+    """By default master and worker run in the JVM of the driver, which saves two.
+
+    ``python -m tests.spark.long archive`` asks for all tables, of two workers.
+    """
     try:
         check("local[1]")
     except NoSparkError as error:
         pytest.skip(str(error))
-    with standalone(1) as cluster:
-        compare_packed(cluster, CAPTURES / "errors.pcapng", ("exchanges", "records"))
+    capture, tables = CAPTURES / "errors.pcapng", ("exchanges", "records")
+    if LONG:
+        with standalone(1) as cluster:
+            compare_packed(cluster, capture, tables)
+        return
+    # To compress all packages takes longer than the rest.
+    monkeypatch.setattr(archive, "COMPRESS_LEVEL", 0)
+    monkeypatch.setenv("SPARK_HOME", str(linked(tmp_path / "home")))  # the worker has its folder in it
+    monkeypatch.setenv("KDISSECT_PYTHON", os.path.realpath(sys.executable))
+    compare_packed(Cluster("local-cluster[1,1,1024]", tmp_path, ()), capture, tables)
