@@ -14,7 +14,7 @@ from pyspark.sql.functions import expr
 import kdissect.spark
 from kdissect.spark import scans
 from kdissect.spark.scans import RULE
-from tests.amount import some
+from tests.amount import only_long, some
 from tests.spark.same import CAPTURES, spark_rows
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def test_bodies_are_not_made_to_count(spark: SparkSession) -> None:
     assert frame.count() == len(frame.collect())
 
 
-@pytest.mark.parametrize("name", some(["exchanges", "records"], 1, "records"))
+@only_long
+@pytest.mark.parametrize("name", ["exchanges", "records"])
 def test_rows_are_the_same(spark: SparkSession, name: str) -> None:
     frame = captured(spark, BASIC, ERRORS, table=name, tasks=2)
     frame.createOrReplaceTempView("scanned")
@@ -208,7 +209,7 @@ SHAPES = (
 
 def test_no_column_or_row_is_lost_in_any_query(spark: SparkSession) -> None:
     """Also in a session where Spark offers its own filters to sources in Python."""
-    shapes = some(SHAPES, 8)
+    shapes = some(SHAPES, 6)
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         captured(spark, BASIC, ERRORS).createOrReplaceTempView("scanned")
@@ -295,7 +296,7 @@ OWN_WAYS = (
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_filters_leave_the_same_rows(spark: SparkSession, name: str) -> None:
     """Each part of the union has its own filters. Those without the rule ask a copy of all rows."""
-    conditions = some(CONDITIONS[name], 26, *OWN_WAYS)
+    conditions = some(CONDITIONS[name], 22, *OWN_WAYS)
     captured(spark, LOSS, ERRORS, table=name).createOrReplaceTempView("scanned")
     columns = spark.table("scanned").columns
     query = " union all ".join(
@@ -326,7 +327,7 @@ def test_a_scan_makes_the_rows_that_pass(spark: SparkSession) -> None:
         assert pushed(partly) == ["IsNotNull(api), IsNotNull(client), IsNotNull(broker), EqualTo(api,Fetch)"]
         assert partly.count() <= made(partly) == fetches.count()
         assert pushed(frame) == pushed(frame.where("request like '%topic%'")) == []
-        assert made(frame) == frame.count() == every
+        assert made(frame) == every
 
 
 FEWER: list[tuple[dict[str, str], str]] = [

@@ -153,7 +153,7 @@ def test_payload_may_be_left_out_or_cut(spark: SparkSession) -> None:
 def test_each_session_may_register_the_source(spark: SparkSession) -> None:
     """Spark looks for the name in the active session, which is another one here."""
     count = kdissect.spark.exchanges(spark, BASIC).count()
-    for session in (spark.newSession(), spark.newSession(), spark):
+    for session in (spark.newSession(), spark):
         kdissect.spark.register(session)
         assert session.read.format("kdissect").load(str(BASIC)).count() == count
         assert kdissect.spark.exchanges(session, BASIC).count() == count
