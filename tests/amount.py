@@ -1,6 +1,8 @@
 """How much is tried: enough for every change, or everything.
 
     KDISSECT_LONG=1 pytest -n auto                      every capture, every form and size, many random cases
+    KDISSECT_LONG=1 pytest tests/spark                  the same, of the tests with Spark only; by default a
+                                                        minute of two processors is theirs
     KDISSECT_AGAIN=1 KDISSECT_PURE=1 pytest FILES…      the sources, after all was tried with what is compiled
 
 Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
