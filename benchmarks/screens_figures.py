@@ -6,11 +6,13 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from benchmarks.screens_spent import Spent, SpentTime
 from kdissect.feed.batches import Feed
 from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
@@ -23,8 +25,17 @@ from kdissect.tui.widgets.table import VirtualTable
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
 """Keys that are pressed again and again. Each changes the screen: a key that changes nothing would be
 answered by the next frame of the reading."""
-KEYS_OF_ALL = ("j", "j", "k", "pagedown", "pageup", "end", "home", "j")
+KEYS_OF_ALL = (
+    *("j", "j", "k", "pagedown", "pageup", "end", "home", "j", "pagedown"),
+    *("j", "k", "end", "pageup", "k", "home", "j", "j", "pagedown", "end"),
+)
 """Keys that are pressed on each screen."""
+ROUNDS = 4
+"""How often each screen is opened, and its keys are pressed."""
+PAUSES = (0.02, 0.05, 0.01, 0.03, 0.07)
+"""The pauses between these keys, in seconds: keys come at any moment of the news."""
+LEAST_KEYS = 500
+"""The least number of keys of which 99 % tell more than the slowest one."""
 COLUMN_FILTERS = (
     "api == Fetch and latency > 5ms",
     "error",
@@ -38,7 +49,11 @@ LOOKED_AT_SECONDS = 4.0
 FRAME_SECONDS, FILL_SECONDS = 2.0, 2.0
 """The most seconds to wait for the frame of a key, and for the parts that a screen shows later."""
 SLOWEST = 5
-"""How many keys are reported one by one, the slowest first."""
+"""How many keys are reported one by one, the slowest first, and then those with the most processor time."""
+TOLD_SECONDS = 0.0005
+"""The least part of such a key's processor time that is reported."""
+OPENED_SECONDS = 0.3
+"""The seconds for which people look at a screen before they press a key there."""
 
 
 class Figure(NamedTuple):
@@ -74,9 +89,15 @@ class Watched(Kdissect):
 
     since = 0.0
     """The start of the measurement, by :func:`time.time`."""
-    drawn_at = answered_at = worked = 0.0
-    """The time of the last frame, the time of the frame with a key's change, and the processor time of its
-    thread by then."""
+    drawn_at = answered_at = worked = beside = 0.0
+    """The time of the last frame, the time of the frame with a key's change, and by then the processor time
+    of its thread and of all threads."""
+    spent: Spent
+    """What the thread spends its time on."""
+    spent_then: SpentTime
+    """The same by the frame with a key's change."""
+    _tables: tuple[Screen[Any] | None, Sequence[VirtualTable]] = None, ()
+    """The last screen whose tables were looked up, and these."""
     before: Seen | None = None
     """The state before the key."""
     drawn: asyncio.Event
@@ -86,15 +107,22 @@ class Watched(Kdissect):
 
     def seen(self) -> Seen:
         """The current state."""
-        tables = [each for each in self.screen.query(VirtualTable) if each.display]
+        tables = self.tables_of(self.screen)
         cursors = tuple(each.cursor for each in tables)
         return Seen(self.screen, cursors, tuple(each.scroll_offset.y for each in tables))
+
+    def tables_of(self, screen: Screen[Any]) -> Sequence[VirtualTable]:
+        """The shown tables of a screen, looked up once: each time would take a part of a key's time."""
+        if screen is not self._tables[0]:
+            self._tables = screen, [each for each in screen.query(VirtualTable) if each.display]
+        return self._tables[1]
 
     def _display(self, screen: Any, renderable: Any) -> None:
         super()._display(screen, renderable)
         self.drawn_at, worked = time.perf_counter(), time.thread_time()
         if screen is self.screen and not self.drawn.is_set() and self.seen() != self.before:
-            self.worked = worked
+            self.worked, self.beside = worked, time.process_time()
+            self.spent_then = self.spent.so_far()
             self.answered_at = self.drawn_at
             self.drawn.set()
         if (
@@ -113,8 +141,12 @@ class Answer(NamedTuple):
     """Processor time of the thread that draws, which does not depend on how busy the machine is."""
     handled: float
     """The seconds until the key was handled. After that the frame still has to be drawn."""
-    where: str = ""
-    """The screen and the key."""
+    beside: float
+    """Processor time of other threads of the process, for which the thread may have had to wait."""
+    spent: SpentTime
+    """What the thread spent its processor time on."""
+    screen: str
+    key: str
 
 
 class Bench:
@@ -128,7 +160,8 @@ class Bench:
         app = self.app
         app.drawn.clear()
         app.before = before = app.seen()
-        where = f"{type(app.screen).__name__} {key}"
+        name = type(app.screen).__name__.removesuffix("Page")
+        spent, beside = app.spent.so_far(), time.process_time()
         began, worked = time.perf_counter(), time.thread_time()
         app.simulate_key(key)
         await self._dealt_with()
@@ -136,7 +169,10 @@ class Bench:
         if app.seen() == before:
             return None
         await asyncio.wait_for(app.drawn.wait(), FRAME_SECONDS)
-        return Answer(app.answered_at - began, app.worked - worked, handled, where)
+        worked = app.worked - worked
+        beside = app.beside - beside - worked
+        parts = app.spent_then.after(spent)
+        return Answer(app.answered_at - began, worked, handled, beside, parts, name, key)
 
     async def _dealt_with(self) -> None:
         """Wait until the key was handled by the application, by the focused widget and by all its
@@ -212,7 +248,13 @@ def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -
 
 
 async def measure(
-    feed: Feed, since: float, keys: int = 300, wait: float = 3_600, *, all_screens: bool = False
+    feed: Feed,
+    since: float,
+    keys: int = 300,
+    wait: float = 3_600,
+    *,
+    all_screens: bool = False,
+    rounds: int = ROUNDS,
 ) -> list[Figure]:
     """All figures of one run over a capture.
 
@@ -220,15 +262,17 @@ async def measure(
         each.
     :param wait: the most seconds that reading may take.
     :param all_screens: whether to open each screen and press keys there, instead of everything else.
+    :param rounds: how often that is done.
     """
     app = Watched(feed)
-    app.since, app.drawn = since, asyncio.Event()
+    app.since, app.drawn, app.spent = since, asyncio.Event(), Spent()
     try:
-        async with app.run_test(size=(160, 48)) as pilot:
-            bench = Bench(app, pilot)
-            return await (
-                _measure_all_screens(bench, keys, wait) if all_screens else _measure(bench, keys, wait)
-            )
+        with app.spent.watching():
+            async with app.run_test(size=(160, 48)) as pilot:
+                bench = Bench(app, pilot)
+                if all_screens:
+                    return await _measure_all_screens(bench, keys, rounds, wait)
+                return await _measure(bench, keys, wait)
     finally:
         app.feed.close()
 
@@ -253,58 +297,87 @@ async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     return out
 
 
-async def _measure_all_screens(bench: Bench, keys: int, wait: float) -> list[Figure]:
+async def _measure_all_screens(bench: Bench, keys: int, rounds: int, wait: float) -> list[Figure]:
     """Each screen while the capture is read, after it was read, and once more."""
     app = bench.app
     await bench.until(lambda: app.first_page > 0, 60)
     out = [_ms("start to first page", app.first_page, 1_500)]
     await asyncio.sleep(LOOKED_AT_SECONDS)
-    out += await _all_screens(bench, keys, "while reading")
-    was_reading = app.ended is None
+    out += await _all_screens(bench, keys, rounds, "while reading", lambda: app.ended is None)
     out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
-    if not was_reading:
-        out.append(Figure("the capture was too small: it was read by then", 1, "", 0))
     await bench.pilot.pause(0.5)
-    out += await _all_screens(bench, keys, "when all is read")
+    out += await _all_screens(bench, keys, rounds, "when all is read", lambda: True)
     return out
 
 
-async def _all_screens(bench: Bench, keys: int, when: str) -> list[Figure]:
+async def _all_screens(
+    bench: Bench, keys: int, rounds: int, when: str, is_so: Callable[[], bool]
+) -> list[Figure]:
     """The time of each screen until it appears, until it has the parts that are made in the background, and
-    until it answers keys."""
+    until it answers keys.
+
+    :param when: the state of the capture.
+    :param is_so: whether it still is in that state; if not, no more keys are pressed.
+    """
     opened, pressed, filled, out = [], [], [], []
     unmoved = 0
-    for name, key in PAGE_KEYS.items():
-        answer = await bench.key_to_frame(key)
+    places = [(number, *place) for number in range(rounds) for place in PAGE_KEYS.items()]
+    for number, name, key in places:
+        answer = await bench.key_to_frame(key) if is_so() else None
         if answer is not None:
             opened.append(answer)
+        if answer is not None and not number:
             out.append(_ms(f"  {PAGES[name]}", answer.waited))
             taken = await bench.until_filled()
             filled += [] if taken is None else [taken]
             out.append(_ms("    filled after that", FILL_SECONDS if taken is None else taken))
-        await asyncio.sleep(0.3)
-        for each in KEYS_OF_ALL[:keys]:
-            answer = await bench.key_to_frame(each)
-            if answer is not None:
+        await asyncio.sleep(OPENED_SECONDS)
+        for each, pause in zip(KEYS_OF_ALL[:keys], cycle(PAUSES), strict=False):
+            answer = await bench.key_to_frame(each) if is_so() else None
+            if answer is not None and is_so():
                 pressed.append(answer)
             else:
                 unmoved += 1
-            await asyncio.sleep(0.05)
-    slowest = sorted(pressed, key=lambda each: -each.waited)[:SLOWEST]
+            await asyncio.sleep(pause)
     return [
         *_of_keys(f"key to another screen {when}", opened),
         *out,
         _ms(f"a screen is filled {when}, p50", _percentile(filled or [FILL_SECONDS], 50)),
         *_of_keys(f"key on all screens {when}", pressed, 50),
+        Figure("  keys", len(pressed), ""),
         Figure("  keys that had nothing to change", unmoved, ""),
-        *(figure for each in slowest for figure in _told(each)),
+        *_of_too_few(len(pressed), when),
+        *(_ms(f"  on {screen}, p99 of processor time", spent) for screen, spent in _by_screen(pressed)),
+        *(figure for each in _most(pressed, lambda each: each.waited) for figure in _told("slow", each)),
+        *(figure for each in _most(pressed, lambda each: each.worked) for figure in _told("dear", each)),
     ]
 
 
-def _told(answer: Answer) -> Iterator[Figure]:
-    yield _ms(f"  {answer.where}", answer.waited)
+def _of_too_few(keys: int, when: str) -> Iterator[Figure]:
+    if keys < LEAST_KEYS:
+        yield Figure(f"too few keys {when}: a larger capture", keys, f"of {LEAST_KEYS}", 0)
+
+
+def _by_screen(answers: Sequence[Answer]) -> Iterator[tuple[str, float]]:
+    """The processor time of nearly all keys on each screen."""
+    for screen in dict.fromkeys(each.screen for each in answers):
+        yield screen, _percentile((each.worked for each in answers if each.screen == screen), 99)
+
+
+def _most(answers: Sequence[Answer], value: Callable[[Answer], float]) -> list[Answer]:
+    return sorted(answers, key=value, reverse=True)[:SLOWEST]
+
+
+def _told(kind: str, answer: Answer) -> Iterator[Figure]:
+    """A key that took long, and where its time went."""
+    yield _ms(f"  {kind}: {answer.key} on {answer.screen}", answer.waited)
     yield _ms("    dealt with after", answer.handled)
+    yield _ms("    processor time of other threads", answer.beside)
     yield _ms("    of processor time", answer.worked)
+    for what, seconds in answer.spent.seconds.items():
+        count = answer.spent.counts.get(what, 0)
+        if seconds >= TOLD_SECONDS:
+            yield _ms(f"      {what}{f' ({count})' if count else ''}", seconds)
 
 
 async def _filters(bench: Bench) -> list[Figure]:
