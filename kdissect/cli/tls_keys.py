@@ -52,9 +52,16 @@ with_secrets_option = click.option(
 class Keys:
     """The given secrets, and the key logs that may grow."""
 
-    def __init__(self, secrets: TlsSecrets | None = None, growing: KeyLogs | None = None) -> None:
+    def __init__(
+        self,
+        secrets: TlsSecrets | None = None,
+        growing: KeyLogs | None = None,
+        paths: tuple[str, ...] = (),
+    ) -> None:
         self.secrets = TlsSecrets() if secrets is None else secrets
         self.growing = growing
+        self.paths = paths
+        """The key logs."""
 
 
 def keys_of(
@@ -86,7 +93,7 @@ def keys_of(
                 complain(f"{path}: there is no such key log yet; kdissect keeps looking for it")
             elif not os.access(path, os.R_OK):
                 complain(f"{path}: cannot be read: no permission; kdissect keeps trying")
-        return Keys(secrets, KeyLogs(paths))
+        return Keys(secrets, KeyLogs(paths), paths)
     for path in paths:
         understood, not_understood = secrets.understood, secrets.not_understood
         try:
@@ -97,7 +104,7 @@ def keys_of(
         if secrets.understood == understood:
             others = secrets.not_understood - not_understood
             complain(f"{path}: it contains no secrets ({plural(others, 'line')} not understood)")
-    return Keys(secrets)
+    return Keys(secrets, paths=paths)
 
 
 def rsa_key_of(path: str) -> bytes:

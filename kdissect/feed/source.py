@@ -31,6 +31,8 @@ class ScreenSource(NamedTuple):
     """The secrets that decrypt TLS, beside those of the capture."""
     key_logs: KeyLogs | None = None
     """Files that may get more secrets."""
+    key_log_paths: tuple[str, ...] = ()
+    """The key logs that were given, for commands of other programs."""
     spool: str | None = None
     """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded."""
     follows: bool = False

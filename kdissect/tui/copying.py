@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from kdissect.exchange import Exchange
 from kdissect.model import Node
@@ -45,10 +46,11 @@ def kcat_command(exchange: Exchange, spots: Sequence[TreeSpot]) -> str | None:
         if place is None or place.topic is None or place.partition is None:
             return None
         topic, partition, offset = place.topic, place.partition, exchange.assigned_base_offset(place)
-    if not _LEGAL_TOPIC.fullmatch(topic):
+    if not _LEGAL_TOPIC.fullmatch(topic) or partition < 0:
         return None
     words = ["kcat", "-C", "-e", "-b", exchange.broker, "-t", topic, "-p", str(partition)]
-    return shlex.join([*words, "-o", "beginning" if offset is None else str(offset)])
+    # A negative one would count from the end.
+    return shlex.join([*words, "-o", "beginning" if offset is None or offset < 0 else str(offset)])
 
 
 def _values(node: Node) -> dict[str, object]:
@@ -67,22 +69,43 @@ def _offset(nodes: Sequence[Node]) -> int | None:
     return None if base is None else base + (_value(nodes, "offsetDelta") or 0)
 
 
-def tshark_command(exchange: Exchange, paths: Sequence[str]) -> str:
-    """The command that prints the packets of an exchange, with its broker's port as Kafka."""
-    packets = sorted({number for message in exchange.messages for number in message.frame.packets})
-    wanted = f"frame.number in {{{', '.join(map(str, packets))}}}"
-    words = ["tshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-Y", wanted, "-V"]
+def tshark_command(exchange: Exchange, paths: Sequence[str], key_logs: Sequence[str] | None = None) -> str:
+    """The command that prints the packets of an exchange, with its broker's port as Kafka.
+
+    :param key_logs: the key logs of the capture, if the connection is TLS; else None.
+    """
+    packets = {number for message in exchange.messages for number in message.frame.packets}
+    wanted = f"frame.number in {{{', '.join(_ranges(packets))}}}"
+    words = ["tshark", "-r", os.path.abspath(paths[0]), *_decode_as(exchange, key_logs), "-Y", wanted, "-V"]
     return shlex.join(words)
 
 
-def wireshark_command(exchange: Exchange, paths: Sequence[str]) -> list[str]:
+def _ranges(numbers: Iterable[int]) -> Iterator[str]:
+    """Numbers in the form of a set of Wireshark's filters: ``4``, ``7..9``. A large message has more packets
+    than a command line has room for."""
+    for _, row in groupby(enumerate(sorted(numbers)), lambda placed: placed[1] - placed[0]):
+        found = [number for _, number in row]
+        yield str(found[0]) if len(found) == 1 else f"{found[0]}..{found[-1]}"
+
+
+def wireshark_command(
+    exchange: Exchange, paths: Sequence[str], key_logs: Sequence[str] | None = None
+) -> list[str]:
     """The command that opens Wireshark at the packet that completed the exchange's first message."""
     packet = exchange.messages[0].frame.last_packet
-    return ["wireshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-g", str(packet)]
+    opened = ["wireshark", "-r", os.path.abspath(paths[0])]
+    return [*opened, *_decode_as(exchange, key_logs), "-g", str(packet)]
 
 
-def _decode_as(exchange: Exchange) -> str:
-    return f"tcp.port=={exchange.broker.rpartition(':')[2]},kafka"
+def _decode_as(exchange: Exchange, key_logs: Sequence[str] | None) -> list[str]:
+    """The options for the broker's port. As plain Kafka, TLS would stay encrypted; it takes one key log, and
+    secrets in the capture itself without any option."""
+    port = exchange.broker.rpartition(":")[2]
+    if key_logs is None:
+        return ["-d", f"tcp.port=={port},kafka"]
+    with_keys = [os.path.abspath(path) for path in key_logs if os.path.isfile(path)]
+    keys = ["-o", f"tls.keylog_file:{with_keys[0]}"] if len(with_keys) == 1 else []
+    return ["-d", f"tcp.port=={port},tls", "-d", f"tls.port=={port},kafka", *keys]
 
 
 OF_FILTER = "DuckDB query"
@@ -179,6 +202,7 @@ def copied(
     options: Options,
     paths: Sequence[str] = (),
     shown: str = "",
+    key_logs: Sequence[str] | None = None,
 ) -> str | None:
     """The text for the clipboard; None if the line has no such form.
 
@@ -186,6 +210,7 @@ def copied(
     :param spots: the line, after the lines around it, the outermost first.
     :param paths: the files of the capture.
     :param shown: the display filter.
+    :param key_logs: as for :func:`tshark_command`.
     """
     spot = spots[-1]
     if form == "filter":
@@ -193,7 +218,7 @@ def copied(
     if form == "kcat command":
         return kcat_command(detail.exchange, spots)
     if form == "tshark command":
-        return tshark_command(detail.exchange, paths) if len(paths) == 1 else None
+        return tshark_command(detail.exchange, paths, key_logs) if len(paths) == 1 else None
     if form == OF_FILTER:
         return query_command(shown, paths)
     if form == "kdissect read":

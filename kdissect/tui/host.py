@@ -238,6 +238,12 @@ class Host(QuietApp):
                     self.index.add_faults({_STOPPED: CountedFault(1, fault(_STOPPED[1], message.reason))})
         return bool(messages)
 
+    def key_logs_of(self, exchange: Exchange) -> Sequence[str] | None:
+        """The given key logs, if the connection of an exchange is TLS; else None."""
+        index, number = self.index, exchange.connection
+        row = index.going_on.get(number) or index.connections.get(number)
+        return None if row is None or row.tls is None else self.feed.source.key_log_paths
+
     def why_nothing(self) -> list[str]:
         """The reasons for having no exchange in the capture, in some lines. Empty if there is one, or if that
         is not known yet. A live capture itself shows why nothing comes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from kdissect.tui.copying import body_to_send, read_command, send_command, tshar
 from tests.cli.run import CAPTURES, run
 from tests.client.broker import CLOSE, TestBroker
 from tests.client.running import Capsys
+from tests.shared import requires_shared, shared
 
 OPTIONS = Options(embedded=True)
 CAPTURE = CAPTURES / "transactions-kafka39.pcapng"
@@ -90,6 +92,23 @@ def test_the_commands_that_read_print_the_exchange(capsysbinary: Capsys) -> None
             shlex.split(tshark_command(exchange, PATHS)), capture_output=True, text=True, check=True
         ).stdout
         assert "End Txn" in shown or "EndTxn" in shown
+
+
+@requires_shared
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize("has_secrets", [False, True])
+def test_tshark_decrypts_what_kdissect_decrypted(has_secrets: bool) -> None:
+    folder = shared("testdata/captures/lab/tls13")
+    with_secrets = folder / "capture-dsb.pcapng"
+    exchange = next(each for each in read(with_secrets) if each.api == "Fetch" and each.response is not None)
+    path, logs = (
+        (with_secrets, ()) if has_secrets else (folder / "capture.pcapng", (str(folder / "keys.log"),))
+    )
+    words = shlex.split(tshark_command(exchange, [str(path)], logs))
+    shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    packets = sorted({each for message in exchange.messages for each in message.frame.packets})
+    assert [int(each) for each in re.findall(r"^Frame (\d+):", shown, re.M)] == packets
+    assert shown.count(f"Correlation ID: {exchange.correlation_id}") == 2
 
 
 def test_a_command_that_reads_several_files_finds_the_exchange_again(capsysbinary: Capsys) -> None:

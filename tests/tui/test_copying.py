@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import pytest
 
@@ -125,3 +127,41 @@ def test_names_of_files_are_quoted(tmp_path: Path) -> None:
     path = str(tmp_path / "a b; $(x).pcapng")
     assert f"-r '{path}'" in tshark_command(exchange, [path])
     assert path in wireshark_command(exchange, [path])
+
+
+@pytest.mark.parametrize(
+    ("packets", "expected"),
+    [((4, 6), "{4, 6}"), ((7, 5, 6), "{5..7}"), ((1, 2, 4, 5, 9), "{1..2, 4..5, 9}")],
+)
+def test_packets_in_a_row_are_a_range_of_tshark(packets: tuple[int, ...], expected: str) -> None:
+    exchange = first("Fetch")
+    frame = mock.Mock(packets=packets)
+    messages = [mock.Mock(frame=frame)]
+    command = tshark_command(cast(Exchange, mock.Mock(messages=messages, broker=exchange.broker)), ["x"])
+    assert f"frame.number in {expected}" in command
+
+
+def test_a_connection_with_tls_is_decrypted_before_it_is_kafka(tmp_path: Path) -> None:
+    exchange, log = first("Fetch"), tmp_path / "key log"
+    port = exchange.broker.rpartition(":")[2]
+    log.write_text("")
+    layers = ["-d", f"tcp.port=={port},tls", "-d", f"tls.port=={port},kafka"]
+    for logs, options in (
+        ((), []),
+        ((str(log),), ["-o", f"tls.keylog_file:{log}"]),
+        ((str(log), str(log)), []),  # it takes only one
+        ((str(tmp_path),), []),  # and no folder
+    ):
+        words = shlex.split(tshark_command(exchange, ["x"], logs))
+        assert words[3:-3] == [*layers, *options]
+        assert wireshark_command(exchange, ["x"], logs)[3:-2] == [*layers, *options]
+
+
+def test_a_negative_offset_is_not_counted_from_the_end() -> None:
+    exchange = first("Fetch")
+    place = next(iter(exchange.record_sets()))
+    with mock.patch.object(Renamed, "assigned_base_offset", create=True, return_value=-1):
+        command = kcat_command(cast(Exchange, Renamed(exchange, place)), ())
+    assert command is not None
+    assert command.endswith("-o beginning")
+    assert kcat_command(cast(Exchange, Renamed(exchange, place._replace(partition=-1))), ()) is None

@@ -207,7 +207,8 @@ class _CaptureOpener:
         from kdissect.source import Input
 
         what = Input(paths, self._config.limits, self._ports, dict(self._config.topics))
-        return ScreenSource(what, secrets=keys.secrets, key_logs=keys.growing, **given)
+        given |= {"secrets": keys.secrets, "key_logs": keys.growing, "key_log_paths": keys.paths}
+        return ScreenSource(what, **given)
 
     def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
         """Captures in files, which may grow."""

@@ -188,7 +188,8 @@ class ChosenPage(Page):
         paths = () if source.is_live else source.paths
         hides = filter is not None and not options.show_secrets and asks_for_a_secret(filter)
         shown = REDACTED if hides else "" if filter is None else filter.text
-        text = copied(form, *chosen, options, paths, shown)
+        key_logs = self.kdissect.key_logs_of(chosen[0].exchange)
+        text = copied(form, *chosen, options, paths, shown, key_logs)
         if text is None:
             self.say(why_not_copied(form, chosen[0], options, paths))
             return
@@ -301,7 +302,7 @@ class ChosenPage(Page):
         if len(paths) != 1 or not os.path.isfile(paths[0]):  # an interface, a folder
             self.say("Wireshark can open only one file; save the exchange (w) and open that file")
             return
-        command = wireshark_command(exchange, paths)
+        command = wireshark_command(exchange, paths, self.kdissect.key_logs_of(exchange))
         if which(command[0]) is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             why = "not installed" if which(command[0]) is None else "no display"
             self.app.copy_to_clipboard(join(command))
