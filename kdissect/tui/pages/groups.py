@@ -4,7 +4,8 @@ Each member has a time line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -211,6 +212,8 @@ class GroupsPage(StatisticsPage):
         self._step = USUAL_LAG_STEP
         """The seconds between the points of a line of lag."""
         self._names = NamesOfClusters((), "group")
+        self._of_groups: Sequence[Mapping[object, Sequence[Row]]] = [{}] * (len(self.asked()) - 1)
+        """The rows of each group, for each table after that of the groups."""
         self._whose: object = None
         """The identity of the group under the cursor."""
         self.rebalances: Sequence[Row] = ()
@@ -246,9 +249,17 @@ class GroupsPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         rows = told_apart(counted.tables["groups"], "group")
         self._names = NamesOfClusters(rows, "group")
+        self._of_groups = [self._by_group(counted.tables[name]) for name in self.asked()[1:]]
         self.rows.show(rows)
         self.set_class(not rows, "-none")
         self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")
+
+    def _by_group(self, rows: Sequence[Row]) -> Mapping[object, Sequence[Row]]:
+        """The rows of each group, in their order."""
+        found: dict[object, list[Row]] = defaultdict(list)
+        for row in rows:
+            found[self._names.whose(row)].append(row)
+        return found
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._share_room)
@@ -266,11 +277,7 @@ class GroupsPage(StatisticsPage):
     def cursor_moved(self) -> None:
         row = self.chosen_row()
         whose = None if row is None else self._names.whose(row)
-        tables = self.counted.tables if self.counted is not None else {}
-        _, members, stays, *others = (
-            [each for each in tables.get(name, ()) if self._names.whose(each) == whose]
-            for name in self.asked()
-        )
+        members, stays, *others = (rows.get(whose, ()) for rows in self._of_groups)
         told = MemberTold(*others)
         self.rebalances = sorted(told.rebalances, key=began_ns)
         if whose != self._whose or (self.chosen or 0) >= len(self.rebalances):

@@ -165,8 +165,9 @@ class LatencyPage(GroupedPage):
     GROUPINGS = tuple(ASKED)
     _drawn: frozenset[str] = frozenset()
     """The signs of parts in the bars of all rows."""
-    _lines_of_parts = 0
-    """The lines of the text about the parts. Only another number needs a layout of the whole screen."""
+    _room_of_parts = 0, 0
+    """The width of the text about the parts, and the most lines that it had at this width. It keeps these
+    lines: with fewer, the cursor would move the heat map, and each key would need a layout of the screen."""
 
     def __init__(self) -> None:
         self._heat_of: tuple[object, ...] | None = None
@@ -225,8 +226,12 @@ class LatencyPage(GroupedPage):
         row = self.chosen_row()
         said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
         lines = fold_text(said, self.app.size.width - _PADDING) if said else []
-        has_other_height, self._lines_of_parts = len(lines) != self._lines_of_parts, len(lines)
-        self.query_one("#parts", Static).update(Text("\n".join(lines)), layout=has_other_height)
+        parts, (width, most) = self.query_one("#parts", Static), self._room_of_parts
+        keeps_room = lines and width == self.app.size.width
+        self._room_of_parts = self.app.size.width, max(len(lines), most if keeps_room else 0)
+        parts.update(Text("\n".join(lines)), layout=False)
+        if self._room_of_parts[1] != most:
+            parts.styles.height = self._room_of_parts[1] or "auto"
 
     def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))

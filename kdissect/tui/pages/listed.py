@@ -52,6 +52,8 @@ class OrderedScreen(PanesScreen):
     """The rows of the table."""
     sought = ""
     """The last search text."""
+    _all_lists: Sequence[VirtualTable] = ()
+    """The lists of the screen; empty before it is made."""
 
     @property
     def list_pane(self) -> VirtualTable:
@@ -95,7 +97,7 @@ class OrderedScreen(PanesScreen):
         if self.rows.sorted_by is not None:  # which the column's heading shows too
             order = "largest" if self.rows.descending else "smallest"
             wanted.append(f"by {self.rows.sorted_by}, {order} first")
-        tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
+        tables = [each for each in self._lists() if each.columns and each.display]
         hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
         if hints:
             wanted.insert(1, f"columns: {', '.join(dict.fromkeys(hints))}")
@@ -105,6 +107,15 @@ class OrderedScreen(PanesScreen):
             if cell_len(longer) < self.app.size.width:
                 told = longer
         self.say(told)
+
+    def _lists(self) -> Sequence[VirtualTable]:
+        """The lists of the screen. They are looked up until it is made: each time that takes as long as
+        drawing some lines."""
+        if not self._all_lists:
+            found = tuple(self.query(VirtualTable))
+            self._all_lists = found if self.is_mounted else ()
+            return found
+        return self._all_lists
 
     def chosen_row(self) -> Row | None:
         """The row under the cursor; None without rows."""
@@ -135,7 +146,7 @@ class OrderedScreen(PanesScreen):
 
     def _tell_columns(self) -> None:
         """Write how many columns have no room now, unless the screen was left before it was made."""
-        if self.is_attached and self.query("#list"):
+        if self.is_attached and self.query_one_optional("#list"):
             self.tell()
 
     @on(VirtualTable.Turned)

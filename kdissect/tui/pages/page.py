@@ -21,6 +21,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.settings.places import PLACES
 from kdissect.system.heap import keep_what_there_is
 from kdissect.tui.colors import alarm_color
+from kdissect.tui.drawing import SparingCompositor
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
@@ -90,6 +91,10 @@ class Page(Screen[None]):
     """The word in the footer for q."""
     _has_note = False
     """Whether it shows a note about its filter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = SparingCompositor()
 
     @property
     def way_out(self) -> str:
@@ -166,7 +171,8 @@ class Page(Screen[None]):
     def has_panes(self) -> bool:
         """Whether its panes exist. At the end they are removed one by one, and a timer may go off
         meanwhile."""
-        return bool(self.query("VirtualTable"))
+        table = self.query_one_optional(VirtualTable)
+        return table is not None and table.is_attached
 
     @property
     def is_ready(self) -> bool:
@@ -322,7 +328,8 @@ class Page(Screen[None]):
     def say(self, text: str) -> None:
         """Write into the line above the keys, unless there is a question."""
         if not self.kdissect.is_asking:
-            for line in self.query(SaidLine).filter("#where"):  # none at the end, when panes go one by one
+            line = self.query_one_optional("#where", SaidLine)
+            if line is not None and line.is_attached:  # at the end, panes go one by one
                 line.say(sanitise(text, None))
 
     def note(self, text: str) -> None:

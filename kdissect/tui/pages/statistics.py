@@ -57,6 +57,8 @@ class StatisticsPage(Page, OrderedScreen):
         self._polling: Timer | None = None
         self._polled_at = 0.0
         """The time of the last poll, by :func:`time.monotonic`."""
+        self._waited_for_filter: float | None = None
+        """The progress of the filter at the last poll."""
 
     # -- defined by each screen ---------------------------------------------------------------------
 
@@ -185,19 +187,25 @@ class StatisticsPage(Page, OrderedScreen):
 
     def _poll_unless_answering(self) -> None:
         if not self.kdissect.is_answering(self._polled_at):
-            self._poll()
+            self._poll(only_news=True)
 
-    def _poll(self) -> None:
+    def _poll(self, *, only_news: bool = False) -> None:
+        """Take in results.
+
+        :param only_news: whether to write about the list only if there are any, or a filter has gone on.
+        """
         if not self.has_panes:
             return
         self._polled_at = time.monotonic()
-        statistics = self.statistics
-        statistics.poll()
+        statistics, waited = self.statistics, self._waited_for_filter
+        has_news = statistics.poll()
+        self._waited_for_filter = statistics.waits_for_filter
         counted = statistics.result(self.asked())
         if counted is not None and counted is not self.counted:
             self.counted = counted
             self.refill()
-        self.tell()
+        if has_news or not only_news or waited != self._waited_for_filter or not statistics.is_busy:
+            self.tell()
         if not statistics.is_busy:
             self._stop_polling()
 

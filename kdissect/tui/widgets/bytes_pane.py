@@ -68,11 +68,6 @@ class BytesPane(Steady, Legible, can_focus=True):
         self.refresh()
 
     @property
-    def columns(self) -> int:
-        """The cells of a line, without the scroll bar."""
-        return self.scrollable_content_region.width
-
-    @property
     def bytes_a_line(self) -> int:
         """The number of bytes in a line, by the room: 16, 8 or 4."""
         return next((n for n in (16, 8) if self.columns >= _OFFSET + 4 * n + 1), 4)

@@ -33,9 +33,6 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
     BINDING_GROUP_TITLE = PLACES["tree"]
 
     def __init__(self, *, id: str | None = None) -> None:
-        self._looks: dict[Hashable, Style] | None = None
-        """The tree's style and those of its parts, while it is drawn. Textual's tree asks for them at each
-        line."""
         super().__init__("", id=id)
         self.show_root = False
         self.guide_depth = 2
@@ -71,17 +68,6 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
         if self.last_line >= 0:  # which builds the lines: a line that is new has no place yet
             self.land(node)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        self._looks = {}
-        try:
-            return super().render_lines(crop)
-        finally:
-            self._looks = None
-
-    @property
-    def rich_style(self) -> Style:
-        return self._look(None, lambda: super(FieldTree, self).rich_style)
-
     def get_component_rich_style(
         self, *names: str, partial: bool = False, default: Style | None = None
     ) -> Style:
@@ -89,14 +75,6 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
             return super(FieldTree, self).get_component_rich_style(*names, partial=partial, default=default)
 
         return self._look((names, partial, default), made)
-
-    def _look(self, key: Hashable, make: Callable[[], Style]) -> Style:
-        if self._looks is None:
-            return make()
-        found = self._looks.get(key)
-        if found is None:
-            found = self._looks[key] = make()
-        return found
 
     def render_line(self, y: int) -> Strip:
         return legible_strip(super().render_line(y), self.app)

@@ -5,17 +5,23 @@ Every text is legible: the drawn lines are measured one by one. Panes that scrol
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Hashable
+from typing import Any, Literal, TypeVar
 
+from rich.style import Style
 from textual.command import CommandList, CommandPalette
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 
 from kdissect.tui.colors import legible_strip
+from kdissect.tui.drawing import ContentLines
+from kdissect.tui.widgets.scroll_bar import LineScrollBar
 
+Look = TypeVar("Look")
 _TITLES = "{ border-title-color: $foreground; border-subtitle-color: $foreground; }"
 
 
@@ -83,6 +89,47 @@ class Steady(ScrollView):
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     """The size of its contents."""
+
+    _looks: dict[Hashable, Any] | None = None
+    """What all lines ask for, while they are drawn: the room, and the styles."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._styles_cache = ContentLines()
+
+    @property
+    def columns(self) -> int:
+        """The cells of a line, without the scroll bar."""
+        return self._look("columns", lambda: self.scrollable_content_region.width)
+
+    @property
+    def rich_style(self) -> Style:
+        return self._look("style", lambda: super(Steady, self).rich_style)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._looks = {}
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._looks = None
+
+    def _look(self, key: Hashable, make: Callable[[], Look]) -> Look:
+        """What a line asks for, made once for all lines that are drawn together."""
+        if self._looks is None:
+            return make()
+        if key not in self._looks:
+            self._looks[key] = make()
+        found: Look = self._looks[key]
+        return found
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The scroll bar, made when it is needed first, as Textual makes its own."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = LineScrollBar(thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar.display = False
+            self.app._start_widget(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
 
     def watch_virtual_size(self, size: Size) -> None:
         if self.styles.is_auto_height:  # then the pane itself has another height

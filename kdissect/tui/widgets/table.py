@@ -213,11 +213,6 @@ class VirtualTable(Steady, Legible, can_focus=True):
         """The number of rows on a screen."""
         return max(1, self.size.height - 1)
 
-    @property
-    def columns(self) -> int:
-        """The cells of a line, without the scroll bar."""
-        return self.scrollable_content_region.width
-
     def rows_changed(self, cursor: int | None = None) -> None:
         """Show changed or new rows. The cursor keeps its place unless another is given."""
         self.virtual_size = Size(self.columns, len(self.rows) + 1)

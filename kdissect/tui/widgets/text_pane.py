@@ -70,11 +70,6 @@ class TextPane(Steady, Legible, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=max(0, found - height // 3), animate=False, immediate=True)
 
     @property
-    def columns(self) -> int:
-        """The cells of a line, without the scroll bar."""
-        return self.scrollable_content_region.width
-
-    @property
     def lines(self) -> int:
         """The number of lines of the whole text."""
         return len(self._broken)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from unittest import mock
 
 import pytest
+from textual.screen import Screen
 
 from kdissect.present.lanes import PARTS
-from kdissect.tui.pages.latency import places_of
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.latency import LatencyPage, places_of
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_of_times
@@ -101,5 +104,27 @@ def test_the_story_has_a_key_where_rows_are_of_clients_or_topics() -> None:
                 told[grouping] = "i Story" in (await shown_after(pilot, "j")).splitlines()[-1]
                 await press(pilot, "g")
             assert told == {"api": False, "broker": False, "client": True, "topic": True}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
+def test_the_heat_map_stays_where_it_is_when_a_row_has_fewer_parts(width: int, height: int) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), width, height) as pilot:
+            await press(pilot, "5")
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.pages["latency"]
+            assert isinstance(page, LatencyPage)
+            down = [page.heat_pane.region.y]
+            for _ in range(len(page.rows)):
+                await press(pilot, "down")
+                down.append(page.heat_pane.region.y)
+            assert down == sorted(down)
+            assert len({*down}) <= 3
+            with mock.patch.object(Screen, "_refresh_layout") as laid_out:
+                await press(pilot, "home", "down", "end")
+                assert not laid_out.called
 
     asyncio.run(run())
