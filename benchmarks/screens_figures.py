@@ -317,13 +317,15 @@ async def _all_screens(
     until it answers keys.
 
     :param when: the state of the capture.
-    :param is_so: whether it still is in that state; if not, no more keys are pressed.
+    :param is_so: whether it still is in that state; if not, no more keys are pressed after the first round.
     """
     opened, pressed, filled, out = [], [], [], []
     unmoved = 0
     places = [(number, *place) for number in range(rounds) for place in PAGE_KEYS.items()]
     for number, name, key in places:
-        answer = await bench.key_to_frame(key) if is_so() else None
+        if number and not is_so():
+            break
+        answer = await bench.key_to_frame(key)
         if answer is not None:
             opened.append(answer)
         if answer is not None and not number:
@@ -333,8 +335,8 @@ async def _all_screens(
             out.append(_ms("    filled after that", FILL_SECONDS if taken is None else taken))
         await asyncio.sleep(OPENED_SECONDS)
         for each, pause in zip(KEYS_OF_ALL[:keys], cycle(PAUSES), strict=False):
-            answer = await bench.key_to_frame(each) if is_so() else None
-            if answer is not None and is_so():
+            answer = await bench.key_to_frame(each)
+            if answer is not None and (is_so() or not number):
                 pressed.append(answer)
             else:
                 unmoved += 1
