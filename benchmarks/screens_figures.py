@@ -218,7 +218,7 @@ def is_filled(app: Kdissect) -> bool:
     exchange."""
     page = app.screen
     if isinstance(page, StatisticsPage):
-        return page.counted is not None or not page.asked()
+        return page.counted is not None or not page.needed_statistics()
     return not isinstance(page, ExchangesPage | RecordsPage) or page.is_at_rest
 
 

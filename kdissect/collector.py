@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-OBJECTS_BEFORE_A_LOOK = 50_000
+COLLECTOR_THRESHOLD = 50_000
 """The threshold of the collector; Python's own is 700. Messages become many objects, and looking at them took
 a quarter of the time of a capture of small messages."""
 
@@ -29,17 +29,17 @@ def rarely_collected() -> Iterator[None]:
     if not _Users.count:
         _Users.before = gc.get_threshold()
         gc.freeze()
-        gc.set_threshold(max(OBJECTS_BEFORE_A_LOOK, _Users.before[0]), 20, 100)
+        gc.set_threshold(max(COLLECTOR_THRESHOLD, _Users.before[0]), 20, 100)
     _Users.count += 1
     try:
         yield
     finally:
         _Users.count -= 1
         if not _Users.count:
-            look_again(_Users.before)
+            restore_thresholds(_Users.before)
 
 
-def look_again(thresholds: tuple[int, int, int]) -> None:
+def restore_thresholds(thresholds: tuple[int, int, int]) -> None:
     """Restore the collector's thresholds. Objects that were made meanwhile do not cause a run at once."""
     gc.freeze()
     gc.set_threshold(*thresholds)

@@ -8,7 +8,7 @@ from kdissect.session.briefs cimport Brief
 from kdissect.session.conversation cimport Conversation
 from kdissect.session.lanes cimport Lane, LaneTable
 from kdissect.session.quick cimport PairLayouts
-from kdissect.telling cimport Teller
+from kdissect.telling cimport EventPublisher
 
 cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES
@@ -18,8 +18,8 @@ cdef class Journal:
     cdef public int64_t now
 
     cpdef tick(self, int64_t packet, int64_t timestamp_ns)
-    cpdef bint takes(self, Segment segment) except -1
-    cpdef gave(self, Py_ssize_t events)
+    cpdef bint is_set_aside(self, Segment segment) except -1
+    cpdef note_events(self, Py_ssize_t events)
 
 @cython.final
 cdef class Dissector:
@@ -27,9 +27,9 @@ cdef class Dissector:
     cdef public int64_t _most_waiting
     cdef public object _listener
     cdef public PairLayouts forms
-    cdef public bint _tells_tcp
+    cdef public bint _adds_tcp
     cdef public object _awaiting
-    cdef public bint _told_of_secrets
+    cdef public bint _has_reported_secrets
     cdef public object _ports
     cdef public object secrets
     cdef public SegmentReader _segments
@@ -50,7 +50,7 @@ cdef class Dissector:
     cdef public int64_t _most_held
     cdef public list _late
     cdef public int64_t _late_bytes
-    cdef public Teller _telling
+    cdef public EventPublisher _publisher
     cdef public int64_t packets
     cdef public Journal journal
     cdef object __weakref__

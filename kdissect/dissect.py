@@ -29,7 +29,7 @@ from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
-from kdissect.telling import AT_THE_END, Event, Numbering, Step, Teller
+from kdissect.telling import AT_THE_END, Event, EventPublisher, Numbering, Step
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
@@ -87,18 +87,18 @@ class Journal:
     def tick(self, packet: int, timestamp_ns: int) -> None:
         """Note a packet with a segment."""
 
-    def takes(self, segment: Segment) -> bool:
+    def is_set_aside(self, segment: Segment) -> bool:
         """Whether another dissector has the segment's connection. Only segments without a known connection
         are checked."""
         return False
 
-    def speaks_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
+    def note_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
         """Note that a connection has TLS; the second of the ends is the one that was connected to."""
 
-    def forgot(self, since_ns: int, number: int, events: int) -> None:
+    def note_forgotten(self, since_ns: int, number: int, events: int) -> None:
         """Note that the next ``events`` events are of a connection that has lingered since that time."""
 
-    def gave(self, events: int) -> None:
+    def note_events(self, events: int) -> None:
         """Note the number of events of the current packet."""
 
 
@@ -118,7 +118,7 @@ class Dissector:
         *,
         embedded: bool = False,
         secrets: TlsSecrets | None = None,
-        tells_tcp: bool = True,
+        adds_tcp: bool = True,
         listener: Listener | None = None,
         briefs: Interest | None = None,
         forms: PairLayouts | None = None,
@@ -134,14 +134,14 @@ class Dissector:
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
         self._listener = listener
-        self._tells_tcp = tells_tcp
+        self._adds_tcp = adds_tcp
         """Whether rows of connections have the facts of TCP."""
         self._ports = broker_ports
         self.secrets = TlsSecrets(limits) if secrets is None else secrets
         """The secrets that decrypt TLS; the capture may add some."""
         self._awaiting = Awaiting(self.secrets)
         """The connections that wait for more secrets."""
-        self._told_of_secrets = False
+        self._has_reported_secrets = False
         """Whether it was reported that there are too many secrets."""
         self._segments = SegmentReader(limits)
         self._table: dict[Key, Conversation] = {}
@@ -179,7 +179,7 @@ class Dissector:
         """The events found only when a connection was forgotten. That time depends on the packets of other
         connections, and numbers must not. So these exchanges are numbered at the end."""
         self._late_bytes = 0
-        self._telling = Teller(
+        self._publisher = EventPublisher(
             Numbering() if numbering is None else numbering,
             TopicNames() if names is None else names,
             # Then all names are known, or not needed.
@@ -203,7 +203,7 @@ class Dissector:
     @property
     def connections(self) -> int:
         """The number of connections so far."""
-        return self._telling.numbering.connections
+        return self._publisher.numbering.connections
 
     @property
     def remembered(self) -> int:
@@ -225,21 +225,21 @@ class Dissector:
     @property
     def numbering(self) -> Numbering:
         """The source of the numbers."""
-        return self._telling.numbering
+        return self._publisher.numbering
 
     @property
     def names_are_complete(self) -> bool:
         """Whether all names of topic ids were known from the start."""
-        return self._telling.names_are_complete
+        return self._publisher.names_are_complete
 
     @property
     def names(self) -> TopicNames:
         """The names of topic ids."""
-        return self._telling.names
+        return self._publisher.names
 
     @names.setter
     def names(self, names: TopicNames) -> None:
-        self._telling.names = names
+        self._publisher.names = names
 
     @property
     def crosses_connections(self) -> bool:
@@ -258,7 +258,7 @@ class Dissector:
 
     def take_fragments(self, fragments: Fragments) -> None:
         """Take over the waiting fragments of another dissector; none waited here."""
-        self._segments.go_on_with(fragments)
+        self._segments.resume_with(fragments)
 
     def is_crossed(self, had_fragments: bool) -> bool:
         """Whether state beyond single connections may affect later packets. Waiting fragments only affect
@@ -266,7 +266,7 @@ class Dissector:
 
         :param had_fragments: whether some of the later packets are fragments.
         """
-        if self._tunnelled or not self._uses_lanes or self._segments.tells:
+        if self._tunnelled or not self._uses_lanes or self._segments.has_fault:
             return True
         return had_fragments and self._segments.waits
 
@@ -276,7 +276,7 @@ class Dissector:
         if (
             self._late
             or self._older
-            or self._telling.names_left_out
+            or self._publisher.names_left_out
             or self._tunnelled
             or not self._uses_lanes
         ):
@@ -310,7 +310,7 @@ class Dissector:
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
         self._remembered += 1
-        conversation.go_on_with(self.secrets, self.forms)
+        conversation.resume_with(self.secrets, self.forms)
         conversation.counted_bytes = 0
         conversation.ends = None
         self._count_held(conversation)
@@ -478,17 +478,17 @@ class Dissector:
         step += self._too_many_secrets()
         return self._publish(step) if step else []
 
-    def _retry(self, told: Iterable[bytes], packet: int, step: list[Step]) -> None:
+    def _retry(self, names: Iterable[bytes], packet: int, step: list[Step]) -> None:
         """Retry the connections that waited for secrets of these names."""
-        for conversation, events in self._awaiting.retried(told, packet):
+        for conversation, events in self._awaiting.retry(names, packet):
             step += events
             self._count_held(conversation)
 
     def _too_many_secrets(self) -> list[Fault]:
         """The fault of dropped secrets; reported once."""
-        if self._told_of_secrets or not self.secrets.left_out:
+        if self._has_reported_secrets or not self.secrets.left_out:
             return []
-        self._told_of_secrets = True
+        self._has_reported_secrets = True
         limit = plural(self._limits.secret_bytes, "byte")
         oldest = plural(self.secrets.left_out, "connection")
         message = f"TLS secrets take more than {limit}; the oldest were forgotten, those of {oldest} so far"
@@ -499,7 +499,7 @@ class Dissector:
         found = {each.number: each for each in self._conversations() if each.speaks_tls}
         for _, conversation in sorted(found.items()):
             end = None if conversation.is_over else GOING_ON
-            yield conversation.summary(end, self._tells_tcp)
+            yield conversation.summary(end, self._adds_tcp)
 
     def close(self) -> Iterator[Event]:
         """End the capture: give the events that still wait, then every connection's row."""
@@ -514,9 +514,9 @@ class Dissector:
             self._sum_up(conversation, None, rows)
             yield from cast(list[Event], rows)
             self._remove(conversation)
-        if self._telling.names_left_out:
+        if self._publisher.names_left_out:
             limit = plural(self._limits.topic_names, "topic id")
-            often = plural(self._telling.names_left_out, "time")
+            often = plural(self._publisher.names_left_out, "time")
             message = f"the capture names more than {limit}; kdissect left out other names {often}"
             yield fault("too-many-names", message)
         yield from self._too_many_secrets()
@@ -536,7 +536,7 @@ class Dissector:
             conversation = self._tunnelled.find(segment, self._table)
         newest = conversation
         if conversation is not None and self._older:
-            conversation = self._told_apart(conversation, segment, step)
+            conversation = self._resolve_reopened(conversation, segment, step)
         before: Conversation | None = None
         if conversation is not None and conversation.has_lingered(timestamp_ns, _LINGER_NS):
             self._forget(conversation, step)
@@ -544,7 +544,7 @@ class Dissector:
         elif conversation is not None and newest and flags & SYN and conversation.is_reopened_by(segment):
             before = self._before_reopening(newest, segment, step)
             conversation = None
-        if conversation is None and self.journal is not None and self.journal.takes(segment):
+        if conversation is None and self.journal is not None and self.journal.is_set_aside(segment):
             return self._publish(step) if step else []
         if conversation is None:
             if self._remembered >= self._limits.connections:
@@ -553,7 +553,7 @@ class Dissector:
             if network and (crowd := self._tunnelled.crowd(key)):
                 reason = f"more than {plural(len(crowd), 'connection')} in tunnels between the same endpoints"
                 self._evict("too-many-connections", reason, segment.packet, step, crowd)
-            number = self._telling.numbering.connection(segment.packet)
+            number = self._publisher.numbering.connection(segment.packet)
             conversation = Conversation.__new__(Conversation)
             conversation.begin(
                 number, segment, self._limits, self._ports, self.secrets, self._listener, self.forms
@@ -584,7 +584,7 @@ class Dissector:
         if conversation._tls is not None:
             self._awaiting.note(conversation)
             if self.journal is not None:
-                self.journal.speaks_tls(conversation.endpoints)
+                self.journal.note_tls(conversation.endpoints)
             if taught := self.secrets.take_taught():
                 self._retry(taught, packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
@@ -595,9 +595,9 @@ class Dissector:
 
     def _publish(self, step: list[Step]) -> list[Event]:
         """Number the events of one packet, learn from all of them, then return them."""
-        told = self._telling.publish(step)
+        told = self._publisher.publish(step)
         if told and self.journal is not None:
-            self.journal.gave(len(told))
+            self.journal.note_events(len(told))
         return told
 
     def _elapse(self, now_ns: int) -> list[Event]:
@@ -610,7 +610,7 @@ class Dissector:
         """All remembered connections; some occur more than once."""
         return [*self._table.values(), *self._older.values()]
 
-    def _told_apart(self, newer: Conversation, segment: Segment, step: list[Step]) -> Conversation:
+    def _resolve_reopened(self, newer: Conversation, segment: Segment, step: list[Step]) -> Conversation:
         """The connection of a segment, if ``newer`` may have ended the one before it."""
         older = self._older.get(newer)
         if older is None:
@@ -704,7 +704,7 @@ class Dissector:
         reset in a few seconds."""
         if conversation.was_reset:
             self._lanes.close(conversation)
-            conversation.let_go()
+            conversation.drop_kept_bytes()
         self._closed[conversation.number] = conversation
         entry = (since_ns, conversation.number)
         if since_ns > self._latest_lingers_since:  # in nearly all cases
@@ -740,7 +740,7 @@ class Dissector:
             elif conversation._is_over():
                 self._wait_for(conversation, now_ns)  # it went on
             if self.journal is not None and len(step) > before:
-                self.journal.forgot(since_ns, number, len(step) - before)
+                self.journal.note_forgotten(since_ns, number, len(step) - before)
 
     def _forget(self, conversation: Conversation, step: list[Step]) -> None:
         """Add the row of a connection that has lingered, and forget the connection."""
@@ -752,8 +752,10 @@ class Dissector:
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[Step]) -> None:
         """Add the row of a connection. A connection whose last exchanges were brief has none. A connection
         without bytes has none either, after the first brief."""
-        if conversation._quick is None and not (self._telling.has_told_briefs and conversation.is_silent()):
-            step.append(conversation.summary(end, self._tells_tcp))
+        if conversation._quick is None and not (
+            self._publisher.has_published_briefs and conversation.is_silent()
+        ):
+            step.append(conversation.summary(end, self._adds_tcp))
 
     def _close_late(self, conversation: Conversation, step: list[Step]) -> None:
         """Close a connection that may still have waiting bytes."""

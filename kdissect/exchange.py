@@ -21,8 +21,8 @@ from kdissect.protocol.entities import (
     KEY_TYPE,
     TOPIC,
     TRANSACTIONAL_ID,
-    named,
     named_around,
+    names_in,
 )
 from kdissect.protocol.errors import class_in, error_name, gravest
 from kdissect.protocol.program import is_error_code
@@ -309,7 +309,7 @@ class Exchange:
         return self._first().frame.first_ns
 
     @property
-    def told_ns(self) -> int:
+    def ended_ns(self) -> int:
         """When its response was complete; without a response, when its request was complete."""
         if self.response is not None:
             return self.response.frame.last_ns
@@ -440,7 +440,7 @@ class Exchange:
             body = message.decoded()
             if body.struct is not None:
                 asked = self.request.body() if self.request is not None else None
-                found += named(entity, body.struct, body.values, asked)
+                found += names_in(entity, body.struct, body.values, asked)
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _coordinators(self) -> str | None:
@@ -451,7 +451,7 @@ class Exchange:
         asked = self.request.body().get(KEY_TYPE, 0) if seen is None else seen.coordinator_type
         return COORDINATORS.get(asked)
 
-    def about(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
+    def subject_at(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
         """The group, transactional id or topic (by name) that a place in the response is about. None if that
         is unknown, or if the request is about several.
 
@@ -520,7 +520,7 @@ class Exchange:
         return list(self._faults)
 
     @property
-    def faults_at_hand(self) -> list[Fault]:
+    def cheap_faults(self) -> list[Fault]:
         """The :attr:`faults` that can be found without unpacking: compressed records are checked by headers
         and checksums."""
         return list(self._find_faults(unpacks=False) if self._faults is None else self._faults)

@@ -28,7 +28,7 @@ class Names(Protocol):
         """The topic's name; None if no packet had it in time."""
 
 
-Told = tuple[str, str, int]
+NameEntry = tuple[str, str, int]
 """A topic id, its name, and the packet that contained it."""
 
 
@@ -40,7 +40,7 @@ class TopicNames:
         self._told: dict[str, list[tuple[int, int, str]]] = {METADATA_TOPIC_ID: [(-1, 0, METADATA_TOPIC)]}
         """The entries of each id: the place in ``order``, the packet, the name. An entry is added only if its
         packet is earlier than those of the entries before."""
-        self.order: list[Told] = []
+        self.order: list[NameEntry] = []
         """The same entries in the order in which they were learned."""
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class TopicNames:
             return
         self.order.append((topic_id, name, packet))
 
-    def learn_all(self, taught: Iterable[Told], most: int) -> int:
+    def learn_all(self, taught: Iterable[NameEntry], most: int) -> int:
         """Learn several names. Return how many were left out, because there would be more than ``most``
         ids."""
         left_out = 0
@@ -81,7 +81,7 @@ class TopicNames:
         known.count = len(self.order) if count < 0 else count
         return known
 
-    def told(self, start: int = 0) -> list[Told]:
+    def entries(self, start: int = 0) -> list[NameEntry]:
         """Id, name and packet of all named ids from ``start`` on, in the order in which they were learned."""
         return [(each, told[-1][2], told[-1][1]) for each, told in islice(self._told.items(), start, None)]
 

@@ -43,7 +43,7 @@ def read(
     if two_pass:
         for _ in reading.events():
             pass
-        reading = reading.again(with_names=True)
+        reading = reading.repeat(with_names=True)
     for event in chain.from_iterable(reading.events()):
         if isinstance(event, Exchange):
             yield event

@@ -50,7 +50,7 @@ class Input(NamedTuple):
     """Opens a file, for paths outside this machine."""
     open_packets: Callable[[], Packets] | None = None
     """Opens the packets, if they are not simply read from the files from begin to end."""
-    tells_tcp: bool = True
+    adds_tcp: bool = True
     """Whether rows of connections have facts of TCP."""
     briefs: Interest | None = None
     """The questions about exchanges in brief. If set, a :class:`~kdissect.session.briefs.Brief` may replace
@@ -99,7 +99,7 @@ class Pass:
         self._dissector = _dissector_of(source, names, secrets, listener)
         teach(self._dissector.names, source.topics)
 
-    def again(self, *, with_names: bool = False, listener: Listener | None = None) -> Pass:
+    def repeat(self, *, with_names: bool = False, listener: Listener | None = None) -> Pass:
         """Another pass over the same input. The secrets found in the capture are used from its start.
 
         :param with_names: whether the names of topic ids found in it are used from its start, too.
@@ -194,7 +194,7 @@ class Pass:
         except CaptureError:
             return None
 
-    def go_on_with(self, part: FilePart) -> None:
+    def resume_with(self, part: FilePart) -> None:
         """Read only this part of the file from now on."""
         from kdissect.capture.cuts import PartPackets
 
@@ -248,18 +248,18 @@ class Pass:
         """The events of a packet, and of key log lines since the last packet."""
         if self._key_logs is None:
             return self._dissector.feed(item)
-        return [*self.news(), *self._dissector.feed(item)]
+        return [*self.key_log_events(), *self._dissector.feed(item)]
 
     def feed_all(self, items: Sequence[Item | PacketRun]) -> Iterator[Sequence[Event]]:
         """The events of several items, in lists."""
         if self._key_logs is not None:
-            yield self.news()
+            yield self.key_log_events()
         if isinstance(self._dissector, Dissector):
             yield from self._dissector.feed_all(items)
         else:
             yield from self._dissector.feed_all(cast(Sequence[Item], items))  # these never come as runs
 
-    def news(self, now: float | None = None) -> list[Event]:
+    def key_log_events(self, now: float | None = None) -> list[Event]:
         """The events of key log lines since the last look.
 
         :param now: see :meth:`~kdissect.capture.keylogs.KeyLogs.follow`.
@@ -271,7 +271,7 @@ class Pass:
 
     def end(self) -> Iterator[Event]:
         """End the input, and give the remaining events."""
-        yield from self.news(math.inf)
+        yield from self.key_log_events(math.inf)
         yield from self._dissector.close()
 
 
@@ -290,7 +290,7 @@ def _dissector_of(
         names,
         embedded=source.embedded,
         secrets=secrets,
-        tells_tcp=source.tells_tcp,
+        adds_tcp=source.adds_tcp,
         listener=listener,
         briefs=source.briefs,
     )

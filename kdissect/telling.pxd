@@ -16,10 +16,10 @@ cdef class Numbering:
     cpdef exchange(self, begun)
 
 @cython.final
-cdef class Teller:
+cdef class EventPublisher:
     cdef bint _embedded
     cdef Py_ssize_t _most_names
-    cdef public bint has_told_briefs
+    cdef public bint has_published_briefs
     cdef public TopicNames names
     cdef public bint names_are_complete
     cdef public int64_t names_left_out

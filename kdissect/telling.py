@@ -51,7 +51,7 @@ class Numbering:
         return self.exchanges
 
 
-class Teller:
+class EventPublisher:
     """Gives numbers and names to the results of each packet.
 
     :param names: the names of topic ids so far.
@@ -61,7 +61,14 @@ class Teller:
     """
 
     __slots__ = (
-        *("_embedded", "_most_names", "has_told_briefs", "names", "names_are_complete", "names_left_out"),
+        *(
+            "_embedded",
+            "_most_names",
+            "has_published_briefs",
+            "names",
+            "names_are_complete",
+            "names_left_out",
+        ),
         "numbering",
     )
 
@@ -80,7 +87,7 @@ class Teller:
         self._embedded = embedded
         self.names_left_out = 0
         """How many names were left out because there were too many."""
-        self.has_told_briefs = False
+        self.has_published_briefs = False
         """Whether an exchange was given in brief."""
 
     def publish(self, step: list[Step]) -> list[Event]:
@@ -150,7 +157,7 @@ class Teller:
         """Fix the names of topic ids for a brief that is over."""
         brief.up_to_packet = _AT_THE_END if self.names_are_complete else brief._last()
         brief.names, brief.names_count = self.names, len(self.names.order)
-        self.has_told_briefs = True
+        self.has_published_briefs = True
 
     def _learn(self, exchange: Exchange) -> None:
         if not self.names_are_complete:

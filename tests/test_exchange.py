@@ -292,11 +292,11 @@ def test_faults_at_hand_are_found_without_unpacking() -> None:
     broken = packed[:-8] + bytes(8)  # the end of the gzip stream
     mended = broken[:17] + crc32c.crc32c(broken[21:]).to_bytes(4, "big") + broken[21:]
     one = exchange(produce({"index": 0, "records": text(mended)}))
-    assert one.faults_at_hand == []
+    assert one.cheap_faults == []
     assert "bad-compressed-data" in [fault.kind for fault in one.faults]
-    assert one.faults_at_hand == one.faults  # now they are known
+    assert one.cheap_faults == one.faults  # now they are known
     one = exchange(produce({"index": 0, "records": text(broken)}))
-    assert [fault.kind for fault in one.faults_at_hand] == ["bad-crc"]
+    assert [fault.kind for fault in one.cheap_faults] == ["bad-crc"]
 
 
 def test_codes_are_those_of_a_response_in_order() -> None:

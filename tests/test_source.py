@@ -56,15 +56,15 @@ def test_names_hold_from_the_start_in_another_pass_if_they_are_asked_for() -> No
         pass
     known = len(first.names.order)
     assert known > 1
-    assert len(first.again().names.order) == 1
-    assert len(first.again(with_names=True).names.order) >= known
+    assert len(first.repeat().names.order) == 1
+    assert len(first.repeat(with_names=True).names.order) >= known
 
 
 def test_another_pass_has_the_secrets_that_the_first_learned() -> None:
     first = Pass(Input((BASIC,)))
     for _ in first.events():
         pass
-    assert first.again().secrets is first.secrets
+    assert first.repeat().secrets is first.secrets
 
 
 def test_files_are_opened_by_who_knows_how() -> None:

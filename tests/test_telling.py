@@ -13,14 +13,16 @@ from kdissect.message import parse_request
 from kdissect.model import Direction, Frame
 from kdissect.names import TopicNames
 from kdissect.session.pairing import Completed, Recognised
-from kdissect.telling import Numbering, Teller
+from kdissect.telling import EventPublisher, Numbering
 from tests.kafka import request
 
 CLIENT, BROKER = bytes((10, 0, 0, 1, 4, 1)), bytes((10, 0, 0, 2, 35, 132))
 
 
-def telling(names: TopicNames | None = None, most: int = 100) -> Teller:
-    return Teller(Numbering(), TopicNames() if names is None else names, names is not None, most, False)
+def telling(names: TopicNames | None = None, most: int = 100) -> EventPublisher:
+    return EventPublisher(
+        Numbering(), TopicNames() if names is None else names, names is not None, most, False
+    )
 
 
 def begun(connection: int, packet: int) -> Exchange:

@@ -74,7 +74,7 @@ class JoinContent(NamedTuple):
     """The offset up to which a worker of Connect has read the topic with its configurations."""
 
 
-def told_by_join(request: dict[str, Any]) -> JoinContent:
+def content_of_join(request: dict[str, Any]) -> JoinContent:
     """The content of a JoinGroup, from the first of its protocols that can be read. A protocol of Connect
     that lists the worker's tasks comes before others."""
     first: JoinContent | None = None

@@ -69,14 +69,14 @@ class Beside:
         self._number = subject.number
         self._connection = subject.connection
         self._broker = subject.broker
-        self._begun_ns, self._told_ns = subject.begun_ns, subject.told_ns
+        self._begun_ns, self._told_ns = subject.begun_ns, subject.ended_ns
         self._keys = frozenset(keys_of(subject))
 
     def feed(self, exchange: Exchange) -> None:
         """Take in the next exchange."""
         if exchange.number == self._number:
             return
-        begun, told = exchange.begun_ns, exchange.told_ns
+        begun, told = exchange.begun_ns, exchange.ended_ns
         if exchange.connection == self._connection and begun < self._told_ns and told > self._begun_ns:
             if len(self.in_flight) < MOST_IN_FLIGHT:
                 self.in_flight.append(exchange)

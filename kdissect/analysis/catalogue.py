@@ -94,4 +94,4 @@ def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
     :raises ValueError: the text after the name is not understood; the error's text lists the allowed ones.
     """
     name, *how = (part.strip() for part in text.split(","))
-    return name, STATISTICS[name].asked(limits, tuple(how))
+    return name, STATISTICS[name].from_option(limits, tuple(how))

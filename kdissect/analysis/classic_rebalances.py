@@ -89,17 +89,17 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     protocols = [each.protocol for each in told if each.protocol]
     out.protocol = protocols[0] if protocols else None
     own = [sync for sync in now.syncs if not now.joins or sync.member in {join.member for join in now.joins}]
-    good = [sync for sync in own if sync.error == 0 and sync.told_ns is not None]
+    good = [sync for sync in own if sync.error == 0 and sync.answered_ns is not None]
     leader = next((sync for sync in own if sync.assigned), None)
     out.joined_ns = joined_ns
     out.assigned_ns = leader.ns if leader is not None else None
-    out.synced_ns = max((sync.told_ns for sync in good if sync.told_ns is not None), default=None)
+    out.synced_ns = max((sync.answered_ns for sync in good if sync.answered_ns is not None), default=None)
     delays = [sync.delay_ms for sync in own if sync.delay_ms is not None]
     out.delay_ms = max(delays, default=None)
     until_ns = after.told_ns if after is not None else line.end_ns or now.told_ns
     if good:
         out.completed = True
-    elif any(sync.is_lost or not line.is_heard(sync.who) for sync in own) or not line.is_whole(
+    elif any(sync.is_lost or not line.has_broker_side(sync.who) for sync in own) or not line.is_whole(
         now.told_ns, until_ns
     ):
         out.completed = None
@@ -118,16 +118,16 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     numbers = [join.number for join in now.joins[-1:]]
     out.exchanges += numbers + ([leader.number] if leader is not None else [])
     for sync in good:
-        out.steps.append(MemberStep(sync.told_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
+        out.steps.append(MemberStep(sync.answered_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
         if sync.failed is not None:
-            told_ns = sync.told_ns or sync.ns
+            told_ns = sync.answered_ns or sync.ns
             out.steps.append(MemberStep(told_ns, sync.number, sync.member, STATUS, sync.who, sync.failed))
     if leader is not None:
         gives = f"assigns to {len(leader.assigned)}"
         out.steps.append(MemberStep(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))
     members = set(now.later())
     for sync in good:
-        ns = line.fetched_from(sync.member, members, sync.told_ns or sync.ns)
+        ns = line.fetched_from(sync.member, members, sync.answered_ns or sync.ns)
         if ns is not None and (after is None or ns < after.told_ns):
             out.steps.append(MemberStep(ns, None, sync.member, FETCHED, line.clients.get(sync.member)))
     return out
@@ -176,7 +176,7 @@ def _window(
     members = before.later() if before is not None else {}
     is_full = before is not None and before.roster is not None
     if before is not None and not is_full:
-        for key, _ in line.heard_in(before.generation):
+        for key, _ in line.heartbeats_in(before.generation):
             if key.member:
                 members.setdefault(key.member, None)
     if before is not None and generation is not None and generation != before.generation + 1:
@@ -271,7 +271,7 @@ def _overlap(line: GroupLine, before: Round | None, join: Join) -> int | None:
     if join.owned is None or before is None:
         return None
     given = [pair for sync in before.syncs for pair in sync.assigned]
-    given += [(sync.member, sync.given) for sync in before.syncs if sync.error == 0]
+    given += [(sync.member, sync.assignment) for sync in before.syncs if sync.error == 0]
     others: set[tuple[str, int]] = set()
     for member, held in given:
         if held is not None and line.workers.get(member, join.worker) != join.worker:
@@ -388,9 +388,9 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
             from_ns[member] = max(from_ns[member], out.begin_ns)
     to_ns: dict[str, int] = {}
     for sync in now.syncs:
-        if sync.error == 0 and sync.told_ns is not None:
-            ns = line.fetched_from(sync.member, alive, sync.told_ns)
-            to_ns[sync.member] = sync.told_ns if ns is None or (after and ns >= after.told_ns) else ns
+        if sync.error == 0 and sync.answered_ns is not None:
+            ns = line.fetched_from(sync.member, alive, sync.answered_ns)
+            to_ns[sync.member] = sync.answered_ns if ns is None or (after and ns >= after.told_ns) else ns
     owners = {place: member for member, held in last.items() for place in places(held)}
     stops: list[int] = []
     for member, held in assigned.items():
@@ -410,7 +410,7 @@ def _consumed(before: Round | None) -> bool:
         return True
     assigned = before.assigned
     if assigned is None:
-        return any(sync.error == 0 and sync.given != () for sync in before.syncs)
+        return any(sync.error == 0 and sync.assignment != () for sync in before.syncs)
     return any(True for held in assigned.values() for _ in places(held))
 
 
@@ -421,7 +421,7 @@ def _unfinished(line: GroupLine, before: Round | None) -> Rebalance | None:
     if end_ns is None:
         return None
     window = _window(line, before, None, [], None, end_ns)
-    heard = [join for join in window.joins if not join.is_lost and line.is_heard(join.who)]
+    heard = [join for join in window.joins if not join.is_lost and line.has_broker_side(join.who)]
     window = window._replace(joins=heard)
     told = notified(line, window) if before is not None else None
     gone = {identity(leave.member, leave.instance, window.members) for leave in window.leaves}

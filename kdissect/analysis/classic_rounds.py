@@ -34,7 +34,7 @@ class Round:
     @property
     def joined_ns(self) -> int | None:
         """When the last member got its answer."""
-        return max((join.told_ns for join in self.joins if join.told_ns is not None), default=None)
+        return max((join.answered_ns for join in self.joins if join.answered_ns is not None), default=None)
 
     @property
     def roster(self) -> dict[str, str | None] | None:
@@ -69,7 +69,7 @@ class Round:
                 return None
             return {member: held for member, held in leader.assigned if held is not None}
         roster = self.roster
-        given = {sync.member: sync.given for sync in self.syncs if sync.given is not None}
+        given = {sync.member: sync.assignment for sync in self.syncs if sync.assignment is not None}
         if roster is None or not set(roster) <= set(given):
             return None
         return given
@@ -79,14 +79,14 @@ def rounds_of(line: GroupLine) -> list[Round]:
     """The rounds of a group, in the order of time."""
     joins = [mark for mark in line.marks if isinstance(mark, Join)]
     answered = [
-        join for join in joins if join.error == 0 and join.generation >= 0 and join.told_ns is not None
+        join for join in joins if join.error == 0 and join.generation >= 0 and join.answered_ns is not None
     ]
-    answered.sort(key=lambda join: (join.told_ns or 0, join.number))
+    answered.sort(key=lambda join: (join.answered_ns or 0, join.number))
     syncs = [mark for mark in line.marks if isinstance(mark, Sync) and mark.generation >= 0]
     signs = _signs(line)
     found: list[Round] = []
     for join in answered:
-        assert join.told_ns is not None
+        assert join.answered_ns is not None
         current = found[-1] if found else None
         if current is not None and current.generation == join.generation:
             (current.joins if join.ns <= current.told_ns else current.again).append(join)
@@ -97,9 +97,9 @@ def rounds_of(line: GroupLine) -> list[Round]:
             assert sign is not None
             found.append(Round(join.generation, sign, again=[join], is_seen=False))
         elif current is None and _may_be_in_force(join, answered):
-            found.append(Round(join.generation, join.told_ns, again=[join], is_seen=False))
+            found.append(Round(join.generation, join.answered_ns, again=[join], is_seen=False))
         else:
-            found.append(Round(join.generation, join.told_ns, [join]))
+            found.append(Round(join.generation, join.answered_ns, [join]))
     of: dict[int, list[Round]] = {}
     for each in found:
         of.setdefault(each.generation, []).append(each)
@@ -136,7 +136,7 @@ def _may_be_in_force(join: Join, answered: list[Join]) -> bool:
     """Whether the first JoinGroup of a capture may come from a static member that came back: it follows
     another leader, and nobody else joins with it."""
     others = [each for each in answered if each.generation == join.generation and each is not join]
-    together = any(each.ns <= (join.told_ns or 0) for each in others)
+    together = any(each.ns <= (join.answered_ns or 0) for each in others)
     return join.instance is not None and join.leader != join.member and not together
 
 
@@ -145,7 +145,7 @@ def _place(sync: Sync, same: list[Round], signs: dict[int, int]) -> Round | None
 
     :param same: the rounds of its generation.
     """
-    fitting = [each for each in same if each.told_ns <= (sync.told_ns or sync.ns)]
+    fitting = [each for each in same if each.told_ns <= (sync.answered_ns or sync.ns)]
     if same:
         (fitting or same)[-1].syncs.append(sync)
         return None

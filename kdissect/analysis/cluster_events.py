@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdissect.analysis.cluster_history import Change, Cluster, Event, Subject
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.metadata_log import MetadataLog, followed
+from kdissect.analysis.metadata_log import MetadataLog, statements_of
 from kdissect.analysis.statements import Statements
 
 _KINDS = (
@@ -39,7 +39,7 @@ class Events:
         return sorted(found, key=lambda each: each or "")
 
     def _collect(self) -> None:
-        for _, teller, _, said in self._statements.about("cluster"):
+        for _, teller, _, said in self._statements.of_kind("cluster"):
             self._clusters[teller] = dict(said.fields)["id"]
         only = set(self._clusters.values())
         for place, _ in self._log:
@@ -48,7 +48,7 @@ class Events:
         self._only = next(iter(only)) if len(only) == 1 else None
         for kind in _KINDS:
             self._gather(kind)
-        for place, logged, statement in followed(iter(self._log)):
+        for place, logged, statement in statements_of(iter(self._log)):
             event = Event(
                 logged.ns,
                 logged.number,
@@ -67,7 +67,7 @@ class Events:
         self._rename()
 
     def _gather(self, kind: str) -> None:
-        for subject, teller, told_by, said in self._statements.about(kind):
+        for subject, teller, told_by, said in self._statements.of_kind(kind):
             values = dict(said.fields)
             event = Event(
                 said.ns,
@@ -135,7 +135,7 @@ class Changes:
         told = event.by, event.told_by, event.number, event.counts
         self.found.append(Change(event.ns, what, subject, before, after, *told, *place))
 
-    def tell(self, index: int, after: str) -> None:
+    def set_after(self, index: int, after: str) -> None:
         """Set the later value of a change that was found before."""
         self.found[index] = self.found[index]._replace(after=after)
 

@@ -138,9 +138,9 @@ class Track:
         if self.values is not None:
             self._close(None)
         if self._gone:
-            self.spans = [self._until_it_was_told(span) for span in self.spans]
+            self.spans = [self._until_last_statement(span) for span in self.spans]
 
-    def _until_it_was_told(self, span: Spell) -> Spell:
+    def _until_last_statement(self, span: Spell) -> Spell:
         """The span with the time when somebody last told of its identity."""
         ns = self._gone.get(span.values.get(self.identity or ""), span.last_told_ns)
         return span._replace(last_told_ns=max(ns, span.last_told_ns))

@@ -13,7 +13,7 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import LED, TELLING, is_told_by_answer, told
+from kdissect.analysis.cluster_told import LED, STATEMENT_APIS, depends_on_answer_only, statements_of
 from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
@@ -48,7 +48,7 @@ def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
     if request is None or response is None:
         return None
     answer = answer_bytes(exchange, response)
-    if is_told_by_answer(exchange, api):
+    if depends_on_answer_only(exchange, api):
         is_short = len(answer) <= _MOST_BYTES
         return (exchange.api_key, exchange.api_version, answer, response.is_cut) if is_short else None
     asked = request.frame.payload[request.body_start :]
@@ -74,7 +74,7 @@ class History:
 class ClusterModel(Fold):
     """The statements about clusters."""
 
-    apis = TELLING.union(CARRIERS)
+    apis = STATEMENT_APIS.union(CARRIERS)
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
@@ -99,19 +99,19 @@ class ClusterModel(Fold):
 
     def _see(self, exchange: Exchange, counts: bool) -> None:
         api = exchange.api or ""
-        if api not in TELLING:
+        if api not in STATEMENT_APIS:
             return
         if api not in LED or exchange.error is not None:
-            self._tell(exchange, api, counts)
+            self._keep_statements(exchange, api, counts)
         if may_have_log(exchange, api) and self._log.see(exchange, counts):
             self._history = None
 
-    def _tell(self, exchange: Exchange, api: str, counts: bool) -> None:
+    def _keep_statements(self, exchange: Exchange, api: str, counts: bool) -> None:
         """Keep the statements of an exchange. Brokers repeat most of them to each client."""
         words = _words(exchange, api) if api in _REPEATED or api in LED else None
         message = None if words is None else self._read.get(words)
         if message is None:
-            message = _ModelMessage(tuple(told(exchange, self._labels)))
+            message = _ModelMessage(tuple(statements_of(exchange, self._labels)))
             if words is not None and all(each.by is None for each in message.statements):
                 if len(self._read) >= _MOST_REMEMBERED:
                     self._read.clear()
@@ -119,7 +119,7 @@ class ClusterModel(Fold):
         if not message.statements:
             return
         self._history = None
-        source = Source(exchange.told_ns, exchange.number, api, exchange.broker, counts)
+        source = Source(exchange.ended_ns, exchange.number, api, exchange.broker, counts)
         before = message.kept.get(source.teller)
         if before is None or not self._statements.again(before, source):
             kept = self._statements.add(message.statements, source)
@@ -149,7 +149,7 @@ class ClusterModel(Fold):
 
     def history(self) -> History:
         """The history known so far."""
-        self._labels.settle()
+        self._labels.resolve_names()
         if self._history is None:
             self._history = _history(Events(self._statements, self._log, self._labels))
         return self._history

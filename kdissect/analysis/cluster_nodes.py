@@ -163,7 +163,7 @@ class Nodes:
                 if now and after is None and event.told_by == HEARTBEAT:
                     after, worked = "alive", False
                 if not now and shut_out is not None and went_on:
-                    self._changes.tell(shut_out, "alive")
+                    self._changes.set_after(shut_out, "alive")
                 self._changes.add(event, what, subject, None, after, cluster, node=node)
                 shut_out = len(self._changes.found) - 1 if now and after is None else None
                 went_on = False

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kdissect.analysis.cluster_fields import Body, Told
-from kdissect.analysis.statements import Statement, fields, who
+from kdissect.analysis.statements import Statement, client_of, fields
 from kdissect.exchange import Exchange
 from kdissect.protocol.config_names import is_secret_config
 from kdissect.wording import REDACTED
@@ -99,7 +99,7 @@ def _altered(exchange: Exchange, request: Body, response: Body) -> Told:
             elif operation != SET:
                 value = f"{'+' if operation == 2 else '-'} {value}"  # of an unknown list
             yield setting(
-                RESOURCES[kind], resource.get("resourceName") or "", name, value, None, who(exchange)
+                RESOURCES[kind], resource.get("resourceName") or "", name, value, None, client_of(exchange)
             )
 
 
@@ -146,7 +146,7 @@ def _altered_quotas(exchange: Exchange, request: Body, response: Body) -> Told:
         for each in entry.get("ops") or ():
             if entity in done:
                 value = None if each.get("remove") else number_text(each.get("value"))
-                yield setting("quota", entity, each.get("key") or "", value, None, who(exchange))
+                yield setting("quota", entity, each.get("key") or "", value, None, client_of(exchange))
 
 
 def number_text(value: Any) -> str:
@@ -176,7 +176,7 @@ def _altered_features(exchange: Exchange, request: Body, response: Body) -> Told
         if done is None or each.get("feature") in done:
             level = each.get("maxVersionLevel", 0)
             value = str(level) if level > 0 else None
-            yield setting("feature", "", each.get("feature") or "", value, None, who(exchange))
+            yield setting("feature", "", each.get("feature") or "", value, None, client_of(exchange))
 
 
 def acl_text(acl: Body) -> str:
@@ -197,14 +197,14 @@ def _created_acls(exchange: Exchange, request: Body, response: Body) -> Told:
     asked = request.get("creations") or ()
     for acl, result in zip(asked, response.get("results") or (), strict=False):
         if result.get("errorCode") == 0:
-            yield Statement("acl", (acl_text(acl),), fields(is_there=True), who(exchange))
+            yield Statement("acl", (acl_text(acl),), fields(is_there=True), client_of(exchange))
 
 
 def _deleted_acls(exchange: Exchange, request: Body, response: Body) -> Told:
     for result in response.get("filterResults") or ():
         for acl in result.get("matchingAcls") or ():
             if not result.get("errorCode") and acl.get("errorCode") == 0:
-                yield Statement("acl", (acl_text(acl),), fields(is_there=False), who(exchange))
+                yield Statement("acl", (acl_text(acl),), fields(is_there=False), client_of(exchange))
 
 
 SETTINGS: dict[str, Callable[[Exchange, Body, Body], Told]] = {

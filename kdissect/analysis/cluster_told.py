@@ -27,7 +27,7 @@ from kdissect.analysis.cluster_fields import (
 )
 from kdissect.analysis.cluster_settings import SETTINGS
 from kdissect.analysis.labels import Labels
-from kdissect.analysis.statements import Statement, fields, who
+from kdissect.analysis.statements import Statement, client_of, fields
 from kdissect.analysis.told_by_brokers import OF_BROKERS
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
@@ -40,7 +40,7 @@ RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
 """The client id of a KRaft node that sends requests to controllers (``KafkaRaftManager``)."""
 
 
-def told(exchange: Exchange, labels: Labels) -> Told:
+def statements_of(exchange: Exchange, labels: Labels) -> Told:
     """The statements of an exchange."""
     api = exchange.api or ""
     if api in LED:
@@ -50,12 +50,12 @@ def told(exchange: Exchange, labels: Labels) -> Told:
     settings = SETTINGS.get(api)
     if settings is not None and exchange.request is not None and exchange.response is not None:
         yield from settings(exchange, exchange.request.body(), exchange.response.body())
-    tell = _TELLERS.get(api)
+    tell = _STATEMENTS_OF.get(api)
     if tell is not None:
         yield from tell(exchange, labels)
 
 
-def is_told_by_answer(exchange: Exchange, api: str) -> bool:
+def depends_on_answer_only(exchange: Exchange, api: str) -> bool:
     """Whether the statements of an exchange follow from its answer alone, whatever the client and the
     request."""
     if api == "ApiVersions":
@@ -63,10 +63,10 @@ def is_told_by_answer(exchange: Exchange, api: str) -> bool:
     return api in LED or api == "FindCoordinator"
 
 
-def topics_told(exchange: Exchange, labels: Labels) -> Told:
+def topic_statements_of(exchange: Exchange, labels: Labels) -> Told:
     """The statements of an exchange about topics, without their partitions."""
     if exchange.api != "Metadata":
-        yield from (each for each in told(exchange, labels) if each.kind == "topic")
+        yield from (each for each in statements_of(exchange, labels) if each.kind == "topic")
         return
     for topic in response_of(exchange).get("topics") or ():
         yield from takewhile(lambda each: each.kind == "topic", _topic(exchange, topic, labels, True, False))
@@ -99,7 +99,7 @@ def _topic(exchange: Exchange, topic: Body, labels: Labels, is_whole: bool, crea
     label = labels.topic(name, None) if name else labels.topic(None, topic_id)
     partitions = topic.get("partitions") or ()
     if topic.get("errorCode") in (UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE) and not partitions and name:
-        by = who(exchange) if creates else None
+        by = client_of(exchange) if creates else None
         yield Statement("topic", (label,), fields(is_there=False, is_asked_for=creates), by)
     if not partitions:
         return
@@ -210,7 +210,7 @@ def _created(exchange: Exchange, labels: Labels) -> Told:
                 partitions=partitions if partitions > 0 else None,
                 replication=replication if replication > 0 else None,
             )
-            yield Statement("topic", (labels.topic(topic["name"], None),), found, who(exchange))
+            yield Statement("topic", (labels.topic(topic["name"], None),), found, client_of(exchange))
 
 
 def _deleted(exchange: Exchange, labels: Labels) -> Told:
@@ -218,7 +218,7 @@ def _deleted(exchange: Exchange, labels: Labels) -> Told:
         name, topic_id = topic.get("name"), real_id(topic.get("topicId"))
         if topic.get("errorCode") == 0 and (name or topic_id):
             label = labels.topic(name, None if name else topic_id)
-            yield Statement("topic", (label,), fields(is_there=False, is_deleted=True), who(exchange))
+            yield Statement("topic", (label,), fields(is_there=False, is_deleted=True), client_of(exchange))
 
 
 def _more_partitions(exchange: Exchange, labels: Labels) -> Told:
@@ -230,7 +230,7 @@ def _more_partitions(exchange: Exchange, labels: Labels) -> Told:
         if topic.get("errorCode") == 0 and asked.get(topic.get("name")):
             label = labels.topic(topic["name"], None)
             yield Statement(
-                "topic", (label,), fields(is_there=True, partitions=asked[topic["name"]]), who(exchange)
+                "topic", (label,), fields(is_there=True, partitions=asked[topic["name"]]), client_of(exchange)
             )
 
 
@@ -239,8 +239,8 @@ def _elected(exchange: Exchange, labels: Labels) -> Told:
         for each in topic.get("partitionResult") or ():
             if each.get("errorCode") == 0:
                 label = labels.topic(topic.get("topic"), None)
-                what = fields(what="ElectLeaders", at_ns=exchange.told_ns)  # each order is its own event
-                yield Statement("order", (label, each.get("partitionId")), what, who(exchange))
+                what = fields(what="ElectLeaders", at_ns=exchange.ended_ns)  # each order is its own event
+                yield Statement("order", (label, each.get("partitionId")), what, client_of(exchange))
 
 
 def _reassigned(exchange: Exchange, labels: Labels) -> Told:
@@ -248,11 +248,11 @@ def _reassigned(exchange: Exchange, labels: Labels) -> Told:
         for each in topic.get("partitions") or ():
             if each.get("errorCode") == 0:
                 label = labels.topic(topic.get("name"), None)
-                what = fields(what="AlterPartitionReassignments", at_ns=exchange.told_ns)
-                yield Statement("order", (label, each.get("partitionIndex")), what, who(exchange))
+                what = fields(what="AlterPartitionReassignments", at_ns=exchange.ended_ns)
+                yield Statement("order", (label, each.get("partitionIndex")), what, client_of(exchange))
 
 
-_TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
+_STATEMENTS_OF: dict[str, Callable[[Exchange, Labels], Told]] = {
     "Metadata": _metadata,
     "DescribeTopicPartitions": _described_topics,
     "DescribeCluster": _described_cluster,
@@ -266,5 +266,5 @@ _TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
     **OF_BROKERS,
 }
 
-TELLING = frozenset((*LED, *SETTINGS, *_TELLERS))
+STATEMENT_APIS = frozenset((*LED, *SETTINGS, *_STATEMENTS_OF))
 """APIs that may make statements."""

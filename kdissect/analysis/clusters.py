@@ -104,7 +104,7 @@ class Clusters:
 
     def see(self, exchange: Exchange) -> None:
         """Take in an exchange. Call it with every exchange of
-        :data:`~kdissect.analysis.latest.TELLING_CLUSTERS`."""
+        :data:`~kdissect.analysis.latest.CLUSTER_APIS`."""
         if exchange.response is None:
             return
         told = self._answer(exchange)
@@ -238,12 +238,12 @@ class OfClusters(Generic[T]):
 
     def of(self, cluster: str) -> list[T]:
         """The things of a cluster, or else those of an unknown cluster. If the cluster itself is unknown: all
-        things, or none if they are not :meth:`told` apart."""
+        things, or none if :meth:`is_known` is false."""
         if cluster:
             return self._things.get(cluster) or self._things.get("", [])
-        return [each for things in self._things.values() for each in things] if self.told(cluster) else []
+        return [each for things in self._things.values() for each in things] if self.is_known(cluster) else []
 
-    def told(self, cluster: str) -> bool:
+    def is_known(self, cluster: str) -> bool:
         """Whether the things of a cluster are known. If the cluster is unknown, it may be any of those that
         have such things."""
         return bool(cluster) or len(self._things.keys() - {""}) <= 1

@@ -130,7 +130,7 @@ class Span:  # noqa: PLW1641 - it changes
     def cover(self, exchange: Exchange) -> None:
         """Take in an exchange, from its beginning to its end."""
         self.add(exchange.begun_ns, exchange.number)
-        self.add(exchange.told_ns, exchange.number)
+        self.add(exchange.ended_ns, exchange.number)
 
     def merge(self, later: Span) -> None:
         """Add another span, as :meth:`add` adds a time."""

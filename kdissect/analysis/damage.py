@@ -54,7 +54,7 @@ class Damage(OneTable[tuple[str, str], _FaultCount]):
             super().feed(event)
 
     def _exchange(self, exchange: Exchange) -> None:
-        for fault in exchange.faults_at_hand:
+        for fault in exchange.cheap_faults:
             self._add(fault)
 
     def _add(self, fault: Fault) -> None:

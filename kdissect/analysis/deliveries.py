@@ -46,8 +46,8 @@ class Arrival(NamedTuple):
     """The offset in the request, if it names the partition."""
     base: int | None
     last: int
-    asked_ns: int | None
-    came_ns: int
+    requested_ns: int | None
+    answered_ns: int
     first_ms: int | None
     last_ms: int | None
     crc: int | None
@@ -101,13 +101,13 @@ NO_LOSS = ConnectionLoss([], [], [])
 
 
 def after_loss(
-    arrivals: Iterable[Arrival], loss: ConnectionLoss, let_go: Collection[int] = ()
+    arrivals: Iterable[Arrival], loss: ConnectionLoss, forgotten: Collection[int] = ()
 ) -> Iterator[Arrival]:
     """The arrivals of a connection and partition, each marked if an answer that may have brought records is
     missing before it. That is so if its request is the first one after the gap, and the partition was fetched
     all the time.
 
-    :param let_go: the times of requests that stop fetching the partition.
+    :param forgotten: the times of requests that stop fetching the partition.
     """
     if not loss.lost:
         yield from arrivals
@@ -116,14 +116,14 @@ def after_loss(
     anew = sorted(ns for ns, _ in loss.anew)
     before: int | None = None
     for each in sorted(arrivals, key=_when):
-        if each.offset is None or each.asked_ns is None:
+        if each.offset is None or each.requested_ns is None:
             yield each
             continue
-        ns = each.asked_ns
+        ns = each.requested_ns
         is_lost = before is not None and ns not in begun and _missed(loss, before, ns)
         if is_lost and before is not None and bisect_right(anew, before) < bisect_left(anew, ns):
             is_lost = False  # it was not among all that was fetched meanwhile
-        if is_lost and before is not None and any(before < gone_ns < ns for gone_ns in let_go):
+        if is_lost and before is not None and any(before < gone_ns < ns for gone_ns in forgotten):
             is_lost = False
         before = ns
         yield each._replace(is_after_loss=True) if is_lost else each
@@ -140,7 +140,7 @@ def _missed(loss: ConnectionLoss, before: int, ns: int) -> bool:
 
 
 def _when(arrival: Arrival) -> tuple[int, int]:
-    return arrival.asked_ns or arrival.came_ns, arrival.base or -1
+    return arrival.requested_ns or arrival.answered_ns, arrival.base or -1
 
 
 def deliver(
@@ -219,13 +219,13 @@ def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[i
         if each.base is not None:
             for at in _overlapping(placed, bases, each.base, each.last):
                 if placed[at].last <= each.last and _follows(placed[at].batch, each):
-                    found[at] = min(each.came_ns, found.get(at, each.came_ns))
+                    found[at] = min(each.answered_ns, found.get(at, each.answered_ns))
     return found
 
 
 def _follows(batch: ProducedBatch, arrival: Arrival) -> bool:
     """Whether the fetched batch can be the produced one: nothing is fetched before it is sent."""
-    return batch.sent_ns is None or arrival.came_ns >= batch.sent_ns
+    return batch.sent_ns is None or arrival.answered_ns >= batch.sent_ns
 
 
 class _Covered:
@@ -273,7 +273,7 @@ class _Watermarks:
                 self._times.append(ns)
                 self._heights.append(high)
 
-    def passed(self, offset: int) -> int | None:
+    def reached_ns(self, offset: int) -> int | None:
         """When a watermark beyond the offset was first told."""
         at = bisect_right(self._heights, offset)
         return self._times[at] if at < len(self._times) else None
@@ -338,7 +338,11 @@ def _count_lost(
     for begin, end in fresh:
         for at in _overlapping(placed, bases, begin, end):
             one = placed[at]
-            if one.batch.sent_ns is None or arrival.asked_ns is None or one.batch.sent_ns <= arrival.asked_ns:
+            if (
+                one.batch.sent_ns is None
+                or arrival.requested_ns is None
+                or one.batch.sent_ns <= arrival.requested_ns
+            ):
                 out.records += min(end, one.last) - max(begin, one.base) + 1
                 out.counts |= arrival.counts or one.batch.counts
                 reached.add(at)
@@ -354,14 +358,14 @@ def _time(
     watermarks: _Watermarks,
 ) -> None:
     """Count the times of fetched records."""
-    batch, came = one.batch, arrival.came_ns
+    batch, came = one.batch, arrival.answered_ns
     sent, acknowledged = batch.sent_ns, batch.acknowledged_ns
     if sent is not None:
         out.send.add(came - sent, records)
     if acknowledged is not None:
         out.ack.add(came - acknowledged, records)
-        if arrival.asked_ns is not None:
-            out.waited.add(max(0, arrival.asked_ns - acknowledged), records)
+        if arrival.requested_ns is not None:
+            out.waited.add(max(0, arrival.requested_ns - acknowledged), records)
     if batch.first_ms is not None and batch.last_ms is not None:
         stamps = batch.sample or _evenly(batch.first_ms, batch.last_ms, records)
         if len(stamps) == records:
@@ -383,7 +387,7 @@ def _time(
         out.produce.add(acknowledged - sent)
     if replicated_ns is not None:
         out.replicate.add(replicated_ns - sent)
-    visible = watermarks.passed(one.last)
+    visible = watermarks.reached_ns(one.last)
     if visible is not None and visible >= sent:
         out.visible.add(visible - sent)
 
@@ -420,8 +424,8 @@ def read_again(consumers: Mapping[str, Iterable[Arrival]], begun: Sequence[int] 
     wanted: dict[str, int] = {}
     every = [(each, who) for who, arrivals in consumers.items() for each in arrivals]
     for each, who in sorted(every, key=lambda one: (_when(one[0]), one[1])):
-        if life < len(begun) and each.came_ns >= begun[life]:
-            life = bisect_right(begun, each.came_ns)
+        if life < len(begun) and each.answered_ns >= begun[life]:
+            life = bisect_right(begun, each.answered_ns)
             covered, wanted = _Covered(), {}
         if each.offset is not None:
             wanted[who] = each.offset
@@ -437,6 +441,6 @@ def read_again(consumers: Mapping[str, Iterable[Arrival]], begun: Sequence[int] 
         if known:
             out.again += known
             out.clients = [*dict.fromkeys((*out.clients, who))]
-            out.first_ns = each.came_ns if out.first_ns is None else min(out.first_ns, each.came_ns)
-            out.last_ns = each.came_ns if out.last_ns is None else max(out.last_ns, each.came_ns)
+            out.first_ns = each.answered_ns if out.first_ns is None else min(out.first_ns, each.answered_ns)
+            out.last_ns = each.answered_ns if out.last_ns is None else max(out.last_ns, each.answered_ns)
     return out

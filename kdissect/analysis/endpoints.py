@@ -25,7 +25,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
-TELLING = ("Metadata", "FindCoordinator", "DescribeCluster")
+ADDRESS_APIS = ("Metadata", "FindCoordinator", "DescribeCluster")
 _OFFERS = "ApiVersions"
 _METADATA, _VOTE = 3, 52
 ALERT_BYTES = 7
@@ -91,7 +91,7 @@ class Endpoints(OneTable[str, _Endpoint]):
     """The statistic ``endpoints``."""
 
     reads_tcp = True
-    apis = frozenset((*TELLING, _OFFERS))
+    apis = frozenset((*ADDRESS_APIS, _OFFERS))
     name = "endpoints"
     about = "per address of a broker: which clients learned it, which connected, and with what result"
     columns = (
@@ -130,9 +130,9 @@ class Endpoints(OneTable[str, _Endpoint]):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api == _OFFERS and exchange.response is not None:
             self._offered(exchange.broker, ranges_in(exchange, exchange.response))
-        if exchange.api not in TELLING or exchange.request is None or exchange.response is None:
+        if exchange.api not in ADDRESS_APIS or exchange.request is None or exchange.response is None:
             return
-        ns, number = exchange.told_ns, exchange.number
+        ns, number = exchange.ended_ns, exchange.number
         client = exchange.client_id or "", address(exchange.client)
         for place, node in _addresses_in(exchange, exchange.response):
             row = self._rows.row(place)

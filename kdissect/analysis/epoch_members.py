@@ -59,8 +59,8 @@ def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
     interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
     if fetched is not None and beat.ns - fetched >= interval_ns - LONG_POLL_NS:
         return heard > fetched + interval_ns // 2
-    joins = [mark for mark in line.epoch_beats_of(beat.member) if not mark.asked_epoch and not mark.error]
-    since = max((mark.told_ns or mark.ns for mark in joins if mark.ns < beat.ns), default=None)
+    joins = [mark for mark in line.epoch_beats_of(beat.member) if not mark.requested_epoch and not mark.error]
+    since = max((mark.answered_ns or mark.ns for mark in joins if mark.ns < beat.ns), default=None)
     again = any(mark.ns > beat.ns and mark.who.connection == beat.who.connection for mark in joins)
     if since is None or not again or beat.ns - since < interval_ns:
         return False
@@ -74,14 +74,14 @@ def silent_member(
 ) -> str | None:
     """A member that was silent for several of its heartbeat intervals, and afterwards is silent too, or is
     refused when it sends something."""
-    assert beat.told_ns is not None
+    assert beat.answered_ns is not None
     found: list[tuple[int, str]] = []
     for name, member in members.items():
-        last_ns = line.last_sign(name, beat.told_ns)
+        last_ns = line.last_sign(name, beat.answered_ns)
         every_ms = member.interval_ms or interval_ms
         if name == beat.member or last_ns is None or every_ms is None:
             continue
-        if beat.told_ns - last_ns >= SILENT * every_ms * MILLISECOND and _is_out(line, name, beat):
+        if beat.answered_ns - last_ns >= SILENT * every_ms * MILLISECOND and _is_out(line, name, beat):
             found.append((last_ns, name))
     return min(found)[1] if found else None
 

@@ -88,13 +88,13 @@ class _Replay:
         first: dict[str, Beat] = {}
         for beat in beats:
             first.setdefault(beat.member, beat)
-        joined = {name for name, beat in first.items() if beat.asked_epoch == JOINS}
+        joined = {name for name, beat in first.items() if beat.requested_epoch == JOINS}
         self.has_strangers = not {*first, *(key.member for key in line.beats if key.member)} <= joined
         """Whether the group has members that did not join in the capture."""
         self.first_ns = min((beat.ns for beat in beats), default=0)
         self.interval_ms = next((beat.interval_ms for beat in beats if beat.interval_ms), None)
 
-    def hear(self, name: str, run: RepeatedMark, epoch: int) -> None:
+    def take_repeats(self, name: str, run: RepeatedMark, epoch: int) -> None:
         """Take in a member's repeated heartbeats, which have no news."""
         member = self.members.get(name)
         if member is None:
@@ -107,14 +107,14 @@ class _Replay:
 
     def take(self, beat: Beat) -> None:
         """Take in the next heartbeat."""
-        if beat.asked_epoch in (LEAVES, GOES_FOR_NOW):
+        if beat.requested_epoch in (LEAVES, GOES_FOR_NOW):
             self._leave(beat)
             return
         if beat.error in LOST:
             self._lost(beat)
-        if beat.error != 0 or beat.epoch is None or beat.told_ns is None:
+        if beat.error != 0 or beat.epoch is None or beat.answered_ns is None:
             return
-        is_new = beat.asked_epoch == JOINS and beat.member not in self.members
+        is_new = beat.requested_epoch == JOINS and beat.member not in self.members
         member = self.members.get(beat.member)
         if member is None:
             member = self.members[beat.member] = MemberNow(beat.who, beat.instance, is_known=is_new)
@@ -135,8 +135,8 @@ class _Replay:
         self._released(beat, member)
         self._gives(beat, member)
         member.epoch = beat.epoch
-        self._settle(beat)
-        self.last_ns = beat.told_ns
+        self._finish_reached(beat)
+        self.last_ns = beat.answered_ns
 
     def _begin(
         self, beat: Beat, word: str, confidence: str, ns: int, member: str | None = None
@@ -159,7 +159,7 @@ class _Replay:
             own = [place for place, owner in self.owners.items() if owner == before]
             self.owners.update(dict.fromkeys(own, beat.member))
             if self.epoch is not None and (beat.epoch or 0) <= self.epoch:
-                self.members[beat.member].target = beat.given
+                self.members[beat.member].target = beat.assignment
                 return
             out = self._begin(beat, "static-restart", CERTAIN, beat.ns)
         else:
@@ -172,7 +172,7 @@ class _Replay:
         if beat.error:
             return
         member = self.members.pop(beat.member, None)
-        if beat.asked_epoch == GOES_FOR_NOW:
+        if beat.requested_epoch == GOES_FOR_NOW:
             instance = beat.instance or (member.instance if member is not None else None)
             if instance is not None:
                 self.gone[instance] = beat.member
@@ -237,28 +237,28 @@ class _Replay:
 
     def _unprompted(self, beat: Beat) -> None:
         """The epoch rose although nobody joined or left."""
-        assert beat.told_ns is not None
+        assert beat.answered_ns is not None
         silent = silent_member(self.line, beat, self.members, self.interval_ms)
         if silent is not None:
-            out = self._begin(beat, "session-timeout", LIKELY, beat.told_ns, silent)
+            out = self._begin(beat, "session-timeout", LIKELY, beat.answered_ns, silent)
             out.trigger_who = self.line.clients.get(silent)
             self.members.pop(silent, None)
-            out.steps.append(self.line.expired(silent, beat.told_ns))
-        elif self._is_whole(beat.told_ns) and not any(each.is_dark for each in self.open):
-            out = self._begin(beat, *self._grown(beat), beat.told_ns)
+            out.steps.append(self.line.expired(silent, beat.answered_ns))
+        elif self._is_whole(beat.answered_ns) and not any(each.is_dark for each in self.open):
+            out = self._begin(beat, *self._grown(beat), beat.answered_ns)
             out.trigger_member = out.trigger_who = None
         else:
-            out = self._begin(beat, "unknown", LIKELY, beat.told_ns)
+            out = self._begin(beat, "unknown", LIKELY, beat.answered_ns)
             out.trigger = out.trigger_confidence = out.trigger_member = out.trigger_who = None
             out.begin_ns = None
         out.generation = beat.epoch
-        out.notified_ns = beat.told_ns
+        out.notified_ns = beat.answered_ns
 
     def _grown(self, beat: Beat) -> tuple[str, str]:
         """The trigger and its confidence: whether there is something new to assign that nobody had before."""
         had = {place for each in self.members.values() for place in places(each.target or ())}
         had.update(self.owners)
-        if any(place not in had for place in places(beat.given or ())):
+        if any(place not in had for place in places(beat.assignment or ())):
             return "metadata-changed", LIKELY
         return "unknown", LIKELY
 
@@ -267,7 +267,7 @@ class _Replay:
         names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
         if names and self.rows:
             detail = ", ".join(names)
-            step = MemberStep(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
+            step = MemberStep(beat.answered_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
             self.rows[-1].steps.append(step)
 
     def _owns(self, beat: Beat, member: MemberNow) -> None:
@@ -302,12 +302,12 @@ class _Replay:
     def _gives(self, beat: Beat, member: MemberNow) -> None:
         """A member is given partitions."""
         member.tasks.update(beat.tasks or ())
-        if beat.given is None or beat.told_ns is None:
+        if beat.assignment is None or beat.answered_ns is None:
             return
-        had, now = set(places(member.target or ())), set(places(beat.given))
+        had, now = set(places(member.target or ())), set(places(beat.assignment))
         if member.target is not None and now == had:
             return  # another coordinator repeats it
-        member.target = beat.given
+        member.target = beat.assignment
         lost, moved = len(had - now), [place for place in now - had if self._changes_hands(place, beat)]
         self.owners.update(dict.fromkeys(now, beat.member))
         if not self.open:
@@ -316,25 +316,25 @@ class _Replay:
             detail = f"is to give {lost} back" if lost else f"is given {len(now - had)}"
             revoking = lost or None
             each.steps.append(
-                MemberStep(beat.told_ns, beat.number, beat.member, ASSIGNED, beat.who, detail, revoking)
+                MemberStep(beat.answered_ns, beat.number, beat.member, ASSIGNED, beat.who, detail, revoking)
             )
             each.counts |= beat.counts
             if each.generation is not None and each.assigned_ns is None:
-                each.assigned_ns = beat.told_ns
+                each.assigned_ns = beat.answered_ns
                 each.exchanges.append(beat.number)
             each.revoked = (each.revoked or 0) + lost
             for topic, partition in sorted(now ^ had):
                 change = "gained" if (topic, partition) in now else "lost"
                 each.moves.append(Moved(beat.member, topic, partition, change, self._task(beat)))
             each.moved = (each.moved or 0) + len(moved)
-            since_ns = each.begin_ns if each.begin_ns is not None else beat.told_ns
+            since_ns = each.begin_ns if each.begin_ns is not None else beat.answered_ns
             for place in moved:
                 released_ns = self.released.pop(place, since_ns)
                 self.waiting[place] = _Unowned(max(since_ns, released_ns), each)
         if beat.kind == "share":
-            member.owned = beat.given
+            member.owned = beat.assignment
             for place in moved:
-                self._arrives(place, beat.told_ns)
+                self._arrives(place, beat.answered_ns)
 
     def _changes_hands(self, place: tuple[str, int], beat: Beat) -> bool:
         """Whether another member had a partition. Members of share groups share partitions."""
@@ -363,9 +363,9 @@ class _Replay:
     def _task(self, beat: Beat) -> str | None:
         return "active" if beat.kind == "streams" else None
 
-    def _settle(self, beat: Beat) -> None:
+    def _finish_reached(self, beat: Beat) -> None:
         """Finish the open rebalances whose epochs all members have reached."""
-        assert beat.told_ns is not None
+        assert beat.answered_ns is not None
         for each in list(self.open):
             generation = each.generation
             if generation is None:
@@ -378,12 +378,12 @@ class _Replay:
             ]
             told = any(step.member == beat.member and step.step == SYNCED for step in each.steps)
             if beat.member not in behind and not told:
-                each.steps.append(MemberStep(beat.told_ns, beat.number, beat.member, SYNCED, beat.who))
-                each.synced_ns = beat.told_ns
+                each.steps.append(MemberStep(beat.answered_ns, beat.number, beat.member, SYNCED, beat.who))
+                each.synced_ns = beat.answered_ns
             if not behind:
                 each.completed = True
                 each.waited_for = []
-                self._finish(each, beat.told_ns)
+                self._finish(each, beat.answered_ns)
                 self.open.remove(each)
             else:
                 each.waited_for = behind
@@ -440,7 +440,7 @@ def epoch_rebalances(line: GroupLine) -> list[Rebalance]:
     at = 0
     for beat in beats:
         while at < len(runs) and runs[at][0] < beat.ns:
-            replay.hear(runs[at][1].member, runs[at][2], runs[at][1].generation)
+            replay.take_repeats(runs[at][1].member, runs[at][2], runs[at][1].generation)
             at += 1
         replay.take(beat)
     replay.end()

@@ -110,14 +110,14 @@ class Errors(OneTable[_Key, _ErrorTimes]):
         if "topic" not in by:
             topic = self._labels.topic(None, None)
         else:
-            topic = self._labels.topic(name or exchange.about(TOPIC, ancestors), topic_id)
+            topic = self._labels.topic(name or exchange.subject_at(TOPIC, ancestors), topic_id)
         whose = _Whose(
             exchange.broker if "broker" in by else None,
             address(exchange.client) if "client" in by else None,
             exchange.client_id if "client_id" in by else None,
             exchange.principal if "principal" in by else None,
-            exchange.about(GROUP, ancestors) if "group" in by else None,
-            exchange.about(TRANSACTIONAL_ID, ancestors) if "transactional_id" in by else None,
+            exchange.subject_at(GROUP, ancestors) if "group" in by else None,
+            exchange.subject_at(TRANSACTIONAL_ID, ancestors) if "transactional_id" in by else None,
             partition if "partition" in by else None,
         )
         return topic, exchange.api, code, grave, whose

@@ -212,7 +212,7 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         return [
             self._result(number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted
         ]

@@ -109,17 +109,17 @@ class Fold(ABC):
         """The data that it needs of exchanges in brief; None if it needs whole ones."""
         return None
 
-    def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
+    def handlers(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
         """The functions with which :meth:`feed` and :meth:`see` take in an exchange. The caller has checked
         that it is one of the :attr:`apis`, and has shown it to :attr:`latest`."""
         return self._exchange, self._other
 
-    def way_of_many(self) -> Callable[[list[Exchange]], None] | None:
-        """A function that takes in many exchanges, as the first of :meth:`ways` does one by one. None if that
-        would be no quicker. The caller has checked the same for each."""
+    def batch_handler(self) -> Callable[[list[Exchange]], None] | None:
+        """A function that takes in many exchanges, as the first of :meth:`handlers` does one by one. None if
+        that would be no quicker. The caller has checked the same for each."""
         return None
 
-    def way_of_briefs(self) -> Callable[[list[Brief]], None]:
+    def brief_handler(self) -> Callable[[list[Brief]], None]:
         """A function that takes in exchanges in brief, as :meth:`feed` does one by one."""
         return self._take_briefs
 
@@ -169,7 +169,7 @@ class Batched(Fold):
     :meth:`_exchanges` does it, mostly with a function whose variables have C types.
     """
 
-    def way_of_many(self) -> Callable[[list[Exchange]], None]:
+    def batch_handler(self) -> Callable[[list[Exchange]], None]:
         return self._exchanges
 
     @abstractmethod
@@ -195,7 +195,7 @@ class Statistic(Fold):
     """Whether it can have an interval: ``-z NAME,100ms``."""
 
     @classmethod
-    def asked(cls, limits: Limits, how: tuple[str, ...]) -> Self:
+    def from_option(cls, limits: Limits, how: tuple[str, ...]) -> Self:
         """The statistic for ``-z NAME,HOW,…``.
 
         :raises ValueError: it has no such option; the error's text lists the options.

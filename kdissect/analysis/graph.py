@@ -262,7 +262,7 @@ class Graph(Statistic):
         return self._named.left_out + self._flows.left_out
 
     def result(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         flows: dict[tuple[_Edge, str, str, str], tuple[_EdgeFlow, set[int]]] = {}
         every = [
             (connection, self._named_edge(edge), flow)

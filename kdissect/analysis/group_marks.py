@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kdissect.analysis.assigned import Held, blob_in, held_of, told_by_join
+from kdissect.analysis.assigned import Held, blob_in, content_of_join, held_of
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded
@@ -33,13 +33,13 @@ class Join(NamedTuple):
     number: int
     counts: bool
     who: Who
-    told_ns: int | None
+    answered_ns: int | None
     """When it was answered; None without an answer in the capture."""
     error: int | None
     is_lost: bool
     """Whether there may have been an answer that was not captured."""
     version: int
-    asked: str
+    requested_member: str
     """The member id in the request."""
     instance: str | None
     member: str
@@ -78,14 +78,14 @@ class Sync(NamedTuple):
     number: int
     counts: bool
     who: Who
-    told_ns: int | None
+    answered_ns: int | None
     error: int | None
     is_lost: bool
     member: str
     instance: str | None
     generation: int
     protocol: str | None
-    given: Held | None
+    assignment: Held | None
     assigned: tuple[tuple[str, Held | None], ...]
     """The leader's assignment for each member."""
     delay_ms: int | None
@@ -102,7 +102,7 @@ class Leave(NamedTuple):
     number: int
     counts: bool
     who: Who
-    told_ns: int | None
+    answered_ns: int | None
     member: str
     instance: str | None
     reason: str | None
@@ -116,14 +116,14 @@ class Beat(NamedTuple):
     counts: bool
     who: Who
     kind: str
-    told_ns: int | None
+    answered_ns: int | None
     error: int | None
     member: str
     instance: str | None
-    asked_epoch: int
+    requested_epoch: int
     epoch: int | None
     owned: Held | None
-    given: Held | None
+    assignment: Held | None
     tasks: tuple[tuple[str, Held], ...] | None
     """The standby and warmup tasks that Streams assigns beside active ones."""
     topics: tuple[str, ...] | None
@@ -161,7 +161,7 @@ class RepeatedMark:
         self.counts |= later.counts
 
 
-def who_of(exchange: Exchange) -> Who:
+def sender_of(exchange: Exchange) -> Who:
     """The sender of the request of an exchange."""
     return Who(exchange.client, exchange.client_id, exchange.connection)
 
@@ -178,13 +178,13 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
-    told = told_by_join(request)
+    told = content_of_join(request)
     is_cut = exchange.response is not None and exchange.response.is_cut  # then members may be absent
     return Join(
         exchange.request.frame.last_ns,
         exchange.number,
         counts,
-        who_of(exchange),
+        sender_of(exchange),
         told_ns,
         error,
         is_lost,
@@ -226,7 +226,7 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
         exchange.request.frame.last_ns,
         exchange.number,
         counts,
-        who_of(exchange),
+        sender_of(exchange),
         told_ns,
         error,
         is_lost,
@@ -278,7 +278,7 @@ def leaves_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Iter
             exchange.request.frame.last_ns,
             exchange.number,
             counts,
-            who_of(exchange),
+            sender_of(exchange),
             told_ns,
             each.get("memberId") or "",
             each.get("groupInstanceId"),
@@ -309,7 +309,7 @@ def beat_of(exchange: Exchange, request: dict[str, Any], kind: str, counts: bool
         exchange.request.frame.last_ns,
         exchange.number,
         counts,
-        who_of(exchange),
+        sender_of(exchange),
         kind,
         told_ns,
         error,

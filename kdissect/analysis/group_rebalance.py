@@ -139,7 +139,7 @@ class GroupLine:
         self._leaves = [mark for mark in self.marks if isinstance(mark, Leave)]
         self.left = frozenset(leave.member for leave in self._leaves)
         """Members that ever left."""
-        self._unanswered = [join for join in self.joins if join.told_ns is None]
+        self._unanswered = [join for join in self.joins if join.answered_ns is None]
         self.workers = {join.member: join.worker for join in self.joins if join.worker}
         """The worker of each member, for Connect."""
         self._sessions = _Sessions(self.joins)
@@ -179,7 +179,7 @@ class GroupLine:
         They may have been a LeaveGroup, which a member sends before it closes its connection."""
         last: dict[int, int] = {}
         for mark in self.marks:
-            ns = mark.ns if isinstance(mark, Leave) or mark.told_ns is None else mark.told_ns
+            ns = mark.ns if isinstance(mark, Leave) or mark.answered_ns is None else mark.answered_ns
             last[mark.who.connection] = max(ns, last.get(mark.who.connection, ns))
         for run in chain(self.beats.values(), self.commits.values(), self.refusals.values()):
             connection = run.who.connection
@@ -216,7 +216,7 @@ class GroupLine:
         """The requests that were refused to a member."""
         return self._refusals_to.get(member, [])
 
-    def heard_in(self, generation: int) -> list[tuple[BeatKey, RepeatedMark]]:
+    def heartbeats_in(self, generation: int) -> list[tuple[BeatKey, RepeatedMark]]:
         """Heartbeats, then commits, of members of a generation."""
         return self._heard_in.get(generation, [])
 
@@ -228,7 +228,7 @@ class GroupLine:
         """The last join of a member before a time that was answered without an error."""
         joins = self.joins_of(member)
         before = islice(reversed(joins), len(joins) - bisect_left(joins, before_ns, key=_ns), None)
-        return next((join for join in before if join.told_ns is not None and join.error == 0), None)
+        return next((join for join in before if join.answered_ns is not None and join.error == 0), None)
 
     def epoch_beats_of(self, member: str) -> list[Beat]:
         """The single heartbeats of a member of a KIP-848 group, by time."""
@@ -266,7 +266,7 @@ class GroupLine:
         end = self._timeline.ends.get(who.connection)
         return f"{CONNECTION_ENDED} ({end.how})" if end is not None and end.ns <= ns else None
 
-    def is_heard(self, who: Who) -> bool:
+    def has_broker_side(self, who: Who) -> bool:
         """Whether the broker's side of a connection was captured at all."""
         return who.connection in self._timeline.answered
 
@@ -279,7 +279,11 @@ class GroupLine:
                 found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
         for mark in self._marks_of.get(member, ()):
             if not isinstance(mark, Leave) and mark.ns <= until_ns:
-                told = mark.told_ns if mark.told_ns is not None and mark.told_ns <= until_ns else mark.ns
+                told = (
+                    mark.answered_ns
+                    if mark.answered_ns is not None and mark.answered_ns <= until_ns
+                    else mark.ns
+                )
                 found = most(found, told)
         return found
 

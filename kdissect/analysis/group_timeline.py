@@ -17,8 +17,8 @@ from kdissect.analysis.group_marks import (
     beat_of,
     join_of,
     leaves_of,
+    sender_of,
     sync_of,
-    who_of,
 )
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.membership import COMMITS, HEARTBEATS
@@ -107,27 +107,27 @@ class GroupTimeline(Fold):
     def _take(self, exchange: Exchange, counts: bool) -> None:
         self.changes += 1
         if exchange.request is None or _misses_an_answer(exchange):
-            self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, exchange.begun_ns, exchange.told_ns)
+            self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, exchange.begun_ns, exchange.ended_ns)
         if exchange.request is None:
             return
         api = exchange.api or ""
         if api == "Fetch":
             if exchange.response is not None:
                 whose = address(exchange.client), exchange.client_id
-                self._stretch(self.fetches, whose, FETCH_GAP_NS, exchange.begun_ns, exchange.told_ns)
+                self._stretch(self.fetches, whose, FETCH_GAP_NS, exchange.begun_ns, exchange.ended_ns)
             return
         take = _TAKEN.get(api)
         if take is not None:
             request = exchange.request.body()
             if exchange.response is not None:
-                self._hear(exchange.connection)
+                self._take_connection(exchange.connection)
             if isinstance(request.get("groupId"), str):
                 take(self, exchange, request, counts)
 
     def _group(self, exchange: Exchange, request: dict[str, Any]) -> NameAt:
         return self.latest.clusters.name_at(exchange, request["groupId"])
 
-    def _hear(self, connection: int) -> None:
+    def _take_connection(self, connection: int) -> None:
         if connection in self.answered:
             return
         if len(self.answered) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
@@ -200,13 +200,15 @@ class GroupTimeline(Fold):
     def _group_heartbeat(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         mark = beat_of(exchange, request, HEARTBEATS[exchange.api or ""], counts)
         if mark.error:
-            self._refused(exchange, request, mark.member, mark.instance, mark.asked_epoch, mark.error, counts)
-        for held in (mark.owned, mark.given):
+            self._refused(
+                exchange, request, mark.member, mark.instance, mark.requested_epoch, mark.error, counts
+            )
+        for held in (mark.owned, mark.assignment):
             for topic_id, _ in held or ():
                 self.labels.topic(None, topic_id)
-        told = (mark.owned, mark.given, mark.tasks or None, mark.topics, mark.status or None)
-        if mark.error == 0 and mark.epoch == mark.asked_epoch > 0 and told == (None,) * 5:
-            key = BeatKey(self._group(exchange, request), mark.member, mark.asked_epoch)
+        told = (mark.owned, mark.assignment, mark.tasks or None, mark.topics, mark.status or None)
+        if mark.error == 0 and mark.epoch == mark.requested_epoch > 0 and told == (None,) * 5:
+            key = BeatKey(self._group(exchange, request), mark.member, mark.requested_epoch)
             self._run(self.beats, key, exchange, counts)
         else:
             self.lines.add(self._group(exchange, request), mark)
@@ -227,9 +229,9 @@ class GroupTimeline(Fold):
         self._run(self.refusals, key, exchange, counts)
 
     def _run(self, kept: dict[Any, RepeatedMark], key: Any, exchange: Exchange, counts: bool) -> None:
-        ns = exchange.told_ns
+        ns = exchange.ended_ns
         self._add(
-            kept, key, RepeatedMark(ns, ns, exchange.number, exchange.number, 1, counts, who_of(exchange))
+            kept, key, RepeatedMark(ns, ns, exchange.number, exchange.number, 1, counts, sender_of(exchange))
         )
 
     def _add(self, kept: dict[Any, RepeatedMark], key: Any, run: RepeatedMark) -> None:
@@ -271,7 +273,7 @@ class GroupTimeline(Fold):
             for first_ns, last_ns in stretches:
                 self._stretch(self.holes, connection, HOLE_GAP_NS, first_ns, last_ns)
         for connection in later.answered:
-            self._hear(connection)
+            self._take_connection(connection)
         self.labels.merge(later.labels)
         self._closed_ns = most(self._closed_ns, later._closed_ns)
         for connection, end in later.ends.items():

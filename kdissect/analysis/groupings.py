@@ -14,7 +14,7 @@ ApiRowKey = tuple[int | None, str, int | None, str | None, str | None, str | Non
 
 
 def key_columns(table: str) -> tuple[Declared, ...]:
-    """The columns of :func:`named`, for a statistic of this name."""
+    """The columns of :func:`key_values`, for a statistic of this name."""
     return (
         column("api", "text", "Kafka's newest name of the API"),
         column("api_version", "int16", "version of the API"),
@@ -25,7 +25,7 @@ def key_columns(table: str) -> tuple[Declared, ...]:
     )
 
 
-def named(key: ApiRowKey) -> Row:
+def key_values(key: ApiRowKey) -> Row:
     """The columns of a key."""
     _, api, version, broker, client, client_id, topic = key
     return {

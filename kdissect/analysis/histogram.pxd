@@ -24,7 +24,7 @@ cdef class Histogram:
     cpdef add_one(self, int64_t value)
     cpdef add_each(self, list values)
     @cython.locals(at=Py_ssize_t, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=_Bucket)
-    cdef _settle(self)
+    cdef _flush(self)
     @cython.locals(values=list, at=Py_ssize_t)
     cdef list _fresh_values(self)
     @cython.locals(found=_Bucket)

@@ -102,7 +102,7 @@ class Histogram:  # noqa: PLW1641 - it changes
     def buckets(self) -> dict[int, int]:
         """The number of values in each bucket, by its lowest magnitude with the sign of its values. Do not
         change it."""
-        self._settle()
+        self._flush()
         known = self._buckets
         return {} if known is None else {magnitude: bucket.count for magnitude, bucket in known.items()}
 
@@ -123,14 +123,14 @@ class Histogram:  # noqa: PLW1641 - it changes
         self._fresh[self._fresh_count] = value
         self._fresh_count += 1
         if self._fresh_count >= _MOST_FRESH:
-            self._settle()
+            self._flush()
 
     def add_each(self, values: list[int]) -> None:
         """Count each value."""
         for value in values:
             self.add(value)
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         """Put the fresh values into their buckets."""
         if not self._fresh_count:
             return
@@ -233,7 +233,7 @@ class Histogram:  # noqa: PLW1641 - it changes
                 min(max(_middle(_short_bucket(values[rank - 1])), values[0]), values[-1])
                 for rank in self._ranks(percents)
             ]
-        self._settle()
+        self._flush()
         least, most = self._least or 0, self._most or 0
         return [min(max(_middle(bucket), least), most) for bucket in self._buckets_of(percents)]
 
@@ -243,7 +243,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         most = self.most
         if most is None:
             return None
-        self._settle()
+        self._flush()
         (bucket,) = self._buckets_of((percent,))
         return min(_highest(bucket), most)
 

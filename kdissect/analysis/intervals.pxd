@@ -14,7 +14,7 @@ cdef class _Interval:
     cdef public int64_t fetched
     cdef public Grades errors
 
-    cpdef ask(self, Message request, int64_t produced)
+    cpdef add_request(self, Message request, int64_t produced)
     cpdef answer(self, Exchange exchange, Message response, int64_t fetched)
     cpdef merge(self, _Interval later)
 

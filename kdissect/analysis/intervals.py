@@ -30,7 +30,7 @@ class _Interval:
         self.fetched = 0
         self.errors = Grades()
 
-    def ask(self, request: Request | Token, produced: int) -> None:
+    def add_request(self, request: Request | Token, produced: int) -> None:
         """Count a request with this number of records."""
         self.requests += 1
         self.request_bytes += request.frame.size
@@ -109,7 +109,7 @@ def _count(exchanges: list[Exchange], rows: Rows[int, _Interval], length_ns: int
         if request is not None:
             row = rows.row(request.frame.last_ns // length_ns)
             if row is not None:
-                row.ask(request, produced)
+                row.add_request(request, produced)
         if response is not None:
             row = rows.row(response.frame.last_ns // length_ns)
             if row is not None:

@@ -10,4 +10,4 @@ cdef class Labels:
 
     cpdef topic(self, name, topic_id)
     cpdef merge(self, Labels later)
-    cpdef settle(self)
+    cpdef resolve_names(self)

@@ -49,7 +49,7 @@ class Labels:
         self._unnamed: dict[str, None] = {}
         self._most = limits.rows
         self._latest = latest
-        latest.tell(self)
+        latest.register(self)
 
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
         """The topic with this name or id from a message."""
@@ -67,14 +67,14 @@ class Labels:
         self._unnamed = {each: None for each in both if each not in self._names}
 
     def name(self, topic: Topic) -> str | None:
-        """The topic's name; its id if the name was unknown when :meth:`settle` was called; None for no
+        """The topic's name; its id if the name was unknown when :meth:`resolve_names` was called; None for no
         topic."""
         return topic.name or self._names.get(topic.topic_id) or topic.topic_id or None
 
     def by_name(self, rows: Mapping[K, R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
         """The rows under names, if their keys begin with a Topic. The rows of an id and of its name become
         one. Do not change the rows: most are not copied."""
-        self.settle()
+        self.resolve_names()
         return as_one(rows, new, lambda key: (self.name(key[0]), *key[1:]))
 
     def by_cluster(
@@ -85,14 +85,14 @@ class Labels:
 
         :param others: other rows under the same names, so that all are separated alike.
         """
-        self.settle()
+        self.resolve_names()
         places = {
             key[:2]: NameAt(self.name(key[0]) or "", key[1]) for each in (rows, *others) for key in each
         }
         apart = self._latest.clusters.apart(places.values())
         return as_one(rows, new, lambda key: (self.name(key[0]), apart[places[key[:2]]].at, *key[2:]))
 
-    def settle(self) -> None:
+    def resolve_names(self) -> None:
         """Give ids without a name the names that are known by now."""
         told = self._latest.names
         for topic_id in list(self._unnamed):

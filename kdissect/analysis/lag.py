@@ -33,11 +33,19 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.lag_course import COMMIT, PENDING, TOLD, CommittedOffset, LagCourse, LagKey, whole_row
+from kdissect.analysis.lag_course import (
+    ANSWER,
+    COMMIT,
+    PENDING,
+    CommittedOffset,
+    LagCourse,
+    LagKey,
+    whole_row,
+)
 from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.sets import follows_log, record_sets
 from kdissect.analysis.timelines import Mark, Timelines
-from kdissect.analysis.topic_lives import TELLING, TopicLives
+from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID
@@ -151,7 +159,7 @@ class Lag(Statistic):
             return
         if exchange.api == "Produce":
             self._produce(exchange)
-        elif exchange.api in TELLING:
+        elif exchange.api in TOPIC_ID_APIS:
             self._forget(self._lives.take(exchange, self._labels))
         elif take is not None and not follows_log(exchange):
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
@@ -167,10 +175,10 @@ class Lag(Statistic):
             for batch in found.sets:
                 base += batch.length
             topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
-            self._end(exchange.told_ns, (exchange.broker, topic, place.partition), base)
+            self._end(exchange.ended_ns, (exchange.broker, topic, place.partition), base)
 
     def _fetch(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
-        ns, broker = exchange.told_ns, exchange.broker
+        ns, broker = exchange.ended_ns, exchange.broker
         for topic, partition in self._partitions(answer.get("responses"), "topic"):
             number = partition.get("partitionIndex")
             if number is not None:
@@ -189,10 +197,10 @@ class Lag(Statistic):
             offsets = partition.get("oldStyleOffsets") or [NO_OFFSET]
             offset = partition.get("offset", max(offsets))
             if timestamp == LATEST:
-                self._end(exchange.told_ns, (exchange.broker, topic, number), offset)
+                self._end(exchange.ended_ns, (exchange.broker, topic, number), offset)
             else:
                 place = exchange.broker, topic, number, exchange.client_id
-                self._begin(place, (exchange.told_ns, exchange.number, offset))
+                self._begin(place, (exchange.ended_ns, exchange.number, offset))
 
     def _begin(self, place: _Beginning, mark: Mark) -> None:
         """Note the beginning of a log. Before the first deletion there is nothing to note."""
@@ -247,7 +255,7 @@ class Lag(Statistic):
             for topic, partition in self._partitions(group.get("topics"), "name"):
                 if partition.get("errorCode") == 0 and "committedOffset" in partition:
                     number, offset = partition.get("partitionIndex"), partition["committedOffset"]
-                    self._mark(exchange, group.get("groupId"), topic, number, TOLD, offset, counts)
+                    self._mark(exchange, group.get("groupId"), topic, number, ANSWER, offset, counts)
 
     def _share(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
         """DescribeShareGroupOffsets."""
@@ -255,7 +263,7 @@ class Lag(Statistic):
             for topic, partition in self._partitions(group.get("topics"), "topicName"):
                 if partition.get("errorCode") == 0 and "startOffset" in partition:
                     number, offset = partition.get("partitionIndex"), partition["startOffset"]
-                    self._mark(exchange, group.get("groupId"), topic, number, TOLD, offset, counts)
+                    self._mark(exchange, group.get("groupId"), topic, number, ANSWER, offset, counts)
 
     def _share_written(
         self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
@@ -264,7 +272,7 @@ class Lag(Statistic):
         for topic, partition in self._partitions(asked.get("topics"), "name"):
             if "startOffset" in partition and partition["startOffset"] >= 0:
                 number, offset = partition.get("partition"), partition["startOffset"]
-                self._mark(exchange, asked.get("groupId"), topic, number, TOLD, offset, counts)
+                self._mark(exchange, asked.get("groupId"), topic, number, ANSWER, offset, counts)
 
     def _mark(
         self,
@@ -279,7 +287,7 @@ class Lag(Statistic):
     ) -> None:
         if not isinstance(group, str) or partition is None:
             return
-        mark: Mark = (exchange.told_ns, exchange.number, kind, offset, exchange.client_id, counts, producer)
+        mark: Mark = (exchange.ended_ns, exchange.number, kind, offset, exchange.client_id, counts, producer)
         self._commits.add((self.latest.clusters.name_at(exchange, group), topic, partition), mark)
 
     def _transaction(
@@ -290,7 +298,7 @@ class Lag(Statistic):
         if isinstance(name, str) and answer.get("errorCode") == 0:
             is_committed = exchange.api == "EndTxn" and bool(asked.get("committed"))
             place = self.latest.clusters.name_at(exchange, name)
-            self._ended.add(place, (exchange.told_ns, exchange.number, is_committed))
+            self._ended.add(place, (exchange.ended_ns, exchange.number, is_committed))
 
     def _partitions(self, topics: Any, name: str) -> Iterator[tuple[Topic, dict[str, Any]]]:
         for each in topics or ():
@@ -321,7 +329,7 @@ class Lag(Statistic):
         return sum(each.left_out for each in kept) + self._cut
 
     def result(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         clusters = self.latest.clusters
         groups = clusters.apart({group for group, _, _ in self._commits})
         ended = self._ended_in_clusters()
@@ -332,7 +340,7 @@ class Lag(Statistic):
             line = self._commits.line((asked, topic, partition))
             commits = self._settled(line, group.at, ended)
             key = LagKey(group, self._labels.name(topic), partition)
-            if any(each[2] == PENDING and not ended.get(each[6], _NONE).told(group.at) for each in line):
+            if any(each[2] == PENDING and not ended.get(each[6], _NONE).is_known(group.at) for each in line):
                 unsettled.add(key)
             courses.setdefault(key, LagCourse()).commits.extend(commits)
         ends, beginnings = self._ends_in_clusters(), self._beginnings_in_clusters()
@@ -342,7 +350,7 @@ class Lag(Statistic):
             if any(each.counts for each in course.commits):
                 course.commits.sort(key=lambda each: (each.ns, each.order, each.exchange))
                 here = ends.get((key.topic, key.partition), OfClusters())
-                is_told = here.told(key.group.at) and key not in unsettled
+                is_told = here.is_known(key.group.at) and key not in unsettled
                 course.ends = here.of(key.group.at) if is_told else None
                 course.beginnings = sorted(beginnings.get((key.topic, key.partition), _NONE).of(key.group.at))
                 course.begun = self._lives.begun(key.topic) if key.topic is not None else []
@@ -445,4 +453,4 @@ _TAKEN = {
     "EndTxn": Lag._transaction,
     "InitProducerId": Lag._transaction,
 }
-Lag.apis = frozenset((*_TAKEN, *TELLING, "Produce"))
+Lag.apis = frozenset((*_TAKEN, *TOPIC_ID_APIS, "Produce"))

@@ -18,7 +18,7 @@ from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Mark
 from kdissect.analysis.trend import rising, sampled, slope_per_s
 
-COMMIT, PENDING, TOLD = "commit", "pending", "told"
+COMMIT, PENDING, ANSWER = "commit", "pending", "told"
 """The sources of an offset: a commit, a commit in an open transaction, an answer."""
 
 
@@ -172,11 +172,11 @@ def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
     step back."""
     former: tuple[int, CommittedOffset] | None = None
     for each in course.commits:
-        if each.kind == TOLD and each.offset is None:
+        if each.kind == ANSWER and each.offset is None:
             former = None
         if each.kind != COMMIT or each.offset is None:
             continue
-        if former is not None and each.offset < former[0] and not _came_before(each, former[1]):
+        if former is not None and each.offset < former[0] and not _precedes(each, former[1]):
             yield former[0], each
         former = each.offset, each
 
@@ -187,7 +187,7 @@ def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffse
     for each in course.commits:
         if each.kind == COMMIT and each.offset is not None:
             former = each
-        elif each.kind == TOLD and each.offset is None and former is not None and former.order < each.order:
+        elif each.kind == ANSWER and each.offset is None and former is not None and former.order < each.order:
             yield former, each
             former = None
 
@@ -208,7 +208,7 @@ def _deletions(course: LagCourse) -> Iterator[tuple[int, Mark]]:
             yield before, mark
 
 
-def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:
+def _precedes(commit: CommittedOffset, other: CommittedOffset) -> bool:
     """Whether a commit came before another one, though its time is later because the clock was set back. The
     exchanges of a client are numbered as they came."""
     return commit.client_id == other.client_id and commit.order < other.order

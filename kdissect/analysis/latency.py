@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import Batched, OneTable, Row, Rows
-from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
+from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, key_values, order_of
 from kdissect.analysis.histogram import Histogram, add_known
 from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import split
@@ -141,7 +141,7 @@ def _count(exchanges: list[Exchange], rows: Rows[ApiRowKey, _Parts]) -> None:
 
 def _result(key: ApiRowKey, row: _Parts) -> Row:
     out: Row = {
-        **named(key),
+        **key_values(key),
         "count": row.count,
     }
     whole = row.times[0].total

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from kdissect.analysis.clusters import Clusters
 
 
-TELLING_CLUSTERS = (api_key("Metadata"), api_key("DescribeCluster"))
+CLUSTER_APIS = (api_key("Metadata"), api_key("DescribeCluster"))
 """APIs whose answers give the cluster of a broker."""
 
 
 class Namer(Protocol):
     """An object that gives ids their known names."""
 
-    def settle(self) -> None:
+    def resolve_names(self) -> None:
         """Give ids without a name the names that are known by now."""
 
 
@@ -62,12 +62,12 @@ class Latest:
         latest, ns, clusters = seen.packet, seen.ns, seen.clusters
         of: Exchange | None = None
         for exchange in exchanges:
-            packet, told_ns = exchange.last_packet, exchange.told_ns
+            packet, told_ns = exchange.last_packet, exchange.ended_ns
             if packet >= latest:
                 latest, of = packet, exchange
             if ns is None or told_ns > ns:
                 ns = told_ns
-            if clusters is not None and exchange.api_key in TELLING_CLUSTERS:
+            if clusters is not None and exchange.api_key in CLUSTER_APIS:
                 clusters.see(exchange)
         if of is not None:
             seen.packet, seen.names = latest, of.topic_names
@@ -93,7 +93,7 @@ class Latest:
         assert self._seen.clusters is not None
         return self._seen.clusters
 
-    def tell(self, namer: Namer) -> None:
+    def register(self, namer: Namer) -> None:
         """Let ``namer`` take the known names before other names count."""
         self._seen.namers.append(namer)
 
@@ -101,7 +101,7 @@ class Latest:
         """Add the facts of later exchanges. Repeating it changes nothing."""
         mine, theirs = self._seen, later._seen
         for each in (*mine.namers, *theirs.namers):
-            each.settle()
+            each.resolve_names()
         if theirs.packet >= mine.packet:
             mine.packet, mine.names = theirs.packet, theirs.names
         if mine.ns is None or (theirs.ns is not None and theirs.ns > mine.ns):

@@ -59,7 +59,7 @@ class AlikeExchanges:
         self.times: list[SlicedTimes | None] = []
         self.network: list[SlicedTimes | None] = []
 
-    def settle(self) -> int:
+    def flush(self) -> int:
         """Add the counts to the measures.
 
         :returns: how often there was no room for a measure.

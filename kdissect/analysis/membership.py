@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
+from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, content_of_join
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import Fold, Rows, as_one, least, most
 from kdissect.analysis.member import Member, MemberKey
@@ -203,7 +203,7 @@ class Membership(Fold):
             member.joins += 1
             if exchange.request is not None and not exchange.request.is_cut:
                 member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
-                member.subscribed = _named(told_by_join(request).topics)
+                member.subscribed = _named(content_of_join(request).topics)
             member.session_ms = request.get("sessionTimeoutMs", member.session_ms)
             member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)
@@ -248,7 +248,7 @@ class Membership(Fold):
         if _is_good(_body(exchange)) and request.get("generationId", -1) >= 0:
             stay = self._stay(exchange, request, request["generationId"], request.get("memberId"), "classic")
             if stay is not None:
-                stay.beat(exchange.told_ns)
+                stay.beat(exchange.ended_ns)
 
     def _leave(self, exchange: Exchange, request: dict[str, Any]) -> None:
         members = request.get("members")
@@ -294,7 +294,7 @@ class Membership(Fold):
         if _is_good(response) and response.get("memberEpoch", -1) >= 0:
             stay = self._stay(exchange, request, response["memberEpoch"], member_id, kind)
             if stay is not None:
-                stay.beat(exchange.told_ns)
+                stay.beat(exchange.ended_ns)
                 stay.protocol = request.get("serverAssignor") or stay.protocol
                 assigned = assigned_by_heartbeat(response)
                 stay.assigned = assigned if assigned is not None else stay.assigned
@@ -329,7 +329,7 @@ class Membership(Fold):
         stay = self._stays.row(self._stay_key(exchange, generation, member_id))
         if stay is not None:
             stay.types.add(kind)
-            stay.span.add(exchange.told_ns, exchange.number)
+            stay.span.add(exchange.ended_ns, exchange.number)
         return stay
 
 
@@ -352,7 +352,7 @@ def _join_times(stay: Stay | None, exchange: Exchange) -> None:
     assert exchange.request is not None
     if stay is not None:
         stay.join_ns = least(stay.join_ns, exchange.request.frame.last_ns)
-        stay.joined_ns = most(stay.joined_ns, exchange.told_ns)
+        stay.joined_ns = most(stay.joined_ns, exchange.ended_ns)
         stay.asked_ns = most(stay.asked_ns, stay.joined_ns)
 
 
@@ -361,14 +361,14 @@ def _sync_times(stay: Stay | None, exchange: Exchange) -> None:
     if stay is None:
         return
     if _is_good(_body(exchange)):
-        stay.sync_ns = least(stay.sync_ns, exchange.told_ns)
+        stay.sync_ns = least(stay.sync_ns, exchange.ended_ns)
         return
     waits = waiting(exchange)
     if waits is not None:
         stay.merge_times(Stay(waits=waits))
     elif exchange.response is None or exchange.missing is not None:
         stay.is_lost = True
-    stay.asked_ns = most(stay.asked_ns, exchange.told_ns)
+    stay.asked_ns = most(stay.asked_ns, exchange.ended_ns)
 
 
 _COUNTED: dict[str, Callable[[Membership, Exchange, dict[str, Any]], None]] = {

@@ -151,7 +151,7 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
                     if snapshot_end is None
                     else LogPlace(cluster, snapshot_end, False, offset)
                 )
-                ns = exchange.told_ns
+                ns = exchange.ended_ns
                 yield at, Logged(name, said, ns, exchange.number, exchange.broker, is_fresh, counts)
 
 
@@ -169,25 +169,25 @@ def _records(batch: Batch) -> Iterator[tuple[int, str, tuple[Statement, ...]]]:
     for record in batch.records():
         if not record.value:
             continue
-        name, said = (_known if len(record.value) <= _KNOWN_BYTES else _told)(record.value)
+        name, said = (_known if len(record.value) <= _KNOWN_BYTES else _statement_of)(record.value)
         if said:
             yield record.offset, name, said
 
 
-def _told(value: bytes) -> tuple[str, tuple[Statement, ...]]:
+def _statement_of(value: bytes) -> tuple[str, tuple[Statement, ...]]:
     """The name of a record, and its statements."""
     found = decode_internal("metadata", None, value)
     name = found.name or ""
-    tell = _TELLERS.get(name)
+    tell = _STATEMENTS_OF.get(name)
     if tell is None or found.value_part is None:
         return name, ()
     return name, tuple(tell(found.value_part.values))
 
 
 _KNOWN_BYTES = 512
-_known = lru_cache(maxsize=1_024)(_told)
-"""The same as :func:`_told`, remembered. For small records only: every broker and controller fetches each of
-them."""
+_known = lru_cache(maxsize=1_024)(_statement_of)
+"""The same as :func:`_statement_of`, remembered. For small records only: every broker and controller fetches
+each of them."""
 
 
 def _broker(body: Body) -> Told:
@@ -287,7 +287,7 @@ def _acl(body: Body) -> Told:
     yield Statement("acl", (acl_text(body),), fields(is_there=True))
 
 
-_TELLERS: dict[str, Callable[[Body], Told]] = {
+_STATEMENTS_OF: dict[str, Callable[[Body], Told]] = {
     "RegisterBrokerRecord": _broker,
     "RegisterControllerRecord": _controller,
     "BrokerRegistrationChangeRecord": _broker_changed,
@@ -305,7 +305,7 @@ _TELLERS: dict[str, Callable[[Body], Told]] = {
 }
 
 
-def followed(records: Iterator[tuple[LogPlace, Logged]]) -> Iterator[tuple[LogPlace, Logged, Statement]]:
+def statements_of(records: Iterator[tuple[LogPlace, Logged]]) -> Iterator[tuple[LogPlace, Logged, Statement]]:
     """The statements of the log. Those of partitions have the epochs that follow from the records before
     (``PartitionRegistration.merge``). Each change raises the partition's epoch by one. If a change names a
     leader, even the same, it raises the leader's epoch by one too."""

@@ -102,7 +102,7 @@ class Moments:
             ):
                 outcome = "committed" if body.get("committed") else "aborted"
                 key = body["transactionalId"], exchange.number
-                self._add(self._ended, key, (exchange.told_ns, True, counts, outcome))
+                self._add(self._ended, key, (exchange.ended_ns, True, counts, outcome))
 
     def _member(self, exchange: Exchange, counts: bool) -> None:
         asked = exchange.request.body() if exchange.request is not None else {}
@@ -112,12 +112,12 @@ class Moments:
             return
         if exchange.api == "JoinGroup":
             if answer.get("errorCode") == 0 and answer.get("generationId", -1) >= 0:
-                first = exchange.told_ns, True, counts, "generation"
+                first = exchange.ended_ns, True, counts, "generation"
                 self._add(self._generations, (group, answer["generationId"]), first)
         elif exchange.api in _EPOCHS:
             if answer.get("errorCode") == 0 and answer.get("memberEpoch", 0) > 0:
                 is_news = answer.get("assignment") is not None or "activeTasks" in answer
-                first = exchange.told_ns, is_news, counts, "member epoch"
+                first = exchange.ended_ns, is_news, counts, "member epoch"
                 self._add(self._generations, (group, answer["memberEpoch"]), first)
         else:
             generation = asked.get("generationId", asked.get("generationIdOrMemberEpoch", -1))
@@ -125,7 +125,7 @@ class Moments:
                 self._add(self._generations, (group, generation), (exchange.begun_ns, False, counts, ""))
 
     def _metadata(self, exchange: Exchange, response: Response | Token, counts: bool) -> None:
-        leaders, ns = _leaders_in(exchange, response), exchange.told_ns
+        leaders, ns = _leaders_in(exchange, response), exchange.ended_ns
         known = self._told.get(id(leaders))
         if known is not None and known[1] <= ns:
             return  # the same leaders were told before
@@ -155,7 +155,7 @@ class Moments:
     ) -> None:
         epoch, leader = told.get("leaderEpoch", -1), told.get("leaderId", -1)
         if partition is not None and epoch >= 0 and leader >= 0:
-            first = exchange.told_ns, True, counts, str(leader)
+            first = exchange.ended_ns, True, counts, str(leader)
             self._add(self._leaders, (topic, partition, epoch), first)
 
     def _add(self, known: dict[Any, _First], key: Any, first: _First) -> None:
@@ -184,11 +184,11 @@ class Moments:
         for ns, _, text in self.moments():
             times = found.setdefault(ns // length_ns, {})
             times.setdefault(text, []).append(ns)
-        return {number: _told(texts) for number, texts in found.items()}
+        return {number: _texts_shown(texts) for number, texts in found.items()}
 
     def moments(self) -> Iterator[Moment]:
         """All moments, unsorted."""
-        self._labels.settle()
+        self._labels.resolve_names()
         for (group, generation), (ns, is_moment, counts, what) in self._generations.items():
             if is_moment and counts:
                 yield Moment(ns, REBALANCE, f"group {group}: {what} {generation}")
@@ -207,7 +207,7 @@ class Moments:
                     yield Moment(ns, LEADER, text)
 
 
-def _told(texts: dict[str, list[int]]) -> list[str]:
+def _texts_shown(texts: dict[str, list[int]]) -> list[str]:
     ordered = sorted(texts.items(), key=lambda each: (min(each[1]), each[0]))
     out = [f"{text} ×{len(times)}" if len(times) > 1 else text for text, times in ordered[:MOST_TEXTS]]
     if len(ordered) > MOST_TEXTS:

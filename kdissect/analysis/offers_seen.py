@@ -31,13 +31,13 @@ def ranges_of(answer: Mapping[str, Any]) -> Ranges:
         for each in answer.get("apiKeys") or ()
         if None not in (each.get("apiKey"), each.get("minVersion"), each.get("maxVersion"))
     )
-    return _shared(told) if len(told) <= _MOST_SHARED else dict(told)
+    return _shared_ranges(told) if len(told) <= _MOST_SHARED else dict(told)
 
 
 @lru_cache(maxsize=64)
-def _shared(told: tuple[tuple[int, tuple[int, int]], ...]) -> Ranges:
+def _shared_ranges(ranges: tuple[tuple[int, tuple[int, int]], ...]) -> Ranges:
     """The offers, shared by all connections with the same ones: brokers of one release offer the same."""
-    return dict(told)
+    return dict(ranges)
 
 
 ranges_in = KnownAnswers(ranges_of).of
@@ -75,7 +75,7 @@ class OffersSeen:
         other = self.others.get(api_key)
         return None if other is None else (other.low, other.high)
 
-    def told(self, number: int, ranges: Ranges) -> None:
+    def take_offers(self, number: int, ranges: Ranges) -> None:
         """Note the offers of an exchange."""
         if ranges is self.ranges:  # as in most exchanges
             self.number = max(self.number, number)
@@ -90,13 +90,13 @@ class OffersSeen:
         elif number > self.number:
             before = self.number, self.ranges
             self.number, self.ranges = number, ranges
-            self._told_before(*before)
+            self._take_earlier_offers(*before)
         else:
-            self._told_before(number, ranges)
+            self._take_earlier_offers(number, ranges)
         for api_key in [each for each in self.others if each in self.ranges]:
             del self.others[api_key]
 
-    def _told_before(self, number: int, ranges: Ranges) -> None:
+    def _take_earlier_offers(self, number: int, ranges: Ranges) -> None:
         """Note the offers of an exchange before the last."""
         for api_key, (low, high) in ranges.items():
             if api_key not in self.ranges:
@@ -107,15 +107,15 @@ class OffersSeen:
         if before is None or offer > before:
             self.others[api_key] = offer
 
-    def answers(self, api_key: int, api_version: int) -> None:
+    def take_answer(self, api_key: int, api_version: int) -> None:
         """Note an answer to a request of this version."""
         if api_key in self.answered or len(self.answered) < MOST_VERSIONS:
             self.answered[api_key] = max(api_version, self.answered.get(api_key, api_version))
 
     def merge(self, other: OffersSeen) -> None:
         for api_key, api_version in other.answered.items():
-            self.answers(api_key, api_version)
-        self.told(other.number, other.ranges)
+            self.take_answer(api_key, api_version)
+        self.take_offers(other.number, other.ranges)
         for api_key, offer in other.others.items():
             if api_key not in self.ranges:
                 self._other(api_key, offer)

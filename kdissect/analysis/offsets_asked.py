@@ -99,7 +99,7 @@ class OffsetsAsked(OneTable[tuple[str, str, str], _OffsetAnswers]):
         if row is None:
             return
         without = sum(each == -1 for each in offsets)
-        last = _LastAnswer(exchange.told_ns, exchange.number, len(offsets), without)
+        last = _LastAnswer(exchange.ended_ns, exchange.number, len(offsets), without)
         row.merge(
             _OffsetAnswers(
                 1,

@@ -40,7 +40,7 @@ cdef class _PaceRow:
     @cython.locals(response=Message, throttle_ms=int64_t)
     cpdef add(self, Exchange exchange, api)
     @cython.locals(request=Message, response=Message, seen=Survey)
-    cdef _polled(self, Exchange exchange, wait)
+    cdef _count_poll(self, Exchange exchange, wait)
     @cython.locals(found=_Worst)
     cpdef happens(self, what, ns, Exchange exchange)
     cpdef merge(self, _PaceRow later)

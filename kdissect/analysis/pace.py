@@ -85,7 +85,7 @@ class _Worst:
         self.worst = sorted(self.worst + later.worst)[:WORST]
         self.span.merge(later.span)
 
-    def told(self, part: str) -> Any:
+    def column_value(self, part: str) -> Any:
         """The value of a column."""
         if part == "count":
             return self.count
@@ -142,7 +142,7 @@ class _PaceRow:
             self.behind_ns += behind
             if behind >= BEHIND_NS:
                 self.happens("behind", behind, exchange)
-                self.waited(exchange.begun_ns // SECOND, 1, behind)
+                self.add_waits(exchange.begun_ns // SECOND, 1, behind)
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     self.happens("polled", behind, exchange)
         if response.frame.size > _LARGE_BYTES:
@@ -157,9 +157,9 @@ class _PaceRow:
         if exchange.breaks_quota:
             self.happens("broken", 0, exchange)
         if is_long_poll(api):
-            self._polled(exchange, known.wait)
+            self._count_poll(exchange, known.wait)
 
-    def _polled(self, exchange: Exchange, wait: Wait) -> None:
+    def _count_poll(self, exchange: Exchange, wait: Wait) -> None:
         """Count a long poll."""
         request, response = exchange.request, exchange.response
         assert request is not None
@@ -202,7 +202,7 @@ class _PaceRow:
         for what, theirs in later.happened.items():
             self.happened.setdefault(what, _Worst()).merge(theirs)
         for second, (count, total) in later.behind_seconds.items():
-            self.waited(second, count, total)
+            self.add_waits(second, count, total)
         if later.away is not None:
             self.away = self.away or Histogram()
             self.away.merge(later.away)
@@ -218,7 +218,7 @@ class _PaceRow:
         self.max_wait_ms = max(self.max_wait_ms, later.max_wait_ms)
         self.span.merge(later.span)
 
-    def waited(self, second: int, count: int, total_ns: int) -> None:
+    def add_waits(self, second: int, count: int, total_ns: int) -> None:
         """Add the waits behind other requests in a second."""
         before = self.behind_seconds.get(second, (0, 0))
         if before[0] or len(self.behind_seconds) < MOST_SECONDS:
@@ -342,7 +342,7 @@ _HAPPENED = {
 """The possible events, with the columns of each."""
 _QUIET: Row = {
     **dict.fromkeys(each.name for each in Pace.columns),
-    **{f"{what}_{part}": _Worst().told(part) for what, parts in _HAPPENED.items() for part in parts},
+    **{f"{what}_{part}": _Worst().column_value(part) for what, parts in _HAPPENED.items() for part in parts},
     **{"away_count": 0, "away_sum_ns": 0},
 }
 """A row without any event, like most rows. Its lists must not be changed."""
@@ -362,7 +362,7 @@ def _result(key: _Key, row: _PaceRow) -> Row:
     out["least_bytes"], out["beyond_limit_bytes"] = row.least, row.beyond_limit
     out["first_ns"], out["last_ns"] = row.span.first_ns, row.span.last_ns
     for what, worst in row.happened.items():
-        out.update((f"{what}_{part}", worst.told(part)) for part in _HAPPENED[what])
+        out.update((f"{what}_{part}", worst.column_value(part)) for part in _HAPPENED[what])
     if row.quota is not None:
         out["throttled_bytes_per_s"], out["quota_bytes_per_s"] = row.quota.rate, row.quota.estimate
     if row.answered is not None:

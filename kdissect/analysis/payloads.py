@@ -302,14 +302,14 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
             "schema_bytes": seen.schema_bytes,
             "undecodable": seen.undecodable,
             "problems": sorted(seen.problems),
-            "first_partition": _told(-1 if first is None else first.partition),
-            "first_offset": _told(-1 if first is None else first.offset),
-            "last_partition": _told(-1 if last is None else last.partition),
-            "last_offset": _told(-1 if last is None else last.offset),
+            "first_partition": _or_none(-1 if first is None else first.partition),
+            "first_offset": _or_none(-1 if first is None else first.offset),
+            "last_partition": _or_none(-1 if last is None else last.partition),
+            "last_offset": _or_none(-1 if last is None else last.offset),
             "keys": None if top is None else top.keys,
             "top_records": None if top is None else top.records,
-            "top_partition": _told(-1 if top is None else top.partition),
-            "top_offset": _told(-1 if top is None else top.offset),
+            "top_partition": _or_none(-1 if top is None else top.partition),
+            "top_offset": _or_none(-1 if top is None else top.offset),
             "producers": sorted(seen.producers),
             "confidence": max(seen.confidences, key=recognise.CONFIDENCES.index, default="certain"),
             "schemas": source,
@@ -319,7 +319,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         }
 
 
-def _told(number: int) -> int | None:
+def _or_none(number: int) -> int | None:
     return None if number < 0 else number
 
 

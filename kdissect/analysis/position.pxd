@@ -27,11 +27,11 @@ cdef class Position:
     cdef public Grades errors
     cdef public Span span
 
-    cpdef ask(self, step, offset)
+    cpdef take_request(self, step, offset)
     cpdef forget(self, step)
-    cpdef let_go(self, step)
+    cpdef count_fetches(self, step)
     cdef _touch(self, step)
-    cpdef tell(self, high, stable, start)
-    cdef _settle(self, stable)
+    cpdef set_offsets(self, high, stable, start)
+    cdef _resolve_beyond(self, stable)
     cdef _place(self, high)
     cpdef merge(self, Position later)

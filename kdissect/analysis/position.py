@@ -26,7 +26,7 @@ class Position:
 
     def __init__(self) -> None:
         self.fetches = 0
-        """Requests that fetched it, up to the last :meth:`let_go`."""
+        """Requests that fetched it, up to the last :meth:`count_fetches`."""
         self.counts = False
         """Whether an exchange that names it counts. With a filter, other exchanges are replayed too."""
         self.since: int | None = None
@@ -59,7 +59,7 @@ class Position:
         self.errors = Grades()
         self.span = Span()
 
-    def ask(self, step: int, offset: int) -> None:
+    def take_request(self, step: int, offset: int) -> None:
         """A request names the partition."""
         self.named += 1
         self.position = offset
@@ -70,9 +70,9 @@ class Position:
     def forget(self, step: int) -> None:
         """The fetcher no longer asks for the partition."""
         self._touch(step)
-        self.let_go(step)
+        self.count_fetches(step)
 
-    def let_go(self, step: int) -> None:
+    def count_fetches(self, step: int) -> None:
         """Count the requests that asked for it before this step."""
         if self.since is not None:
             self.fetches += step - self.since
@@ -82,20 +82,20 @@ class Position:
         if self.touched is None:
             self.touched = step
 
-    def tell(self, high: int, stable: int, start: int) -> None:
+    def set_offsets(self, high: int, stable: int, start: int) -> None:
         """Note the high watermark, the last stable offset and the log start of a response; -1 means
         absent."""
         if high >= 0:
             self.high_watermark = high
             self._place(high)
         if stable >= 0:
-            self._settle(stable)
+            self._resolve_beyond(stable)
             self.first_stable = stable if self.first_stable is None else self.first_stable
             self.last_stable_offset = stable
         if start >= 0:
             self.log_start_offset = start
 
-    def _settle(self, stable: int) -> None:
+    def _resolve_beyond(self, stable: int) -> None:
         """Judge the kept case by the last stable offset of a later answer. That offset never goes back."""
         if self.beyond is None:
             return
@@ -140,7 +140,7 @@ class Position:
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
         if later.first_stable is not None:
-            self._settle(later.first_stable)
+            self._resolve_beyond(later.first_stable)
             self.beyond = later.beyond
             self.first_stable = later.first_stable if self.first_stable is None else self.first_stable
         self.full += later.full

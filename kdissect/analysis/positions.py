@@ -242,14 +242,14 @@ class Positions(Statistic):
         fetcher.client, fetcher.broker = exchange.client, exchange.broker
         touched: dict[Place, Position] = {}
         if exchange.request is not None:
-            self._ask(exchange, exchange.request.body(), fetcher, touched)
+            self._take_request(exchange, exchange.request.body(), fetcher, touched)
         if exchange.response is not None:
-            self._answer(exchange, exchange.response.body(), fetcher, touched)
+            self._take_response(exchange, exchange.response.body(), fetcher, touched)
         for row in touched.values():
             row.span.add(exchange.begun_ns, exchange.number)
         return touched.values()
 
-    def _ask(
+    def _take_request(
         self, exchange: Exchange, body: dict[str, Any], fetcher: Fetcher, touched: dict[Place, Position]
     ) -> None:
         if "topics" not in body:  # the version is unknown, or the body was cut before
@@ -268,7 +268,7 @@ class Positions(Statistic):
             if fetcher.began_anew is None:
                 fetcher.began_anew = step
             for asked in fetcher.asked.values():
-                asked.let_go(step)
+                asked.count_fetches(step)
             fetcher.asked.clear()
             fetcher.sessions += body.get("sessionEpoch") == NEW_SESSION
         for topic, number in forgotten(self._labels, body):
@@ -281,12 +281,12 @@ class Positions(Statistic):
             at, offset = partition.get("partition"), partition.get("fetchOffset")
             row = self._row(exchange, topic, at, touched)
             if row is not None and at is not None and offset is not None:
-                row.ask(step, offset)
+                row.take_request(step, offset)
                 key, most_bytes = (exchange.connection, topic, at), partition.get("partitionMaxBytes", 0)
                 self._moves.add(key, ns, number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
                 fetcher.asked[topic, at] = row
 
-    def _answer(
+    def _take_response(
         self, exchange: Exchange, body: dict[str, Any], fetcher: Fetcher, touched: dict[Place, Position]
     ) -> None:
         if body.get("sessionId"):
@@ -301,7 +301,7 @@ class Positions(Statistic):
             place = each.place
             if place.data and place.message is exchange.response:
                 sets.setdefault((place.topic_id or place.topic, place.partition), each)
-        ns, number, connection = exchange.told_ns, exchange.number, exchange.connection
+        ns, number, connection = exchange.ended_ns, exchange.number, exchange.connection
         brought: list[tuple[Position, int]] = []
         size = 0
         for topic, partition in partitions_in(self._labels, body.get("responses")):
@@ -311,7 +311,7 @@ class Positions(Statistic):
                 code = partition.get("errorCode")
                 high, stable = partition.get("highWatermark", -1), partition.get("lastStableOffset", -1)
                 start = partition.get("logStartOffset", -1)
-                row.tell(high, stable, start)
+                row.set_offsets(high, stable, start)
                 if code:
                     row.errors.add(exchange.class_of(code))
                 found = sets.pop((topic.topic_id or topic.name, at), None) if sets else None
@@ -384,7 +384,7 @@ class Positions(Statistic):
             there = later._rows.rows.get((connection, topic, number))
             end = least(there.touched if there is not None else None, theirs.began_anew)
             if end is not None:
-                row.let_go(mine.steps + end)
+                row.count_fetches(mine.steps + end)
                 del mine.asked[topic, number]
 
     @property
@@ -392,7 +392,7 @@ class Positions(Statistic):
         return self._rows.left_out + self._fetchers.left_out + self._moves.left_out
 
     def result(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         fetchers = self._fetchers.rows
         places = {key[:2]: self._name_at(fetchers[key[0]], key[1]) for key in self._rows.rows}
         apart = self.latest.clusters.apart(places.values())

@@ -111,17 +111,17 @@ class Profile(Statistic):
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        self._settle()
+        self._flush()
         return {**self.__dict__, "_alike": {}, "_kinds": {}, "_batches": {}}
 
     @property
     def left_out(self) -> int:
-        self._settle()
+        self._flush()
         return self._rows.left_out
 
     def merge(self, later: Self) -> None:
-        self._settle()
-        later._settle()
+        self._flush()
+        later._flush()
         self._labels.merge(later._labels)
         self._rows.merge(later._rows)
 
@@ -135,7 +135,7 @@ class Profile(Statistic):
         self._of_broker(exchange, ns, api, bool(errors), broker_ns)
         if errors or len(groups) >= _FEW or len(topics) >= _FEW or (topics and _may_be_ids(topics)):
             self._alike_in(exchange, ns, api, bool(errors), broker_ns, (), ())
-            self._each(exchange, ns, errors, groups, self._topics(exchange))
+            self._count_by_names(exchange, ns, errors, groups, self._topics(exchange))
         else:
             self._alike_in(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics))
         if errors:
@@ -145,17 +145,17 @@ class Profile(Statistic):
         if api in _DIRECTIONS:
             self._records(exchange, ns, _DIRECTIONS[api])
 
-    def _each(
+    def _count_by_names(
         self, exchange: Exchange, ns: int, errors: set[_Error], groups: list[str], topics: list[Topic]
     ) -> None:
         """Count an exchange at once by its groups and topics."""
         for group in groups:
-            self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
+            self._count_subject(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
         for topic in topics:
             theirs = (
                 {each for each in errors if each.topic is None or each.topic == topic} if errors else errors
             )
-            self._talk(TOPIC_AREA, topic, ns, exchange, theirs, has_rate=False)
+            self._count_subject(TOPIC_AREA, topic, ns, exchange, theirs, has_rate=False)
 
     def _alike_in(
         self,
@@ -177,7 +177,7 @@ class Profile(Statistic):
         alike = self._alike.get(which)
         if alike is None or self._waiting >= _MOST_WAITING:
             if alike is not None or len(self._alike) >= _MOST_KINDS:
-                self._settle()
+                self._flush()
             alike = self._alike_of(exchange, api, broker_ns, network_ns, groups, topics)
             self._alike[which] = alike
         self._waiting += 1
@@ -216,10 +216,10 @@ class Profile(Statistic):
             out.network = [self._durations(client, CLIENT, "network")]
         return out
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         """Let the measures take in the waiting exchanges."""
         for alike in self._alike.values():
-            self._rows.left_out += alike.settle()
+            self._rows.left_out += alike.flush()
         self._alike.clear()
         self._waiting = 0
 
@@ -269,7 +269,7 @@ class Profile(Statistic):
         found = set()
         for each in errors_of(exchange):
             if each.grave != ROUTINE:
-                name = each.topic or exchange.about(TOPIC, each.ancestors)
+                name = each.topic or exchange.subject_at(TOPIC, each.ancestors)
                 topic = self._topic(exchange, name, each.topic_id) if name or each.topic_id else None
                 found.add(_Error(error_name(each.code), each.grave == FATAL, topic))
         return found
@@ -290,7 +290,7 @@ class Profile(Statistic):
         name = name or exchange.topic_names.get(topic_id or "")
         return self._labels.topic(name, None) if name else self._labels.topic(None, topic_id)
 
-    def _talk(
+    def _count_subject(
         self,
         area: str,
         subject: Topic,
@@ -370,7 +370,7 @@ class Profile(Statistic):
     # -- rows ---------------------------------------------------------------------------------------
 
     def result(self) -> list[Row]:
-        self._settle()
+        self._flush()
         found = self._labels.by_name(self._rows.rows, Measure)
         named = {NamedKey(*key): row for key, row in found.items()}
         rows = [each for key, row in named.items() for each in rows_of(key, row, named)]

@@ -86,7 +86,7 @@ class Progress:
     """The last rewind's offset, and the answers with records there."""
     _lags: list[tuple[int, int]] = field(default_factory=list)
 
-    def ask(self, offset: int) -> None:
+    def take_request(self, offset: int) -> None:
         """Take in a requested offset."""
         if offset == self._at:
             return
@@ -100,7 +100,7 @@ class Progress:
                 self._back = Stall(offset, 0, 0, 0)
         self._at, self._answers, self._hungry = offset, 0, 0
 
-    def answer(self, ns: int, records: int, size: int, high: int) -> None:
+    def take_records(self, ns: int, records: int, size: int, high: int) -> None:
         """Take in an answer with records."""
         self.answers += 1
         if self.reading and ns - self.reading[-1][1] <= APART_NS:
@@ -124,7 +124,7 @@ class Progress:
         if stall.answers > 1 and (self.stall is None or stall.answers > self.stall.answers):
             self.stall = stall
 
-    def nothing(self, high: int, stable: int) -> None:
+    def take_empty(self, high: int, stable: int) -> None:
         """Take in an answer without records."""
         if self._at is None or self._at >= (high if stable == NONE else min(high, stable)):
             return
@@ -132,16 +132,16 @@ class Progress:
         if self._hungry > self.starved:
             self.starved, self.starved_at = self._hungry, self._at
 
-    def unknown(self) -> None:
+    def take_unknown(self) -> None:
         """Take in an answer whose records were not captured, so that the position is unknown."""
         self._at, self._hungry, self._answers = None, 0, 0
 
-    def watermark(self, ns: int, high: int) -> None:
+    def take_watermark(self, ns: int, high: int) -> None:
         """Take in a high watermark."""
         if self._at is not None:
             self._lags.append((ns, wrap64(high - self._at)))
 
-    def refuse(self, ns: int, exchange: int) -> None:
+    def take_refusal(self, ns: int, exchange: int) -> None:
         """Take in an answer that the requested offset is out of range."""
         self.out_of_range += 1
         if self._at is not None:
@@ -160,16 +160,16 @@ def progress(moves: Iterable[Move]) -> Progress:
     for ns, exchange, offset, high, stable, _, records, code, size in moves:
         if offset != NONE:
             out.max_bytes = size
-            out.ask(offset)
+            out.take_request(offset)
         if high != NONE:
-            out.watermark(ns, high)
+            out.take_watermark(ns, high)
         if records == NONE:
-            out.unknown()
+            out.take_unknown()
         elif records:
-            out.answer(ns, records, size, high)
+            out.take_records(ns, records, size, high)
         elif high != NONE:
-            out.nothing(high, stable)
+            out.take_empty(high, stable)
         if code == OUT_OF_RANGE:
-            out.refuse(ns, exchange)
+            out.take_refusal(ns, exchange)
     out.end()
     return out

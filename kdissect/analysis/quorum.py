@@ -95,7 +95,7 @@ class _Lack(NamedTuple):
     number: int = 0
     """The exchange that shows it, the first of equal ones."""
 
-    def then(self, later: _Lack) -> _Lack:
+    def extended_by(self, later: _Lack) -> _Lack:
         """The lack, extended by a later one."""
         offsets, shown = max((self.offsets, -self.number), (later.offsets, -later.number))
         return _Lack(self.since_ns, max(self.last_ns, later.last_ns), offsets, -shown)
@@ -127,16 +127,16 @@ class _Behind:
         else:
             self._lack(_Lack(ns, ns, offsets, number))
 
-    def told(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
+    def note_behind(self, since_ns: int, ns: int, number: int, offsets: int) -> None:
         """Note the leader's statement of when it last lacked none."""
         if offsets > CAUGHT_UP and since_ns < ns:
             self.longest = _longer(self.longest, _Lack(since_ns, ns, offsets, number))
 
     def _lack(self, later: _Lack) -> None:
         if self.open is not None:
-            self.open = self.open.then(later)
+            self.open = self.open.extended_by(later)
         else:
-            self.first = later if self.first is None else self.first.then(later)
+            self.first = later if self.first is None else self.first.extended_by(later)
 
     def _close(self, opened: _Lack) -> None:
         if self.open is not None and self.open.offsets:  # which is rare
@@ -364,7 +364,7 @@ class Quorum(Statistic):
                 own_ms = one.get("lastCaughtUpTimestamp", -1)
                 if at >= 0 and own_ms >= 0:
                     since_ns = ns - (caught_ms - own_ms) * MILLISECOND
-                    row.behind.told(since_ns, ns, exchange.number, end - at)
+                    row.behind.note_behind(since_ns, ns, exchange.number, end - at)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
         node = replica_id_of(request)
@@ -374,7 +374,7 @@ class Quorum(Statistic):
         ns = exchange.begun_ns
         row.fetches.add(ns)
         asked = next(_asked_of_log(request), None)
-        told = None if asked is None else next(_told_in(response), None)
+        told = None if asked is None else next(_partitions_in(response), None)
         if asked is None or told is None:
             return
         high_watermark = told.get("highWatermark", -1)
@@ -499,7 +499,7 @@ def _asked_of_log(request: Body) -> Iterator[Body]:
             yield from topic.get("partitions") or ()
 
 
-def _told_in(response: Body) -> Iterator[Body]:
+def _partitions_in(response: Body) -> Iterator[Body]:
     """What the answer to a Fetch tells of partitions."""
     for topic in response.get("responses") or ():
         yield from topic.get("partitions") or ()

@@ -64,13 +64,13 @@ class Quota:
         """Count an exchange in brief."""
         key = brief.form.key
         if key == _PRODUCE:
-            size = brief.asked_end - brief.asked_start
+            size = brief.request_end - brief.request_start
         elif key == _FETCH:
-            size = brief.answer_end - brief.answer_start
+            size = brief.response_end - brief.response_start
             self._fetched(size, throttle_ms)
         else:
             return
-        self._answered(brief.asked_first_ns, brief.answer_first_ns, size, throttle_ms)
+        self._answered(brief.request_first_ns, brief.response_first_ns, size, throttle_ms)
 
     def _fetched(self, size: int, throttle_ms: int) -> None:
         """Take in a Fetch answer: records that were held back, or new ones."""

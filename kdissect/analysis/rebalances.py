@@ -306,7 +306,7 @@ class Assignments(_RebalanceTable):
 
     def _rows(self, each: Rebalance) -> Iterator[Row]:
         labels = self.basis.labels
-        labels.settle()
+        labels.resolve_names()
         for move in each.moves:
             yield {
                 "group": each.group.name,

@@ -259,7 +259,7 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         rows = self._labels.by_name(self._rows.rows, _Repeat)
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 

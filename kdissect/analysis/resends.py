@@ -111,7 +111,7 @@ class Account:
     telling: list[int] | None = None
     """Numbers of exchanges with batches sent again."""
 
-    def tell(self, *numbers: int) -> None:
+    def note_exchanges(self, *numbers: int) -> None:
         self.telling = [*(self.telling or []), *numbers][:8]
 
 
@@ -186,7 +186,7 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
                 out.absorbed += 1
             elif each.offset >= 0 and appended:
                 out.resent_appended += each.records
-            out.tell(same[-1].number, each.number)
+            out.note_exchanges(same[-1].number, each.number)
         before.append(each)
         following = (each.sequence + each.records) % _SEQUENCES
         if expected is not None and not same:
@@ -203,7 +203,7 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
         if lost:
             out.gaps += 1
             out.lost_sequences += lost
-            out.tell(each.number)
+            out.note_exchanges(each.number)
     for tries in seen.values():
         _given_up(tries, batches, out)
 
@@ -247,7 +247,7 @@ def _given_up(tries: Sequence[SentBatch], batches: Sequence[SentBatch], out: Acc
         return  # its tries may continue
     out.given_up += 1
     out.tried_ns = max(out.tried_ns, tries[-1].ns - tries[0].ns)
-    out.tell(tries[0].number, tries[-1].number)
+    out.note_exchanges(tries[0].number, tries[-1].number)
 
 
 def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
@@ -293,7 +293,7 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
             chain.append(each)
             tries[at] = chain
             left, rest = each.records, None
-            for one in _with_it(batches, first, at):
+            for one in _batches_with(batches, first, at):
                 again.add(one)
                 earlier = batches[one]
                 shared = min(left, earlier.records)
@@ -305,7 +305,7 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
                     break
             if _overtaken(batches, first, at):
                 out.overtaken += 1
-            out.tell(batches[first].number, each.number)
+            out.note_exchanges(batches[first].number, each.number)
         elif rest is not None and rest[0] and each.connection == rest[2] and each.base_ms <= rest[1].max_ms:
             shared = min(rest[0], each.records)
             out.resent_appended += shared if each.state in (GOOD, ACKS_0) else 0
@@ -323,7 +323,7 @@ def _was_lost(earlier: SentBatch, each: SentBatch, last_of: dict[int, tuple[int,
     return earlier.connection != each.connection and last_of[earlier.connection] < (each.ns, each.number)
 
 
-def _with_it(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[int]:
+def _batches_with(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[int]:
     """The batch at ``first``, and those after it on its connection, which are sent again with it."""
     yield first
     for at in range(first + 1, until):

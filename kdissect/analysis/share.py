@@ -32,7 +32,13 @@ from kdissect.limits import DEFAULTS, Limits
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 """Types of acknowledgements."""
-SAID = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected", RENEW: "renewed", GAP: "gaps"}
+ACKNOWLEDGEMENT_WORDS = {
+    ACCEPT: "accepted",
+    RELEASE: "released",
+    REJECT: "rejected",
+    RENEW: "renewed",
+    GAP: "gaps",
+}
 FINAL_EPOCH = -1
 """A share session ends: its member's records are free again."""
 GIVEN_UP_NS = SECOND
@@ -180,7 +186,7 @@ class Share(Statistic):
         response = exchange.response.body() if exchange.response is not None else {}
         if len(self._clients) < self.limits.rows:
             self._clients[member] = exchange.client_id
-        self._say(exchange, group, request, response, counts)
+        self._take_acknowledgements(exchange, group, request, response, counts)
         if exchange.response is None or exchange.api != "ShareFetch":
             return
         told_ns, lock_ms = exchange.response.frame.last_ns, response.get("acquisitionLockTimeoutMs") or None
@@ -194,7 +200,7 @@ class Share(Statistic):
                     at = (told_ns, exchange.number, counts, member, first, last)
                     self._lines.add(place, Acquired(*at, deliveries, lock_ms))
 
-    def _say(
+    def _take_acknowledgements(
         self,
         exchange: Exchange,
         group: NameAt,
@@ -244,7 +250,7 @@ class Share(Statistic):
         return self._rows()[: self.limits.rows]
 
     def _rows(self) -> list[Row]:
-        self._labels.settle()
+        self._labels.resolve_names()
         every = {place.group for place in self._lines}.union(self._closed, self._fetched)
         groups = self.latest.clusters.apart(every)
         lines: dict[GroupPartition, list[Mark]] = {}
@@ -345,7 +351,7 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
             share.expired += sum(_count(lock) for lock in late)
             locks = [*rest, *(lock for lock in told if lock not in late)]
         else:
-            name = SAID.get(mark.kind)
+            name = ACKNOWLEDGEMENT_WORDS.get(mark.kind)
             if name is not None:
                 share.said[name] = share.said.get(name, 0) + _count(mark)
             told, rest = _cut(locks, mark.first, mark.last)

@@ -104,14 +104,14 @@ class Slowness:
         return self._limits[api_key]
 
     @property
-    def nothing_is(self) -> bool:
+    def is_none_slow(self) -> bool:
         """Whether certainly no exchange that was fed is slow."""
         return self.slow_ns is None and not any(
             times.most is not None and times.most > self.limit_ns(key) for key, times in self._times.items()
         )
 
     @property
-    def why_nothing(self) -> str:
+    def none_slow_message(self) -> str:
         """The message if nothing is slow."""
         if self.slow_ns is not None:
             return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, Rows
-from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, named, order_of
+from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, key_values, order_of
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
 from kdissect.analysis.speakers import address
@@ -60,11 +60,11 @@ class _ServiceTimes:
 
     def add_brief(self, brief: Brief) -> None:
         """Count an exchange in brief."""
-        if brief.answer is None:
+        if brief.response_data is None:
             self.unanswered += 1
             return
         throttle = max(0, brief.throttle_ms)
-        self.latency.add_one(brief.answer_first_ns - brief.asked_ns)
+        self.latency.add_one(brief.response_first_ns - brief.request_ns)
         waited = waited_in_brief(brief)
         if waited != _NOT_KNOWN:
             served = served_in_brief(brief)
@@ -248,7 +248,7 @@ def _result(key: ApiRowKey, row: _ServiceTimes) -> Row:
     p50, p90, p99 = row.latency.percentiles(50, 90, 99)
     work_50, work_90, work_99 = row.work.percentiles(50, 90, 99)
     return {
-        **named(key),
+        **key_values(key),
         "count": row.latency.count,
         "min_ns": row.latency.least,
         "p50_ns": p50,

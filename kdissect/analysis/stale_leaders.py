@@ -101,7 +101,7 @@ class StaleLeaders(Statistic):
         row = self._rows.row(key)
         if row is not None:
             one = _Refusals(1, exchanges=[exchange.number])
-            one.span.add(exchange.told_ns, exchange.number)
+            one.span.add(exchange.ended_ns, exchange.number)
             row.merge(one)
 
     def merge(self, later: Self) -> None:

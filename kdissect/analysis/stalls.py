@@ -77,7 +77,7 @@ class _Broker:
     silences: list[tuple[int, int]] = field(default_factory=list)
     long: list[_Long] = field(default_factory=list)
 
-    def answered(self, ns: int) -> None:
+    def note_answer(self, ns: int) -> None:
         """Note an answer to any client."""
         if self.last_ns is None:
             self.first_ns = ns
@@ -90,7 +90,7 @@ class _Broker:
         if later.first_ns is None or later.last_ns is None:
             return
         last_ns = later.last_ns if self.last_ns is None else max(self.last_ns, later.last_ns)
-        self.answered(later.first_ns)
+        self.note_answer(later.first_ns)
         self.silences = (self.silences + later.silences)[:MOST_LONG]
         self.long = (self.long + later.long)[:MOST_LONG]
         self.last_ns = last_ns
@@ -125,7 +125,7 @@ class Stalls(OneTable[str, _Broker]):
         if row is None:
             return
         answered_ns = response.frame.first_ns
-        row.answered(answered_ns)
+        row.note_answer(answered_ns)
         if request is None or answered_ns - request.frame.last_ns < SILENCE_NS or len(row.long) >= MOST_LONG:
             return
         served, api = exchange.served_ns, exchange.api

@@ -60,11 +60,11 @@ class Said:
     last_number: int
     counts: bool
 
-    def says(self, fields: Fields, by: str | None) -> bool:
+    def matches(self, fields: Fields, by: str | None) -> bool:
         """Whether it has these fields and this client."""
         return (self.fields is fields or self.fields == fields) and self.by == by
 
-    def take(self, ns: int, number: int, last_ns: int, last_number: int, counts: bool) -> None:
+    def add_repeats(self, ns: int, number: int, last_ns: int, last_number: int, counts: bool) -> None:
         """Add the times and numbers of further exchanges that made it."""
         if ns < self.ns or (ns == self.ns and number < self.number):
             self.ns, self.number = ns, number
@@ -106,12 +106,12 @@ class Kept:
         self.counts = False
         """Whether one of the repetitions counts."""
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Add the repetitions to the statements."""
         if self.first is not None:
             (first_ns, first_number), (last_ns, last_number) = self.first, self.last
             for _, said in self.said:
-                said.take(first_ns, first_number, last_ns, last_number, self.counts)
+                said.add_repeats(first_ns, first_number, last_ns, last_number, self.counts)
             self.first, self.counts = None, False
 
 
@@ -141,7 +141,7 @@ class Statements:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the statements to which these will be added: the other process has them."""
-        self._settle()
+        self._flush()
         return {**self.__dict__, "_whole": None}
 
     @property
@@ -175,11 +175,11 @@ class Statements:
             line = things.get(subject)
             row = None if line is None else line.rows.get(teller)
             last = None if row is None else row[-1]
-            if last is not None and last.says(found, by):
-                last.take(ns, number, ns, number, counts)
+            if last is not None and last.matches(found, by):
+                last.add_repeats(ns, number, ns, number, counts)
             else:
                 last = Said(found, by, ns, number, ns, number, counts)
-                row = self._say(kind, subject, teller, line, row, last)
+                row = self._add_new(kind, subject, teller, line, row, last)
                 of_kind = None  # it may be the first thing of its kind
             if row is None:
                 kept = None
@@ -206,9 +206,9 @@ class Statements:
         kept.counts = kept.counts or source.counts
         return True
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         for kept in self._repeated:
-            kept.settle()
+            kept.flush()
         self._repeated.clear()
 
     def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
@@ -216,12 +216,12 @@ class Statements:
         line = self._kinds.get(kind, _NO_THINGS).get(subject)
         row = None if line is None else line.rows.get(teller)
         last = None if row is None else row[-1]
-        if last is not None and last.says(said.fields, said.by):
-            last.take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
+        if last is not None and last.matches(said.fields, said.by):
+            last.add_repeats(said.ns, said.number, said.last_ns, said.last_number, said.counts)
         else:
-            self._say(kind, subject, teller, line, row, said)
+            self._add_new(kind, subject, teller, line, row, said)
 
-    def _say(
+    def _add_new(
         self,
         kind: str,
         subject: tuple[Hashable, ...],
@@ -265,17 +265,17 @@ class Statements:
     def merge(self, later: Statements) -> None:
         """Add the statements of a later part."""
         self.left_out += later.left_out
-        self._settle()
-        later._settle()
+        self._flush()
+        later._flush()
         for kind, things in later._kinds.items():
             for subject, line in things.items():
                 for teller, row in line.rows.items():
                     for said in row:
                         self._add(kind, subject, teller, said.copy())
 
-    def about(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
+    def of_kind(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
         """All statements of a kind: subject, teller, API, and the statement."""
-        self._settle()
+        self._flush()
         for subject, line in self._kinds.get(kind, {}).items():
             for (teller, told_by), row in line.rows.items():
                 for said in row:
@@ -287,7 +287,7 @@ def fields(**values: Any) -> Fields:
     return tuple((name, value) for name, value in values.items() if value is not None)
 
 
-def who(exchange: Exchange) -> str:
+def client_of(exchange: Exchange) -> str:
     """The client of the request: ``alice (billing@10.0.0.7)``; without a login the client id and the
     address."""
     host = exchange.client.rpartition(":")[0]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kdissect.analysis.membership import COMMITS
 from kdissect.analysis.packed import packed
 from kdissect.analysis.speakers import address
-from kdissect.analysis.telling import committed, records_of, told
+from kdissect.analysis.telling import action_of, committed, records_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.wording import plural
@@ -89,7 +89,7 @@ class Story:
         text = self._tells(exchange)
         if text is None:
             return
-        did = told(exchange, self._limits)
+        did = action_of(exchange, self._limits)
         kind, records = (text, 0) if text else (did.kind, did.records)
         ns, last = self._when(exchange), self._last.get(exchange.connection)
         if last is not None and last.kind == kind:
@@ -115,7 +115,7 @@ class Story:
         self._last[exchange.connection] = line
         self.lines.append(line)
 
-    def told(self) -> list[StoryLine]:
+    def lines_in_order(self) -> list[StoryLine]:
         """The lines, in the order of time."""
         return sorted(self.lines, key=lambda line: (line.ns, line.exchange))
 
@@ -208,6 +208,6 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     def when(each: Exchange) -> int:
         """The time of an exchange. A Fetch may wait before anybody writes the record, so its time is that of
         the answer."""
-        return each.begun_ns if each.api == "Produce" or each.api in COMMITS else each.told_ns
+        return each.begun_ns if each.api == "Produce" or each.api in COMMITS else each.ended_ns
 
     return Story(tells, names, limits, nearest, when)

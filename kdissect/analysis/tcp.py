@@ -140,7 +140,7 @@ class _ConnectionTcp:
         self.exchanges += 1
         api, number = exchange.api or "", exchange.number
         request, response = exchange.request, exchange.response
-        last = exchange.told_ns, number, api, exchange.missing or ""
+        last = exchange.ended_ns, number, api, exchange.missing or ""
         if self.last is None or last > self.last:
             self.last = last
         if exchange.client_id is not None:

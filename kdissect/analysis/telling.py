@@ -72,7 +72,7 @@ class ToldExchange(NamedTuple):
     """The number of its records, if several exchanges share one line."""
 
 
-def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
+def action_of(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
     """The action of an exchange."""
     if exchange.api in ("Produce", "Fetch", "ShareFetch"):
         return _of_records(exchange, limits)

@@ -14,7 +14,7 @@ cdef class _TimelineInterval:
     cdef public Grades errors
     cdef public Histogram broker
 
-    cpdef ask(self, Message request)
+    cpdef add_request(self, Message request)
     cpdef answer(self, Exchange exchange, Message response)
     cpdef merge(self, _TimelineInterval later)
 

@@ -31,7 +31,7 @@ class _TimelineInterval:
         self.errors = Grades()
         self.broker = Histogram()
 
-    def ask(self, request: Request | Token) -> None:
+    def add_request(self, request: Request | Token) -> None:
         """Count a request."""
         self.requests += 1
         self.request_bytes += request.frame.size
@@ -162,7 +162,7 @@ def _count(exchanges: list[Exchange], rows: Rows[int, _TimelineInterval], length
         if request is not None:
             row = rows.row(request.frame.last_ns // length_ns)
             if row is not None:
-                row.ask(request)
+                row.add_request(request)
         if response is not None:
             row = rows.row(response.frame.last_ns // length_ns)
             if row is not None:

@@ -56,21 +56,21 @@ class Together:
         """The functions that take in the rows of connections, including those of other capture points."""
         self._own = [each for each in self._fed if type(each).feed is not Fold.feed]
         """The folds that take in events in their own way."""
-        self._every = [each.ways()[0] for each in self._fed], [each.ways()[1] for each in self._fed]
+        self._every = [each.handlers()[0] for each in self._fed], [each.handlers()[1] for each in self._fed]
         """The functions for exchanges that count, and for those that do not."""
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same functions for whole exchanges of each API that was seen."""
-        self._briefs = [each.way_of_briefs() for each in self._fed]
+        self._briefs = [each.brief_handler() for each in self._fed]
         self._takes_briefs = self.briefs is not None
         self._in_turn = [
-            (each, each.ways()[0], each.way_of_many(), *_ways_of_others(each)) for each in self._fed
+            (each, each.handlers()[0], each.batch_handler(), *_ways_of_others(each)) for each in self._fed
         ]
         """Each fold with its functions: for exchanges that count, for many of them at once, for rows of
         connections that count, and for all other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """The functions that take in whole exchanges of an API."""
-        found = [each.ways() for each in self._fed if each.apis is None or api in each.apis]
+        found = [each.handlers() for each in self._fed if each.apis is None or api in each.apis]
         out = [count for count, _ in found] if counts else [see for _, see in found]
         self._by_api[not counts][api] = out
         return out

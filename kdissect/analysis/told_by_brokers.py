@@ -17,7 +17,7 @@ from kdissect.analysis.cluster_fields import (
 )
 from kdissect.analysis.cluster_settings import accepted
 from kdissect.analysis.labels import Labels
-from kdissect.analysis.statements import Statement, fields, who
+from kdissect.analysis.statements import Statement, client_of, fields
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
 
@@ -115,7 +115,7 @@ def _heartbeat(exchange: Exchange, labels: Labels) -> Told:
 def _unregistered(exchange: Exchange, labels: Labels) -> Told:
     if response_of(exchange).get("errorCode") == 0:
         yield Statement(
-            "node", (request_of(exchange).get("brokerId"),), fields(is_there=False), who(exchange)
+            "node", (request_of(exchange).get("brokerId"),), fields(is_there=False), client_of(exchange)
         )
 
 

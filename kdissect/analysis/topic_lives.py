@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
-from kdissect.analysis.cluster_told import topics_told
+from kdissect.analysis.cluster_told import topic_statements_of
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.room import Room
@@ -20,7 +20,7 @@ from kdissect.protocol.apis import api_key
 K = TypeVar("K", bound=Hashable)
 
 METADATA = api_key("Metadata")
-TELLING = ("Metadata", "CreateTopics", "DeleteTopics", "UpdateMetadata")
+TOPIC_ID_APIS = ("Metadata", "CreateTopics", "DeleteTopics", "UpdateMetadata")
 STALE_NS = 5 * SECOND
 """How long a broker may name a topic that others know to be gone. If two ids alternate for longer, they are
 topics of two clusters. Without ids, all reports within this time are one beginning: the controller reports to
@@ -47,14 +47,15 @@ class TopicLives:
         """The number of ids and times that were not kept."""
 
     def take(self, exchange: Exchange, labels: Labels) -> list[str]:
-        """Take in an exchange of :data:`TELLING`. Return the names that may be another topic's from now on. A
-        name with its first id is among them, because an earlier part of the capture may have another id."""
+        """Take in an exchange of :data:`TOPIC_ID_APIS`. Return the names that may be another topic's from now
+        on. A name with its first id is among them, because an earlier part of the capture may have another
+        id."""
         anew: list[str] = []
-        ns = exchange.told_ns
+        ns = exchange.ended_ns
         taught = _taught(exchange)
         if taught is not None:
             return [name for topic_id, name in taught if self._note(self._ids, name, topic_id, (ns, ns))]
-        for statement in topics_told(exchange, labels):
+        for statement in topic_statements_of(exchange, labels):
             name, values = statement.subject[0].name, dict(statement.fields)  # type: ignore[attr-defined]
             topic_id = values.get("topic_id")
             if not name:

@@ -78,7 +78,7 @@ class Machine:
             elif mark.kind == END:
                 self._end(mark)
             elif mark.kind == TOLD:
-                self._told(mark, by_clients)
+                self._take_statement(mark, by_clients)
         if self._open is not None:
             self.done.append(self._open)
             self._open = None
@@ -93,7 +93,7 @@ class Machine:
         self.done.append(self._open)
         self._open = None
 
-    def _settle(self, mark: Mark) -> None:
+    def _close_open(self, mark: Mark) -> None:
         """Close the open transaction because its producer goes on: by the EndTxn without an answer, if
         nothing else can have ended it; otherwise with an unknown end."""
         found = self._open
@@ -128,7 +128,7 @@ class Machine:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client
                 self._close(ABORTED if own else FENCED, mark.done_ns, who)
         elif mark.error is not None:
-            self._refused(mark)
+            self._take_refusal(mark)
         if good:
             if found is None and mark.is_new:
                 self._taken_idle(mark)
@@ -138,14 +138,14 @@ class Machine:
         found = self._open
         refused = mark.error in REFUSALS
         if found is not None and self._begins_anew(found, mark) and not refused:
-            self._settle(mark)
+            self._close_open(mark)
             found = None
         if found is not None and refused and found.is_of(mark):
             found.take(mark)
             self._over(found, mark)
             return
         if refused or (found is not None and not found.is_of(mark) and not _follows(found, mark)):
-            self._refused(mark)
+            self._take_refusal(mark)
             return
         if found is None:
             found = self._open = self._begun(mark)
@@ -210,12 +210,12 @@ class Machine:
         found = self._open
         if found is None or not found.is_of(mark):
             if found is not None and _follows(found, mark) and mark.error is None:
-                self._settle(mark)
+                self._close_open(mark)
                 found = None
             if found is None and mark.error is None and not self._is_repeated(mark):
                 self._unseen(mark)
             else:
-                self._refused(mark)
+                self._take_refusal(mark)
             return
         found.take(mark)
         if mark.committed is not None:
@@ -281,7 +281,7 @@ class Machine:
             self._close(UNKNOWN, None, None)
         self._producer.is_known = False
 
-    def _refused(self, mark: Mark) -> None:
+    def _take_refusal(self, mark: Mark) -> None:
         """Take in a refused request of a former producer: add it to that producer's last transaction."""
         for each in reversed(self.done):
             if each.producer_id is not None and each.is_of(mark) and mark.producer_id is not None:
@@ -307,7 +307,7 @@ class Machine:
             if last.taker_client is None:
                 last.taker_client_id, last.taker_client = mark.client_id, mark.client
 
-    def _told(self, mark: Mark, by_clients: bool) -> None:
+    def _take_statement(self, mark: Mark, by_clients: bool) -> None:
         """Take in a statement of the coordinator."""
         found = self._open
         if found is not None and found.is_of(mark):
@@ -323,7 +323,7 @@ class Machine:
             return
         if mark.state == "Ongoing":
             if found is not None and found.begin_ns != mark.start_ns and mark.start_ns is not None:
-                self._settle(mark)
+                self._close_open(mark)
                 found = None
             if found is None:
                 found = self._open = Transaction(mark, mark.start_ns, mark.producer_id, mark.epoch)

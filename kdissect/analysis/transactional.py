@@ -85,9 +85,9 @@ class Transactional(Fold):
             self.orphans.add(exchange.connection, _orphan(exchange))
         elif api == "Fetch":
             if not follows_log(exchange):
-                self._fetched(exchange, counts)
+                self._take_fetch(exchange, counts)
         elif api == "Produce":
-            self._produced(exchange, counts)
+            self._take_produce(exchange, counts)
         elif api in _TAKEN:
             _TAKEN[api](self, exchange, counts)
 
@@ -117,7 +117,7 @@ class Transactional(Fold):
         )
         self.lines.add(self.latest.clusters.name_at(exchange, key), mark)
 
-    def _produced(self, exchange: Exchange, counts: bool) -> None:
+    def _take_produce(self, exchange: Exchange, counts: bool) -> None:
         named = exchange.transactional_ids
         if not named:
             return
@@ -252,12 +252,12 @@ class Transactional(Fold):
             version="TV2" if (exchange.api_version or 0) >= _END_OF_V2 else "TV1",
         )
 
-    def _described(self, exchange: Exchange, counts: bool) -> None:
+    def _take_description(self, exchange: Exchange, counts: bool) -> None:
         _, told = _bodies(exchange)
         for each in _list(told.get("transactionStates")):
             if each.get("errorCode"):
                 continue
-            self._told(
+            self._take_statement(
                 each.get("transactionalId"),
                 exchange,
                 counts,
@@ -296,7 +296,7 @@ class Transactional(Fold):
                     mark = Active(exchange.begun_ns, exchange.number, *found, counts)
                     self.active.add((each["producerId"], broker), mark)
 
-    def _fetched(self, exchange: Exchange, counts: bool) -> None:
+    def _take_fetch(self, exchange: Exchange, counts: bool) -> None:
         """Take in what readers see of transactions: their batches, their ends, and the stable offsets."""
         response = exchange.response
         if response is None:
@@ -311,7 +311,7 @@ class Transactional(Fold):
                 if batch.is_transactional:
                     told_of.add(place)
                 if batch.is_control and batch.producer_id != NO_PRODUCER:
-                    self._ended(exchange, ns, each.data, batch, place)
+                    self._take_control_batch(exchange, ns, each.data, batch, place)
         if replica_id(exchange) >= 0:
             return
         for topic in _list(response.body().get("responses")):
@@ -326,7 +326,9 @@ class Transactional(Fold):
                     broker = self.latest.clusters.at(exchange)
                     self.stable.add((place, broker), ReadableTo(ns, exchange.number, stable, high))
 
-    def _ended(self, exchange: Exchange, ns: int, data: bytes, batch: Header, place: Place) -> None:
+    def _take_control_batch(
+        self, exchange: Exchange, ns: int, data: bytes, batch: Header, place: Place
+    ) -> None:
         """Take in a control batch."""
         start, size = batch.position, batch.size
         for record in read_record_set(data[start : start + size], self.limits).records():
@@ -343,7 +345,7 @@ class Transactional(Fold):
             key, values = found.key, found.body
             if key is None or values is None:
                 continue
-            self._told(
+            self._take_statement(
                 key.get("transactionalId"),
                 exchange,
                 counts,
@@ -354,7 +356,7 @@ class Transactional(Fold):
                 parts=self._places(values.get("transactionPartitions"), "topic", "partitionIds"),
             )
 
-    def _told(
+    def _take_statement(
         self,
         transactional_id: str | None,
         exchange: Exchange,
@@ -421,8 +423,8 @@ _TAKEN = {
     "AddOffsetsToTxn": Transactional._add_offsets,
     "TxnOffsetCommit": Transactional._commit_offsets,
     "EndTxn": Transactional._end,
-    "DescribeTransactions": Transactional._described,
-    "ListTransactions": Transactional._described,
+    "DescribeTransactions": Transactional._take_description,
+    "ListTransactions": Transactional._take_description,
     "WriteTxnMarkers": Transactional._markers,
     "DescribeProducers": Transactional._producers,
 }

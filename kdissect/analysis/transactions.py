@@ -132,7 +132,7 @@ class Transactions(View[Transactional]):
         return self._rows()[: self.limits.rows]
 
     def _rows(self) -> list[Row]:
-        self.basis.labels.settle()
+        self.basis.labels.resolve_names()
         return _TransactionsLook(self.basis).rows()
 
 

@@ -32,7 +32,7 @@ from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import Speaker, speaker
-from kdissect.analysis.topic_lives import TELLING, TopicLives
+from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -91,7 +91,7 @@ class Consumer(NamedTuple):
 class Transit(Fold):
     """Produced and fetched records by topic and partition, until they are joined."""
 
-    apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS, *TELLING))
+    apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS, *TOPIC_ID_APIS))
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
@@ -141,7 +141,7 @@ class Transit(Fold):
         elif api in FETCHES:
             if not follows_log(exchange):
                 self._fetch(exchange, flags)
-        elif api in TELLING:
+        elif api in TOPIC_ID_APIS:
             self._lives.take(exchange, self._labels)
 
     # -- produced records -------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Transit(Fold):
             base = exchange.assigned_base_offset(place)
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
-            for row, stamps in _sent(found, base, sent, acknowledged, flags, exchange.connection):
+            for row, stamps in _produced_rows(found, base, sent, acknowledged, flags, exchange.connection):
                 self._produced.add(key, *row)
                 if stamps:
                     self._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
@@ -254,7 +254,7 @@ class Transit(Fold):
                     continue
                 found = sets.pop((name.topic_id or name.name, number), None)
                 batches = sets_of(records, self.limits) if found is None else found.sets
-                for row in _came(batches, known(offset), asked_ns, last_ns, flags):
+                for row in _fetched_rows(batches, known(offset), asked_ns, last_ns, flags):
                     self._fetched.add(key, *row)
                     if offset is not None:
                         self._remember(key, named.pop((name, number)))
@@ -302,7 +302,7 @@ class Transit(Fold):
 
     def delivered(self) -> Iterator[tuple[PlaceIn, Consumer, str | None, ConsumerOutcome]]:
         """The deliveries: topic, partition and cluster, consumer, group, and the outcome."""
-        self._labels.settle()
+        self._labels.resolve_names()
         cluster_of = self._clusters()
         produced: dict[PlaceIn, list[ProducedBatch]] = {}
         ids: dict[str | None, set[str]] = {}
@@ -348,7 +348,7 @@ class Transit(Fold):
 
         Only batches whose timestamps are the producer's count.
         """
-        self._labels.settle()
+        self._labels.resolve_names()
         for topic, partition in self._produced:
             name = self._labels.name(topic)
             for row in self._produced.rows((topic, partition)):
@@ -362,7 +362,7 @@ class Transit(Fold):
 
     def read_by_groups(self) -> Iterator[tuple[str, PlaceIn, Again]]:
         """The records of a partition that the members of each group fetched, and fetched again."""
-        self._labels.settle()
+        self._labels.resolve_names()
         cluster_of = self._clusters()
         groups: dict[tuple[str, PlaceIn], dict[Consumer, list[Arrival]]] = {}
         for of_topic, connection, arrivals in self._arrivals(shared=False):
@@ -428,7 +428,7 @@ class Transit(Fold):
         return self._affiliations.group(consumer.who, topic, *ids)
 
 
-def _sent(
+def _produced_rows(
     found: SharedSet, base: int | None, sent: int, acknowledged: int | None, flags: int, connection: int
 ) -> list[tuple[tuple[int, ...], list[int]]]:
     """The kept data of a produced record set's batches: a row, and timestamps that represent all records.
@@ -454,7 +454,9 @@ def _sent(
     return rows
 
 
-def _came(batches: list[Header], offset: int, asked: int, came: int, flags: int) -> list[tuple[int, ...]]:
+def _fetched_rows(
+    batches: list[Header], offset: int, asked: int, answered_ns: int, flags: int
+) -> list[tuple[int, ...]]:
     """The kept data of a fetched record set's batches: a row each. Only the first row has the requested
     offset."""
     rows: list[tuple[int, ...]] = []
@@ -465,7 +467,7 @@ def _came(batches: list[Header], offset: int, asked: int, came: int, flags: int)
                 batch.base_offset,
                 batch.last_offset,
                 asked,
-                came,
+                answered_ns,
                 known(batch.first_ms),
                 known(batch.last_ms),
                 known(batch.content_crc),

@@ -120,7 +120,9 @@ def _begins(mark: Join | Leave, window: Window) -> bool:
         return not window.is_full or identity(mark.member, mark.instance, window.members) is not None
     if mark.error not in (0, None) or mark.is_lost:
         return False
-    return bool(mark.asked or mark.instance or mark.version < MEMBER_ID_REQUIRED_VERSION or mark.error == 0)
+    return bool(
+        mark.requested_member or mark.instance or mark.version < MEMBER_ID_REQUIRED_VERSION or mark.error == 0
+    )
 
 
 def identity(member: str, instance: str | None, members: dict[str, str | None]) -> str | None:
@@ -159,14 +161,14 @@ def _stable_until(line: GroupLine, window: Window, ns: int) -> int | None:
     before = window.before
     generation = before.generation if before is not None else (window.generation or 0) - 1
     found: int | None = None
-    for key, run in line.heard_in(generation):
+    for key, run in line.heartbeats_in(generation):
         if key.member and run.first_ns <= ns:
             found = most(found, run.last_ns if run.last_ns <= ns else run.first_ns)
     if before is not None:
         told: list[Join | Sync] = [*before.joins, *before.again, *before.syncs]
         for each in told:
-            if each.told_ns is not None and each.told_ns <= ns and not each.error:
-                found = most(found, each.told_ns)
+            if each.answered_ns is not None and each.answered_ns <= ns and not each.error:
+                found = most(found, each.answered_ns)
     return found
 
 
@@ -213,7 +215,7 @@ def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
     joined = line.joined_last(member, leave.ns)
     if joined is None or not joined.rebalance_ms or leave.who.connection != joined.who.connection:
         return None
-    since = joined.told_ns or 0
+    since = joined.answered_ns or 0
     session_ns = (joined.session_ms or 0) * MILLISECOND
     beats = (run.last_ns for run in line.beats_of(member) if run.last_ns <= leave.ns)
     last_beat = max(beats, default=None)
@@ -232,7 +234,7 @@ def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
 def _began_again(line: GroupLine, leave: Leave, member: str, since: int, interval_ns: int) -> bool:
     """Whether a client had committed nothing for long when it left, and joined again as a new member."""
     again = any(
-        mark.who.connection == leave.who.connection and not mark.asked
+        mark.who.connection == leave.who.connection and not mark.requested_member
         for mark in line.joins
         if mark.ns > leave.ns
     )
@@ -271,7 +273,7 @@ def _is_surely_new(line: GroupLine, join: Join, window: Window) -> bool:
     are known."""
     if identity(join.member, join.instance, window.members) is not None:
         return False
-    if not join.asked or GIVEN_ID in (join.reason or "") or window.is_full:
+    if not join.requested_member or GIVEN_ID in (join.reason or "") or window.is_full:
         return True
     return any(mark.error and mark.ns < join.ns for mark in line.joins_of(join.member))
 
@@ -287,7 +289,7 @@ def _joined(line: GroupLine, window: Window, join: Join) -> Trigger | None:
     if known is None:
         new = _is_surely_new(line, join, window) or window.generation == 1
         return found("new-member") if new else None
-    if known != join.member or not join.asked:
+    if known != join.member or not join.requested_member:
         return found("static-restart")
     if join.reason is not None:
         if any(text in join.reason for text in FOLLOWS):

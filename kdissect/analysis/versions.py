@@ -127,50 +127,54 @@ class VersionFacts:
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
         self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
-    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> _SpokenVersions | None:
+    def add_requests(
+        self, talker: Talker, api_key: int, api_version: int, count: int = 1
+    ) -> _SpokenVersions | None:
         """Add requests; return the counts for them, if there is room."""
         talk = self._talks.row(talker)
         if talk is not None:
             talk.add((api_key, api_version), count)
         return talk
 
-    def answered(self, broker: str, api_key: int, api_version: int) -> None:
+    def note_answered(self, broker: str, api_key: int, api_version: int) -> None:
         """Note that a broker answered a request of this version, and did not refuse the version."""
         seen = self._brokers.row(broker)
         if seen is not None:
-            seen.answers(api_key, api_version)
+            seen.take_answer(api_key, api_version)
 
     def is_answered(self, broker: str, api_key: int, api_version: int) -> bool:
         """Whether the broker is known to answer this version."""
         seen = self._brokers.get(broker)
         return seen is not None and seen.answered.get(api_key, -1) >= api_version
 
-    def was_spoken(self, talker: Talker, api_key: int, api_version: int) -> bool:
+    def is_used(self, talker: Talker, api_key: int, api_version: int) -> bool:
         """Whether the client is known to use this version."""
         talk = self._talks.get(talker)
         return talk is not None and (api_key, api_version) in talk.spoken
 
-    def asked(self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges) -> None:
+    def take_api_versions(
+        self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges
+    ) -> None:
         """Add an ApiVersions exchange: the body of the request, which may lack fields, and the ranges in the
         response."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         if broker is not None:
-            broker.told(number, ranges)
+            broker.take_offers(number, ranges)
         if line is not None:
             line.has_asked = True
-            line.offers.told(number, ranges)
+            line.offers.take_offers(number, ranges)
             name = request.get("clientSoftwareName")
             if name:
                 told = number, name, request.get("clientSoftwareVersion") or ""
                 line.software = max(told, line.software or told)
 
-    def is_between_brokers(self, connection: Hashable) -> None:
+    def note_between_brokers(self, connection: Hashable) -> None:
         """Note that the connection has a request that only brokers send."""
         line = self._lines.row(connection)
         if line is not None:
             line.is_brokers = True
 
-    def is_whole(self, connection: Hashable) -> None:
+    def note_whole(self, connection: Hashable) -> None:
         """Note that the connection was captured from its SYN on, without missing bytes."""
         line = self._lines.row(connection)
         if line is not None:
@@ -202,11 +206,11 @@ class VersionFacts:
         said: dict[tuple[Any, ...], _VersionVerdict] = {}
         rows = []
         for key, count in counts.items():
-            which = key[_WHOSE:]
+            which = key[_CLIENT_COLUMNS:]
             told = said.get(which)
             if told is None:
                 told = said[which] = _judge(*which)
-            rows.append(_result(count, told, *key[:_WHOSE]))
+            rows.append(_result(count, told, *key[:_CLIENT_COLUMNS]))
         return sorted(rows, key=_order)
 
     def _counted(self) -> tuple[dict[tuple[Any, ...], int], int]:
@@ -250,7 +254,7 @@ class VersionFacts:
         return offer
 
 
-_WHOSE = 5
+_CLIENT_COLUMNS = 5
 """The first parts of a row's key, which name the client and the broker. The other parts are the same for
 many."""
 
@@ -470,7 +474,7 @@ class Versions(Batched, Statistic):
         request = exchange.request
         if request is None or request.api_key is None or request.api_version is None:
             if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
-                self._facts.asked(
+                self._facts.take_api_versions(
                     _talker(exchange), exchange.number, {}, ranges_in(exchange, exchange.response)
                 )
             return
@@ -480,17 +484,17 @@ class Versions(Batched, Statistic):
             talker.broker, api_key, api_version
         )
         if is_news and exchange.error != REFUSED:
-            self._facts.answered(talker.broker, api_key, api_version)
+            self._facts.note_answered(talker.broker, api_key, api_version)
         if api_key == apis.API_VERSIONS:
             ranges = ranges_in(exchange, exchange.response) if exchange.response is not None else {}
-            self._facts.asked(talker, exchange.number, request.body(), ranges)
-        elif not (counts and self._facts.was_spoken(talker, api_key, api_version)):  # else it was looked at
+            self._facts.take_api_versions(talker, exchange.number, request.body(), ranges)
+        elif not (counts and self._facts.is_used(talker, api_key, api_version)):  # else it was looked at
             api = exchange.api or ""
             replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
             if is_of_broker(api, api_version, replica_id):
-                self._facts.is_between_brokers(exchange.connection)
+                self._facts.note_between_brokers(exchange.connection)
         if counts:
-            talk = self._facts.spoke(talker, api_key, api_version)
+            talk = self._facts.add_requests(talker, api_key, api_version)
             is_answered = self._facts.is_answered(talker.broker, api_key, api_version)
             is_spoken = talk is not None and (api_key, api_version) in talk.spoken
             if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
@@ -500,7 +504,7 @@ class Versions(Batched, Statistic):
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
-            self._facts.is_whole(connection.connection)
+            self._facts.note_whole(connection.connection)
 
     def merge(self, later: Self) -> None:
         self._facts.merge(later._facts)

@@ -130,9 +130,9 @@ def waited_in_brief(brief: Brief) -> int:
         return 0
     if form.waits != "records":
         return _NOT_KNOWN
-    at = brief.asked_body + form.wait_at
-    if form.wait_at >= 0 and at + 8 <= brief.asked_end:
-        longest, least = _int32(brief.asked, at), _int32(brief.asked, at + 4)
+    at = brief.request_body + form.wait_at
+    if form.wait_at >= 0 and at + 8 <= brief.request_end:
+        longest, least = _int32(brief.request_data, at), _int32(brief.request_data, at + 4)
     else:
         told, least = asked_wait(brief.request())
         if told is None:
@@ -148,7 +148,7 @@ def waited_in_brief(brief: Brief) -> int:
 
 def turn_in_brief(brief: Brief) -> int:
     """Like :attr:`kdissect.exchange.Exchange.turn_ns`."""
-    return brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
+    return brief.response_first_ns - brief.request_ns - brief.behind_ns - brief.throttle_ns
 
 
 def served_in_brief(brief: Brief) -> int:
@@ -193,7 +193,7 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
 
 def _has_reason_in_brief(brief: Brief, least: int) -> bool:
     """The same as :func:`_has_reason`, for an exchange in brief."""
-    seen = brief.survey_answer()
+    seen = brief.survey_response()
     if seen is not None:
         return _reason_seen(seen, least)
     exchange = brief.exchange()

@@ -87,13 +87,13 @@ class DatagramReader:
         """The current fragments."""
         return self._fragments
 
-    def go_on_with(self, fragments: Fragments) -> None:
+    def resume_with(self, fragments: Fragments) -> None:
         """Go on with the fragments of another reader, which read the packets in between. No fragments waited
         here."""
         self._fragments = fragments
 
     @property
-    def tells(self) -> bool:
+    def has_fault(self) -> bool:
         """Whether a fault of fragments waits to be reported by the next packet without a segment."""
         return bool(self._fragments.faults)
 

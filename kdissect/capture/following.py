@@ -88,7 +88,7 @@ class Following(Iterator[Item]):
         self._capture: Capture | None = None
         self._numbers: dict[tuple[int, int, str | None, str | None], int] = {}
         """The numbers of interfaces, by their description."""
-        self._told: list[Fault] = []
+        self._reported: list[Fault] = []
         """Faults found beside the files, which are given next."""
         self._items = self._read()
 
@@ -129,7 +129,7 @@ class Following(Iterator[Item]):
         yield from self._news()
 
     def _news(self) -> list[Fault]:
-        told, self._told = self._told, []
+        told, self._reported = self._reported, []
         return told
 
     def _read_file(self, path: str) -> Iterator[Item | None]:
@@ -143,7 +143,7 @@ class Following(Iterator[Item]):
         before = self.packets
         try:
             for item in capture.with_pauses():
-                if self._told:
+                if self._reported:
                     yield from self._news()
                 if isinstance(item, Packet):
                     if item.interface >= len(numbers):

@@ -204,14 +204,14 @@ class SegmentReader:
         """The current fragments."""
         return self._datagrams.fragments
 
-    def go_on_with(self, fragments: Fragments) -> None:
-        """As :meth:`kdissect.capture.datagrams.DatagramReader.go_on_with`."""
-        self._datagrams.go_on_with(fragments)
+    def resume_with(self, fragments: Fragments) -> None:
+        """As :meth:`kdissect.capture.datagrams.DatagramReader.resume_with`."""
+        self._datagrams.resume_with(fragments)
 
     @property
-    def tells(self) -> bool:
+    def has_fault(self) -> bool:
         """Whether a fault of fragments waits to be reported by the next packet without a segment."""
-        return self._datagrams.tells
+        return self._datagrams.has_fault
 
     def close(self) -> list[Fault]:
         """The faults of IP packets whose fragments never came together."""

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kdissect.cli.exit_codes import DONE, INTERRUPTED, UNREADABLE, USAGE
-from kdissect.collector import OBJECTS_BEFORE_A_LOOK
+from kdissect.collector import COLLECTOR_THRESHOLD
 from kdissect.system import ENDING
 
 
@@ -68,7 +68,7 @@ def _cycles_looked_for_seldom(is_last: bool) -> Iterator[None]:
         the old thresholds, the next few objects would start it at once.
     """
     before = gc.get_threshold()
-    gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 20)
+    gc.set_threshold(COLLECTOR_THRESHOLD, 20, 20)
     try:
         yield
     finally:
@@ -82,7 +82,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return _command(arguments)
     finally:
-        _tell_problems()
+        _print_problems()
 
 
 def _command(arguments: Sequence[str] | None) -> int:
@@ -118,7 +118,7 @@ def _command(arguments: Sequence[str] | None) -> int:
         return UNREADABLE
 
 
-def _tell_problems() -> None:
+def _print_problems() -> None:
     """Print damaged definition files of the user that this run met, one line each."""
     module = sys.modules.get("kdissect.protocol.library")
     if module is None:  # this run read no definition

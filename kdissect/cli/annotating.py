@@ -27,7 +27,7 @@ Renumber = Callable[[int], int | None]
 class Annotated(Protocol):
     """Collects comments on packets (:mod:`kdissect.cli.annotations`)."""
 
-    def hear(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
+    def pass_through(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
         """Pass events through, and collect what they show."""
 
     def judge(self, thresholds: Mapping[str, Mapping[str, float]], ignored: Iterable[str]) -> None:

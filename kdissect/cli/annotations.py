@@ -53,7 +53,7 @@ class Annotations:
         self._of_findings: dict[int, list[str]] = {}
         self._judged: Judged | None = None
 
-    def hear(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
+    def pass_through(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
         """Pass events through, and take them in."""
         for several in events:
             for event in several:

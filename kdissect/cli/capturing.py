@@ -96,7 +96,7 @@ def opened(given: dict[str, Any]) -> OpenedInterfaces:
             f"kdissect does not decode captured bytes as root: {_way_from_root()}, or give --allow-root"
         )
     if user is not None and group is not None and not given["allow_root"]:
-        _refuse_who_cannot_go_on(user, group)
+        _check_user(user, group)
     if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
         raise Wrong("-f works with interfaces only; with standard input use -Y")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
@@ -113,7 +113,7 @@ def opened(given: dict[str, Any]) -> OpenedInterfaces:
     return found
 
 
-def _refuse_who_cannot_go_on(user: int, group: int) -> None:
+def _check_user(user: int, group: int) -> None:
     """Check that the user whom root becomes can read Python and kdissect. That user cannot if they are in
     root's home.
 

@@ -84,7 +84,7 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
     options = [word for name, option in _OPTIONS.items() for value in given[name] for word in (option, value)]
     command = [sys.executable, "-m", "kdissect", "tui", "--fresh", "--compared-as", name]
     command += ["-Y", shown, *options, "-r", path]
-    _say_that_they_start(name)
+    _announce_start(name)
     try:
         with without_echo():
             code = run_in_terminal(command)
@@ -100,7 +100,7 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
     return ShownOutcome(f"the exchanges of {name} cannot be shown: their screens ended with code {code}")
 
 
-def _say_that_they_start(name: str) -> None:
+def _announce_start(name: str) -> None:
     """Write a line to the terminal. It is empty until the other screens start, which takes a second, or
     several on a busy machine."""
     # A character may take two cells, and only one line is cleared later.

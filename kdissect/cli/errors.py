@@ -68,12 +68,12 @@ class Complaints:
     def __init__(self) -> None:
         self._count = 0
 
-    def tell(self, name: str | None, fault: Fault) -> None:
+    def report_fault(self, name: str | None, fault: Fault) -> None:
         """Report damage to a file; without a name, the message contains it."""
         where = "" if fault.offset is None else f" (at byte {fault.offset:,})"
-        self.say(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
+        self.report(f"{'' if name is None else f'{name}: '}{fault.message}{where}")
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Report a further damage, in words."""
         self._count += 1
         if self._count <= MOST_COMPLAINTS:

@@ -149,8 +149,8 @@ class Chooser:
                 judge.feed(event)
 
         reading.read_before(names, feed)
-        if self._must_know_slow and self.slowness.nothing_is:
-            complain(self.slowness.why_nothing)
+        if self._must_know_slow and self.slowness.is_none_slow:
+            complain(self.slowness.none_slow_message)
         if judge is not None:
             config = load_config()
             self.evidence.learn(judge.judged(config.thresholds, config.ignored).findings)

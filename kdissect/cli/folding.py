@@ -26,7 +26,7 @@ from kdissect.cli.jobs import Jobs, jobs_of, problems_so_far, share
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.tally import Tally
-from kdissect.collector import look_again
+from kdissect.collector import restore_thresholds
 from kdissect.dissect import Event
 from kdissect.jobs.batches import EventBatch
 from kdissect.limits import Limits
@@ -58,7 +58,7 @@ def _seldom_collected() -> Iterator[None]:
     try:
         yield
     finally:
-        look_again(before)
+        restore_thresholds(before)
 
 
 class CountedInParts(Counted, Protocol):
@@ -123,7 +123,7 @@ class Folding(Generic[C]):
         self._reading: Reading | None = None
 
     @property
-    def talks(self) -> bool:
+    def shows_progress(self) -> bool:
         """Whether to print the progress."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
@@ -162,7 +162,7 @@ class Folding(Generic[C]):
     @contextmanager
     def _open(self) -> Iterator[Reading]:
         given = self._given
-        counts_faults = self.talks or bool(given.get("strict"))
+        counts_faults = self.shows_progress or bool(given.get("strict"))
         with (
             _seldom_collected(),
             reading_of(
@@ -171,10 +171,10 @@ class Folding(Generic[C]):
                 self.config,
                 self.options,
                 twice=self._must_learn,
-                progress=self.talks,
+                progress=self.shows_progress,
                 count_faults=counts_faults,
                 unpacks=bool(given.get("strict")),
-                tells_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
+                adds_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
                 briefs=self._briefs() if self._chooser is None else None,
             ) as reading,
         ):
@@ -214,7 +214,7 @@ class TableFolding(Folding[Together]):
         asked = self.counted.briefs
         if asked is None or self._given["strict"]:
             return None
-        return asked._replace(records=True) if self.talks else asked
+        return asked._replace(records=True) if self.shows_progress else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count and print; return the exit code.
@@ -223,7 +223,7 @@ class TableFolding(Folding[Together]):
         """
         reading, rows = self.run(print_rows)
         return reading.exit_code(
-            self.talks, self._given["strict"], rows > 0 or not self._given["exit_status"]
+            self.shows_progress, self._given["strict"], rows > 0 or not self._given["exit_status"]
         )
 
     def complain_of_left_out(self, text: str, fold: Statistic) -> None:

@@ -91,7 +91,7 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 
-def see_that_it_can_be_written(form: str, path: str | None, *, needs_pandas: bool = False) -> None:
+def check_writable(form: str, path: str | None, *, needs_pandas: bool = False) -> None:
     """Check, before anything is read or opened, that a format can be written to a place.
 
     :param needs_pandas: whether this process exchanges values between pyarrow and pandas, as Spark does.

@@ -53,7 +53,7 @@ class EndOfInput:
     """
 
     def __init__(self) -> None:
-        self.has_come = False
+        self.is_reached = False
         self._waits = False
         self._handlers = ExitStack()
 
@@ -69,22 +69,22 @@ class EndOfInput:
         while True:
             try:
                 self._waits = True
-                if self.has_come:
+                if self.is_reached:
                     return
                 item = next(source)
             except StopIteration:
                 return
             except KeyboardInterrupt:
-                self.has_come = True
+                self.is_reached = True
                 return
             finally:
                 self._waits = False
             yield item
 
     def _pressed(self, _: int, __: FrameType | None) -> None:
-        if self._waits or self.has_come:
+        if self._waits or self.is_reached:
             raise KeyboardInterrupt
-        self.has_come = True
+        self.is_reached = True
 
 
 @contextmanager

@@ -197,7 +197,7 @@ class _Sharing:
             with closing(file):
                 reading.first_ns = first_ns(file.rest(), reading.source.limits)
                 yield from self._parts(file, dissector, end)
-                reading.go_on_with(file.rest())
+                reading.resume_with(file.rest())
             if self.counts.is_poor or file.left < CUT_BYTES:
                 self._go_on()
                 return
@@ -215,7 +215,7 @@ class _Sharing:
         """Let this process do the rest of the work."""
         if self._workers is None:
             return
-        with _told():
+        with _job_errors():
             self._flush()
             self._workers.finish()
         self._work.go_on(self._workers.state)
@@ -232,8 +232,8 @@ class _Sharing:
             self._is_alone = False
             self._workers = self._begun()
         whose = (cuts, dissector, source, self._workers, self._jobs.processes)
-        with _told():
-            asked = (lambda: end.has_come, lambda: self._work.full_tables)
+        with _job_errors():
+            asked = (lambda: end.is_reached, lambda: self._work.full_tables)
             for events in in_parts(*whose, self._flush, self._count, *asked):
                 if isinstance(events, PartCounts):
                     before = self.counts
@@ -278,7 +278,7 @@ class _Sharing:
         if self._workers is None:
             self._workers = self._begun()
         self._batch.add(events)
-        with _told():
+        with _job_errors():
             if self._batch.is_full:
                 self._workers.submit(self._batch.take())
             else:
@@ -292,7 +292,7 @@ class _Sharing:
     def finish(self) -> None:
         """Finish all remaining work."""
         if self._workers is not None:
-            with _told():
+            with _job_errors():
                 self._flush()
                 self._workers.finish()
 
@@ -315,7 +315,7 @@ class _Sharing:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _job_errors() -> Iterator[None]:
     from kdissect.jobs.workers import JobError
 
     try:

@@ -18,7 +18,7 @@ from kdissect.cli.inputs import PORTS, ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
 from kdissect.cli.output import OUTPUT_FILE, QUIET, colour_option, is_same_file, refuse_terminal
-from kdissect.cli.payloads import decoder_of, payload_options, tell
+from kdissect.cli.payloads import decoder_of, payload_options, report_faults
 from kdissect.cli.printers import goes_in_pieces
 from kdissect.cli.reading import Reading
 from kdissect.cli.row_options import (
@@ -125,7 +125,7 @@ class OutputListing:
         return decoder_of(given, self._config) if looks or is_said else None
 
     @property
-    def talks(self) -> bool:
+    def shows_progress(self) -> bool:
         """Whether to print the progress and a closing line."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
@@ -140,7 +140,7 @@ class OutputListing:
         if self.form.format == "text":
             return Interest()
         if goes_in_pieces(self._table, self.form.format, self.options):
-            return Interest(errors=False, records=False, bodies=self.talks)
+            return Interest(errors=False, records=False, bodies=self.shows_progress)
         # Printing record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
         return Interest(records=False) if is_ndjson else None
@@ -214,7 +214,7 @@ class OutputListing:
                         return
         finally:
             printer.close()
-            tell(self.options.payloads)
+            report_faults(self.options.payloads)
 
     def _can_be_shared(self, clock: Clock) -> bool:
         """Whether rows can be made in several processes. They cannot if the output ends with one of them, or
@@ -232,4 +232,4 @@ class OutputListing:
         """Print the closing line, and return the exit code."""
         given = self._given
         rows = 0 if self._rows is None else self._rows.count
-        return reading.exit_code(self.talks, given["strict"], rows > 0 or not given["exit_status"])
+        return reading.exit_code(self.shows_progress, given["strict"], rows > 0 or not given["exit_status"])

@@ -184,7 +184,7 @@ def stdout_pipe() -> int | None:
         return None  # it is no file
 
 
-def wants_colour(choice: str, path: str | None) -> bool:
+def uses_colour(choice: str, path: str | None) -> bool:
     """Whether to use colours: the flag counts before ``NO_COLOR``, then ``FORCE_COLOR`` and
     ``CLICOLOR_FORCE``, then the kind of stdout."""
     if choice != "auto":

@@ -59,7 +59,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | Non
     :raises Wrong: a rule or a folder cannot be used.
     """
     decoder = _decoder_of(given, config)
-    tell(decoder)
+    report_faults(decoder)
     return decoder
 
 
@@ -108,7 +108,7 @@ def usable_decoder(
             mistaken(Wrong(f"{place_of(table, name)}: {wrong.message.removeprefix('--')}"))
         else:
             kept = more
-    tell(decoder)
+    report_faults(decoder)
     return kept, decoder
 
 
@@ -191,12 +191,12 @@ def learn_of_logs(decoder: PayloadDecoder, paths: Iterable[str], config: Config)
     learn_logs(decoder.schemas, schema_folders(paths), config.limits)
 
 
-def tell(decoder: PayloadDecoder | None) -> None:
+def report_faults(decoder: PayloadDecoder | None) -> None:
     """Report faults of schemas, each once."""
     if decoder is None:
         return
     complaints = Complaints()
     for problem in decoder.schemas.problems:
-        complaints.say(problem)
+        complaints.report(problem)
     decoder.schemas.problems.clear()
     complaints.close()

@@ -280,13 +280,13 @@ class LinePrinter:
     def _may_hide(self, exchange: Exchange, message: Message) -> bool:
         """Whether its records, or bytes outside of all fields, may be secrets."""
         from kdissect.present.batches import may_hide
-        from kdissect.present.secret_names import tells_of_secrets
+        from kdissect.present.secret_names import contains_secret_name
 
         for place in exchange.record_sets():
             is_metadata = is_metadata_topic(place.topic, place.topic_id)
             if is_metadata or (place.message is message and may_hide(place.data, self._options)):
                 return True
-        return not isinstance(message, Token) and tells_of_secrets(message.decoded().remainder)
+        return not isinstance(message, Token) and contains_secret_name(message.decoded().remainder)
 
     def close(self) -> None:
         """Do nothing: lines have no end."""

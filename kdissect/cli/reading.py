@@ -56,7 +56,7 @@ class Reading:
         progress: bool = False,
         count_faults: bool = False,
         unpacks: bool = True,
-        tells_tcp: bool = True,
+        adds_tcp: bool = True,
         briefs: Interest | None = None,
         keys: Keys | None = None,
         opener: Callable[[], Packets] | None = None,
@@ -65,7 +65,7 @@ class Reading:
         :param briefs: the needs of the caller, if events may have a :class:`~kdissect.session.briefs.Brief`
             in place of an exchange.
         :param unpacks: whether compressed records are unpacked to count faults.
-        :param tells_tcp: whether rows of connections have their TCP columns.
+        :param adds_tcp: whether rows of connections have their TCP columns.
         :param opener: gives the packets, if the files are not simply read from beginning to end.
         """
         self.first_ns: int | None = None
@@ -92,7 +92,7 @@ class Reading:
         known = Keys() if keys is None else keys
         source = Input(
             *(self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener),
-            tells_tcp=tells_tcp,
+            adds_tcp=adds_tcp,
             briefs=briefs,
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
@@ -109,8 +109,8 @@ class Reading:
         :param names: whether its names of topic ids then apply from the start.
         :param learn: receives every event.
         """
-        first = self._pass.again()
-        with _told():
+        first = self._pass.repeat()
+        with _capture_errors():
             for items in first.items():
                 for events in first.feed_all(items):
                     if learn is not None:
@@ -124,12 +124,12 @@ class Reading:
         first.close()
         if names:
             self._pass.close()
-            self._pass = first.again(with_names=True)
+            self._pass = first.repeat(with_names=True)
 
     def listen(self, listener: Listener) -> None:
         """Give a listener the output of reassembly, from the next reading on."""
         self._pass.close()
-        self._pass = self._pass.again(listener=listener)
+        self._pass = self._pass.repeat(listener=listener)
 
     def open(self) -> None:
         """Open the input. Reading would do it too, but an output should be replaced only if there is an
@@ -137,7 +137,7 @@ class Reading:
 
         :raises Unreadable: none of the files can be read.
         """
-        with _told():
+        with _capture_errors():
             self._pass.open()
 
     def close(self) -> None:
@@ -166,9 +166,9 @@ class Reading:
             self._note(items)
             yield items
 
-    def go_on_with(self, part: FilePart) -> None:
-        """As :meth:`kdissect.source.Pass.go_on_with`."""
-        self._pass.go_on_with(part)
+    def resume_with(self, part: FilePart) -> None:
+        """As :meth:`kdissect.source.Pass.resume_with`."""
+        self._pass.resume_with(part)
         self._items = None
 
     def put_back(self, items: Sequence[Item | PacketRun]) -> None:
@@ -231,10 +231,10 @@ class Reading:
                         yield from (self._counted((event,)) for event in events)
                     else:
                         yield self._counted(events)
-            self.is_interrupted = end.has_come
+            self.is_interrupted = end.is_reached
             for event in self._pass.end():
                 # If the input was not read to its end, it is not known that an answer is missing.
-                if end.has_come and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
+                if end.is_reached and isinstance(event, Exchange) and event.missing == _CAPTURE_ENDED:
                     continue
                 yield self._counted((event,))
         finally:
@@ -275,7 +275,7 @@ class Reading:
         self.is_damaged = True
         if self._progress is not None:
             self._progress.clear()
-        self._complaints.tell(self.paths[0] if self._names_file else None, fault)
+        self._complaints.report_fault(self.paths[0] if self._names_file else None, fault)
 
     def in_tls(self) -> str:
         """The TLS connections that are not decrypted so far, in words; empty if all are. Another thread may
@@ -368,7 +368,7 @@ def reading_of(
     progress: bool = False,
     count_faults: bool = False,
     unpacks: bool = True,
-    tells_tcp: bool = True,
+    adds_tcp: bool = True,
     briefs: Interest | None = None,
     growing: bool = False,
     opener: Callable[[], Packets] | None = None,
@@ -377,7 +377,7 @@ def reading_of(
 
     :param twice: whether they are read more than once.
     :param unpacks: whether compressed records are unpacked to count faults.
-    :param tells_tcp: whether rows of connections have their TCP columns.
+    :param adds_tcp: whether rows of connections have their TCP columns.
     :param briefs: as for :class:`Reading`.
     :param growing: whether packets come as they are captured.
     :param opener: gives the packets, if the files are not simply read from beginning to end.
@@ -393,7 +393,7 @@ def reading_of(
             progress=progress,
             count_faults=count_faults,
             unpacks=unpacks,
-            tells_tcp=tells_tcp,
+            adds_tcp=adds_tcp,
             briefs=briefs,
             keys=keys,
             opener=opener,
@@ -403,7 +403,7 @@ def reading_of(
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _capture_errors() -> Iterator[None]:
     try:
         yield
     except CaptureError as error:

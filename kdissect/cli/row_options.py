@@ -11,8 +11,8 @@ import click
 from kdissect.cli.completing import a_column_of
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.formats import TableFormat, columns_of, form_of, names_of, see_that_it_can_be_written
-from kdissect.cli.output import TextOutput, wants_colour
+from kdissect.cli.formats import TableFormat, check_writable, columns_of, form_of, names_of
+from kdissect.cli.output import TextOutput, uses_colour
 from kdissect.cli.printers import (
     ColumnsPrinter,
     FieldsPrinter,
@@ -97,7 +97,7 @@ def chosen_form(
         raise Wrong(f"-x works with -T text and -T tree, not with -T {default if text is None else text}")
     if given["dump"] and form.format == "text" and given["fields"]:
         raise Wrong("-x works with whole lines and trees, not with -e")
-    see_that_it_can_be_written(form.format, given["output"])
+    check_writable(form.format, given["output"])
     return form
 
 
@@ -147,5 +147,5 @@ def printer_of(
         return kind(table, form, file, options, flush, keep)
     if given["fields"]:
         return FieldsPrinter(table, form, file, options, flush, keep)
-    colour = wants_colour(given["color"] or config.color, given["output"])
+    colour = uses_colour(given["color"] or config.color, given["output"])
     return LinePrinter(output, clock, colour, options, given["dump"])

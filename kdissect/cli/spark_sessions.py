@@ -122,7 +122,7 @@ def settings_of(given: dict[str, Any]) -> TableSettings:
     return settings
 
 
-class ToldFaults:
+class FaultPrinter:
     """Prints a line for each fault of a file, up to a limit for each call."""
 
     def __init__(self) -> None:
@@ -130,11 +130,11 @@ class ToldFaults:
         """The exit code of a command that did everything else: 3 if anything of a file was left out, as for
         ``read``."""
 
-    def tell(self, faults: Iterable[Fault]) -> None:
+    def print_faults(self, faults: Iterable[Fault]) -> None:
         """Print them."""
         complaints = Complaints()
         for each in faults:
-            complaints.tell(None, each)
+            complaints.report_fault(None, each)
             if leaves_out(each):
                 self.exit_code = UNREADABLE
         complaints.close()
@@ -198,7 +198,7 @@ def refuse_unwritable(folder: str, master: str, given: str | None = None) -> Non
     given = given or f"--out {folder}"
     is_named = given.endswith(folder)
     whole = os.path.abspath(plain_path(folder))
-    path, missing = _there(whole)
+    path, missing = _nearest_folder(whole)
     name = "" if whole == path and is_named else f"{path} "
     if os.path.isfile(path):
         raise Wrong(f"{given}: {name}is a file; name a folder")
@@ -213,7 +213,7 @@ def refuse_unwritable(folder: str, master: str, given: str | None = None) -> Non
         raise Wrong(f"{given}: {what} cannot be {verb} ({error.strerror}); name another one")
 
 
-def _there(path: str) -> tuple[str, str | None]:
+def _nearest_folder(path: str) -> tuple[str, str | None]:
     """The folder, or the nearest existing one above it; and the first one that is missing."""
     missing = None
     while not os.path.lexists(path):
@@ -226,7 +226,7 @@ def _refused(folder: str) -> OSError | None:
     at the same time."""
     error: OSError | None = None
     for _ in range(_TRIES):
-        path, missing = _there(folder)
+        path, missing = _nearest_folder(folder)
         if missing is None:
             if os.access(path, os.W_OK | os.X_OK):
                 return None

@@ -120,7 +120,7 @@ class Follow:
             twice=True,
             progress=talks and (given["output"] is not None or not sys.stdout.isatty()),
             count_faults=talks or given["strict"],
-            tells_tcp=False,
+            adds_tcp=False,
         ) as reading:
             reading.open()
             if reading.points is not None:

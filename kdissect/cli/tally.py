@@ -56,7 +56,7 @@ class Tally:
         self._not_decoded.update(later._not_decoded)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self.faults += len(exchange.faults if self.unpacks else exchange.faults_at_hand)
+        self.faults += len(exchange.faults if self.unpacks else exchange.cheap_faults)
         for message in exchange.messages:
             if isinstance(message, Token) or message.survey() is not None:
                 continue

@@ -28,7 +28,7 @@ from kdissect.present.comments import exchange_comment, with_packets
 from kdissect.source import Input, Pass
 from kdissect.system.confining import Allowed, confine
 
-_TOLD = ("interface-gone", "packets-lost")
+_REPORTED_KINDS = ("interface-gone", "packets-lost")
 """Faults that lead to a message, and affect the exit code."""
 
 
@@ -85,7 +85,7 @@ class WiresharkPipe:
                 self._ports,
                 self._config.topics,
                 open_packets=lambda: Spooled(session.folder, limits, consume=True),
-                tells_tcp=False,
+                adds_tcp=False,
             )
             reading = Pass(source, keys.secrets, keys.growing)
             stack.callback(reading.close)
@@ -130,7 +130,7 @@ class WiresharkPipe:
         assert isinstance(packets, Spooled)
         for item in packets.with_pauses():
             if item is None:
-                for event in reading.news():
+                for event in reading.key_log_events():
                     self._note(event)
                 pipe.flush()
                 if _has_no_reader(pipe):
@@ -149,7 +149,7 @@ class WiresharkPipe:
         pipe.flush()
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, Fault) and event.kind in _TOLD:
+        if isinstance(event, Fault) and event.kind in _REPORTED_KINDS:
             self._faults.append(event)
 
     def _end(self, session: CaptureSession) -> int:

@@ -68,7 +68,7 @@ class Cluster:
         *,
         timeout: float = 30.0,
         client_id: str | None = CLIENT_ID,
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.bootstrap = bootstrap
         self._transcript = transcript
@@ -76,8 +76,8 @@ class Cluster:
         self._security = security
         self._timeout = timeout
         self._client_id = client_id
-        self.tell = tell
-        self._told: set[tuple[BrokerAddress, int, int]] = set()
+        self.report = report
+        self._reported: set[tuple[BrokerAddress, int, int]] = set()
         """Forced versions that were already reported as not advertised."""
         self._ready: dict[BrokerAddress, Ready] = {}
         self._brokers: dict[int, BrokerAddress] = {}
@@ -141,11 +141,11 @@ class Cluster:
         """
         version = ready.versions.pick(api_key, low, high, forced=forced)
         asked = (ready.address, api_key, version)
-        if ready.is_negotiated and forced is not None and asked not in self._told:
-            self._told.add(asked)
+        if ready.is_negotiated and forced is not None and asked not in self._reported:
+            self._reported.add(asked)
             outside = beyond(ready.versions.ranges, api_key, version)
             if outside is not None:
-                self.tell(
+                self.report(
                     f"{ready.address}: {outside}; kdissect sends v{version} anyway, because of --api-version"
                 )
         return version
@@ -185,7 +185,7 @@ class Cluster:
         if "allowAutoTopicCreation" in struct.by_name:
             asked["allowAutoTopicCreation"] = create
         try:
-            exchange = await ready.ask(METADATA, version, asked)
+            exchange = await ready.request(METADATA, version, asked)
         except OtherSideError as error:
             raise await self.explained(error, METADATA, version) from None
         for each in body_of(exchange)["brokers"]:

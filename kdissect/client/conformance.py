@@ -120,7 +120,7 @@ async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterat
     """
     ready = await cluster.broker()
     version = ready.versions.pick(API_VERSIONS)
-    exchange = await ready.ask(API_VERSIONS, version, api_versions_body(version))
+    exchange = await ready.request(API_VERSIONS, version, api_versions_body(version))
     assert exchange.response is not None
     for check in advertised_checks(ready, exchange.response.body()["apiKeys"]):
         yield check
@@ -154,7 +154,9 @@ async def _answer(cluster: Cluster, key: int, version: int, everything: bool) ->
     ready = await cluster.broker()
     struct = message_struct(key, version, "request")
     try:
-        exchange = await ready.connection.ask(key, version, encode(struct, default_body(key, version)))
+        exchange = await ready.connection.send_and_receive(
+            key, version, encode(struct, default_body(key, version))
+        )
     except OtherSideError as error:
         await ready.connection.close()
         outcome = CLOSED if error.closed else WRONG
@@ -238,7 +240,7 @@ async def _outside(cluster: Cluster, key: int, version: int) -> BrokerCheck:
     near = min(max(version, known.start), known.stop - 1)
     body = encode(message_struct(key, near, "request"), default_body(key, near))
     try:
-        exchange = await ready.connection.ask(key, version, body)
+        exchange = await ready.connection.send_and_receive(key, version, body)
     except OtherSideError as error:
         await ready.connection.close()
         if error.closed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kdissect.client.session import ClientSession, Heard
+from kdissect.client.session import ClientSession, SessionEvents
 from kdissect.exchange import Exchange
 from kdissect.protocol import apis
 from kdissect.wording import plural
@@ -29,7 +29,7 @@ class ConnectionFacts(NamedTuple):
     """The versions that the broker advertises, by API; None if it was not asked."""
 
 
-def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str | None:
+def not_kafka(heard: SessionEvents, session: ClientSession, has_answered: bool) -> str | None:
     """Why these bytes cannot be answers of a broker; None if they can.
 
     :param has_answered: whether the broker has answered a request before.

@@ -2,7 +2,7 @@
 
 Every request stands alone, without a fetch session (KIP-227). A broker gives whole batches, even if they
 begin before the requested offset. With read_committed it names the aborted transactions, and the client must
-skip their records. :class:`WantedRecords` decides for each record whether it was requested.
+skip their records. :class:`RequestedRecords` decides for each record whether it was requested.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class FetchPosition:
 
 
 @dataclass(slots=True)
-class WantedRecords:
+class RequestedRecords:
     """The requested records of one answer."""
 
     spans: dict[int, tuple[int, int | None]] = field(default_factory=dict)
@@ -143,11 +143,11 @@ def request_body(
 
 def take(
     exchange: Exchange, topic: str, positions: Mapping[int, FetchPosition], limits: Limits
-) -> WantedRecords:
+) -> RequestedRecords:
     """The requested records of a Fetch response. It moves the positions on."""
     assert exchange.response is not None
     body = exchange.response.body()
-    wanted = WantedRecords()
+    wanted = RequestedRecords()
     if body.get("errorCode"):
         wanted.refusal = f"{exchange.broker}: Fetch: {error_name(body['errorCode'])}"
     asked = [each for each in body["responses"] if each.get("topic", topic) == topic]
@@ -229,7 +229,7 @@ async def begin(cluster: Cluster, topic: TopicMetadata, indexes: list[int], mann
 
 async def fetch(
     cluster: Cluster, topic: TopicMetadata, leaders: Leaders, manner: FetchOptions, limits: Limits
-) -> AsyncIterator[tuple[Exchange, WantedRecords]]:
+) -> AsyncIterator[tuple[Exchange, RequestedRecords]]:
     """Give each answer with its requested records. Reading stops where each partition ended at the start;
     with ``follow`` it never stops.
 
@@ -247,7 +247,7 @@ async def fetch(
                 continue
             left = True
             version = cluster.pick(ready, FETCH, lowest, forced=manner.api_version)
-            exchange = await ready.ask(FETCH, version, request_body(version, topic, asked, manner))
+            exchange = await ready.request(FETCH, version, request_body(version, topic, asked, manner))
             wanted = take(exchange, topic.name, {each.index: each for each in asked}, limits)
             came = came or wanted.has_batches
             yield exchange, wanted

@@ -18,7 +18,7 @@ from kdissect.client.errors import OtherSideError
 from kdissect.client.loop import now_ns
 from kdissect.client.reach import connected
 from kdissect.client.security import Security
-from kdissect.client.session import CLIENT_ID, ClientSession, Heard
+from kdissect.client.session import CLIENT_ID, ClientSession, SessionEvents
 from kdissect.client.tls import context_of, failure
 from kdissect.client.transcript import Transcript
 from kdissect.exchange import Exchange
@@ -133,7 +133,7 @@ class BrokerConnection:
         session = ClientSession(transcript, ours, theirs, now_ns(), client_id, context is not None)
         return cls(address, session, reader, writer, security, timeout, show)
 
-    async def ask(self, api_key: int, api_version: int, body: bytes) -> Exchange:
+    async def send_and_receive(self, api_key: int, api_version: int, body: bytes) -> Exchange:
         """Send a request and wait for its answer. A request without one (acks=0) is complete when it is sent.
 
         :raises OtherSideError: no whole answer comes.
@@ -260,7 +260,7 @@ class BrokerConnection:
         self._writer.transport.abort()
         self._take(self.session.close(now_ns(), by_broker))
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: SessionEvents) -> None:
         for exchange in heard.begun:
             self._waiting[id(exchange)] = exchange
         for exchange in heard.completed:

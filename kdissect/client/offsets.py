@@ -64,4 +64,4 @@ async def list_offsets(
         return {}
     version = ready.versions.pick(LIST_OFFSETS)
     body = list_offsets_body(version, topic, asked, committed)
-    return offsets_of(await ready.ask(LIST_OFFSETS, version, body))
+    return offsets_of(await ready.request(LIST_OFFSETS, version, body))

@@ -179,7 +179,7 @@ async def produce(
         magic = check(manner, version)
         sets = [(at, record_set(by_partition[at], magic, manner.codec, now_ms)) for at in indexes]
         body = request_body(version, topic, sets, manner.acks, manner.timeout_ms)
-        yield await ready.ask(PRODUCE, version, body), {at: len(by_partition[at]) for at in indexes}
+        yield await ready.request(PRODUCE, version, body), {at: len(by_partition[at]) for at in indexes}
 
 
 def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> RequestOutcome:

@@ -45,7 +45,7 @@ class Ready(NamedTuple):
         """Whether the broker was asked for its versions."""
         return self.versions is not NOTHING
 
-    async def ask(self, api_key: int, version: int, values: dict[str, Any]) -> Exchange:
+    async def request(self, api_key: int, version: int, values: dict[str, Any]) -> Exchange:
         """Send a request, and check that the answer can be read.
 
         :raises OtherSideError: no answer comes, or one that does not fit its schema.
@@ -56,7 +56,7 @@ class Ready(NamedTuple):
             data = encode(struct, values)
         except ValueError as error:
             raise AskingError(f"{apis.api_name(api_key)} v{version}: {error}") from None
-        return readable(await self.connection.ask(api_key, version, data), self.address)
+        return readable(await self.connection.send_and_receive(api_key, version, data), self.address)
 
 
 def readable(exchange: Exchange, address: BrokerAddress) -> Exchange:
@@ -93,7 +93,7 @@ async def negotiated(connection: BrokerConnection) -> Ready:
     while version is not None:
         asked = version
         data = encode(request_struct(API_VERSIONS, asked), api_versions_body(asked))
-        exchange = await connection.ask(API_VERSIONS, asked, data)
+        exchange = await connection.send_and_receive(API_VERSIONS, asked, data)
         body = body_of(exchange)
         version = next_try(asked, body)
         if version is None:  # for a refusal the code is enough: librdkafka's mock brokers garble the rest
@@ -117,7 +117,7 @@ async def log_in(ready: Ready, security: Security) -> None:
     except SaslError as error:
         raise AskingError(str(error)) from None
     version = ready.versions.pick(SASL_HANDSHAKE)
-    body = body_of(await ready.ask(SASL_HANDSHAKE, version, {"mechanism": name}))
+    body = body_of(await ready.request(SASL_HANDSHAKE, version, {"mechanism": name}))
     if body["errorCode"]:
         offered = ", ".join(body.get("mechanisms") or ())
         offers = (
@@ -143,7 +143,7 @@ async def _authenticate(ready: Ready, token: bytes, name: str, raw: bool) -> byt
         assert exchange.response is not None
         return exchange.response.frame.payload
     version = ready.versions.pick(SASL_AUTHENTICATE)
-    body = body_of(await ready.ask(SASL_AUTHENTICATE, version, {"authBytes": token}))
+    body = body_of(await ready.request(SASL_AUTHENTICATE, version, {"authBytes": token}))
     if body["errorCode"]:
         said = body.get("errorMessage")
         if said and any(each in said for each in secrets_of("SaslAuthenticateRequest", {"authBytes": token})):

@@ -29,7 +29,7 @@ from kdissect.session.pairing import Completed, Recognised, Session
 CLIENT_ID = "kdissect"
 
 
-class Heard(NamedTuple):
+class SessionEvents(NamedTuple):
     """The results of sent or received bytes."""
 
     begun: list[Exchange]
@@ -82,7 +82,7 @@ class ClientSession:
             header["clientId"] = self._client_id
         return sized(encode(data_struct("RequestHeader", version), header) + body)
 
-    def again(self, message: bytes) -> bytes:
+    def repeat_request(self, message: bytes) -> bytes:
         """The bytes of a whole request from elsewhere, header first, with a correlation id of this
         connection and its size.
 
@@ -93,11 +93,11 @@ class ClientSession:
         self._correlation_id += 1
         return sized(message[:4] + self._correlation_id.to_bytes(4, "big") + message[8:])
 
-    def feed_sent(self, data: bytes, now_ns: int) -> Heard:
+    def feed_sent(self, data: bytes, now_ns: int) -> SessionEvents:
         """Take in bytes that the client sent."""
         return self._feed(Direction.TO_BROKER, data, now_ns)
 
-    def feed_received(self, data: bytes, now_ns: int) -> Heard:
+    def feed_received(self, data: bytes, now_ns: int) -> SessionEvents:
         """Take in bytes that the broker sent."""
         self.received += len(data)
         self.unframed += len(data)
@@ -111,9 +111,9 @@ class ClientSession:
         """The last bytes that belong to no answer. Call it when no answer is expected."""
         return self._latest[-self.unframed :] if self.unframed else b""
 
-    def close(self, now_ns: int, by_broker: bool) -> Heard:
+    def close(self, now_ns: int, by_broker: bool) -> SessionEvents:
         """End the connection: waiting requests get no answer."""
-        heard = Heard([], [], [])
+        heard = SessionEvents([], [], [])
         self._session.end("connection closed")
         for direction in Direction:
             for event in self._framers[direction].close(self._witness(direction)):
@@ -124,8 +124,8 @@ class ClientSession:
         self._recording.close(first, now_ns)
         return heard
 
-    def _feed(self, direction: Direction, data: bytes, now_ns: int) -> Heard:
-        heard = Heard([], [], [])
+    def _feed(self, direction: Direction, data: bytes, now_ns: int) -> SessionEvents:
+        heard = SessionEvents([], [], [])
         witness = self._witness(direction)
         for chunk in self._recording.chunks(direction, data, now_ns):
             for event in self._framers[direction].feed(chunk, witness):
@@ -136,7 +136,7 @@ class ClientSession:
         found = self._session.witness
         return found.begins_request if direction is Direction.TO_BROKER else found.begins_response
 
-    def _take(self, event: object, heard: Heard) -> None:
+    def _take(self, event: object, heard: SessionEvents) -> None:
         if isinstance(event, Frame):
             if event.direction is Direction.FROM_BROKER and len(event.payload) == event.size:
                 self.unframed -= 4 + event.size
@@ -145,7 +145,7 @@ class ClientSession:
         elif isinstance(event, Fault):
             heard.faults.append(event._replace(connection=self._recording.number))
 
-    def _publish(self, event: Recognised | Completed | Fault, heard: Heard) -> None:
+    def _publish(self, event: Recognised | Completed | Fault, heard: SessionEvents) -> None:
         if isinstance(event, Fault):
             heard.faults.append(event)
             return
@@ -154,10 +154,10 @@ class ClientSession:
             self._transcript.begin(exchange)
             heard.begun.append(exchange)
             if exchange.request is not None:
-                self._recording.settle(exchange.request)
+                self._recording.note_complete(exchange.request)
             return
         if exchange.response is not None:
-            self._recording.settle(exchange.response)
+            self._recording.note_complete(exchange.response)
         self._transcript.complete(exchange)
         heard.completed.append(exchange)
 

@@ -23,7 +23,7 @@ def context_of(tls: TlsOptions) -> ssl.SSLContext:
     """
     for path in (tls.ca_file, tls.certificate, tls.key):
         if path is not None:
-            _see_that_it_can_be_read(path)
+            _check_readable(path)
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)
     except ssl.SSLError as error:
@@ -49,7 +49,7 @@ def can_be_named(name: str) -> bool:
     return True
 
 
-def _see_that_it_can_be_read(path: str) -> None:
+def _check_readable(path: str) -> None:
     try:
         with open(path, "rb"):
             pass

@@ -36,7 +36,7 @@ class Recording:
         self.client = client
         self.broker = broker
         self.line = ConnectionPackets(client, broker)
-        self.settled = dict.fromkeys(Direction, 0)
+        self.complete_to = dict.fromkeys(Direction, 0)
         """The offset in each stream up to which all messages are complete."""
         self.masked: dict[Direction, list[tuple[int, int]]] = {each: [] for each in Direction}
         """The places of secrets in the streams."""
@@ -53,13 +53,13 @@ class Recording:
             self._transcript.keep(self, sent)
         return chunks
 
-    def settle(self, message: Message) -> None:
+    def note_complete(self, message: Message) -> None:
         """Record that a message is complete: the packets with its bytes may be released."""
         frame = message.frame
         start = frame.offset + 4
         if self._transcript.masks:
             self.masked[frame.direction] += [(start + a, start + b) for a, b in secret_ranges(message)]
-        self.settled[frame.direction] = max(self.settled[frame.direction], start + len(frame.payload))
+        self.complete_to[frame.direction] = max(self.complete_to[frame.direction], start + len(frame.payload))
 
     def close(self, first: Direction, now_ns: int) -> None:
         """End the connection: both ends sent FIN, ``first`` before the other."""
@@ -114,7 +114,7 @@ class Transcript:
         """The packets that can be written. Nothing in them, or in packets before them, still has to be
         masked."""
         out = []
-        while self._held and _is_settled(*self._held[0]):
+        while self._held and _is_complete(*self._held[0]):
             recording, sent = self._held.popleft()
             out.append(recording.line.packet(_masked(recording, sent)))
         return out
@@ -135,8 +135,8 @@ class Transcript:
             self._names.learn(topic_id, name, packet)
 
 
-def _is_settled(recording: Recording, sent: SentPacket) -> bool:
-    return recording.is_over or sent.start + len(sent.payload) <= recording.settled[sent.direction]
+def _is_complete(recording: Recording, sent: SentPacket) -> bool:
+    return recording.is_over or sent.start + len(sent.payload) <= recording.complete_to[sent.direction]
 
 
 def _masked(recording: Recording, sent: SentPacket) -> SentPacket:

@@ -1,9 +1,9 @@
 """A question that needs the exchanges themselves → the exchanges that match, from a separate process.
 
-Decoding a million exchanges in the process of the screens would make every key wait. An :class:`Asker` sends
-the places of exchanges to its process in portions, each of about :data:`PORTION_SECONDS` of work. So answers
-come early, and a cancelled question costs at most two portions. The first question starts the process. It
-reads the spool itself, and runs at low priority (``nice``).
+Decoding a million exchanges in the process of the screens would make every key wait. An :class:`AnswerClient`
+sends the places of exchanges to its process in portions, each of about :data:`PORTION_SECONDS` of work. So
+answers come early, and a cancelled question costs at most two portions. The first question starts the
+process. It reads the spool itself, and runs at low priority (``nice``).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Answering:
             return _FAILED
 
 
-class Asker:
+class AnswerClient:
     """The screens' side of the process."""
 
     def __init__(self, index: Index, descriptor: int, limits: Limits = DEFAULTS) -> None:
@@ -134,7 +134,7 @@ class Asker:
         except OSError as error:
             self.reason = f"exchanges cannot be searched: {error.strerror or error}"
 
-    def ask(self, question: Question) -> None:
+    def set_question(self, question: Question) -> None:
         """Set a new question; the previous one is dropped. :meth:`add` gives the exchanges."""
         self.forget()
         self._question = question

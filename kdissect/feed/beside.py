@@ -143,7 +143,7 @@ class Companion(Generic[Said]):
 
     def death(self) -> str:
         """How it ended."""
-        return how_it_ended(self._name, self._process)
+        return end_in_words(self._name, self._process)
 
     def close(self) -> None:
         """Stop the process."""
@@ -251,7 +251,7 @@ def be_quiet(*folders: str) -> None:
     confine(Allowed(filled=folders))
 
 
-def how_it_ended(name: str, process: BaseProcess) -> str:
+def end_in_words(name: str, process: BaseProcess) -> str:
     """The end of a process whose pipe is closed, in words: ``the decoder was killed by signal 9``."""
     process.join(1)
     code = process.exitcode

@@ -155,7 +155,7 @@ class Collector:
     def flush(self) -> None:
         """Send all collected events."""
         self._spool.flush()
-        names = self._names.told(self._named)
+        names = self._names.entries(self._named)
         self._named += len(names)
         batch = FeedBatch(
             b"".join(self._rows),
@@ -189,13 +189,13 @@ def decode_all(source: ScreenSource, spool: BinaryIO, send: Callable[[FeedBatch]
     try:
         reading.open()
     except CaptureError as error:
-        return Ended(source.said(error))
+        return Ended(source.reason_of(error))
     collector = Collector(spool, send, reading.interfaces, reading.names)
     ended = Ended()
     over = Event()
 
     def learn() -> None:
-        for event in reading.news():
+        for event in reading.key_log_events():
             collector.add(event)
 
     if source.is_live:
@@ -203,7 +203,7 @@ def decode_all(source: ScreenSource, spool: BinaryIO, send: Callable[[FeedBatch]
     try:
         _collect(reading, collector)
     except CaptureError as error:
-        ended = Ended(source.said(error))
+        ended = Ended(source.reason_of(error))
     finally:  # no other thread may use the pipe from here on; results before an error are shown
         over.set()
         with collector.lock:

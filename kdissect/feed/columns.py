@@ -76,7 +76,7 @@ def why_nothing_is_slow(index: Index, slowness: Slowness) -> str | None:
     end = len(index)
     limits, has = limits_of(index, slowness), (index.column("flags", 0, end) & HAS_TAKEN) != 0
     slow = index.column("taken_ns", 0, end) > limits[index.column("api", 0, end)]
-    return None if bool(np.any(slow & has)) else slowness.why_nothing
+    return None if bool(np.any(slow & has)) else slowness.none_slow_message
 
 
 def api_keys(index: Index, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:

@@ -26,7 +26,7 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.feed.batches import CountedFault, read_exchange
 from kdissect.feed.packing import PackedRows
-from kdissect.feed.stories import Telling, is_story
+from kdissect.feed.stories import StoryCollector, is_story
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
 from kdissect.session.conversation import Connection
@@ -115,7 +115,7 @@ class _Count:
     """One count."""
 
     def __init__(self, asked: Asked, limits: Limits, rules: Rules) -> None:
-        self._stories = {text: Telling(text, limits) for text in asked if is_story(text)}
+        self._stories = {text: StoryCollector(text, limits) for text in asked if is_story(text)}
         names = (text for text in asked if text != FINDINGS and text not in self._stories)
         self._folds = {text: statistic(text, limits)[1] for text in names}
         self._together = Together(self._folds.values())

@@ -23,7 +23,7 @@ import numpy as np
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.slow import Slowness
-from kdissect.feed.asking import Asker
+from kdissect.feed.asking import AnswerClient
 from kdissect.feed.batches import Feed
 from kdissect.feed.columns import FilterColumns, Stage, is_long, slowness_of, why_nothing_is_slow
 from kdissect.feed.index import Index, Places
@@ -112,7 +112,7 @@ class Shown:
         """Whether the filter is applied; it can be turned off for a while."""
         self.version = 0
         """A number that changes whenever the places change."""
-        self._asker: Asker | None = None
+        self._asker: AnswerClient | None = None
         self._stage: Stage | None = None
         """The first stage, while it runs beside the screens."""
         self._mask: Mask = np.zeros(0, np.bool_)
@@ -296,7 +296,7 @@ class Shown:
         if self._asker is not None:
             self._asker.forget()
         if chosen is not None and self._asker is not None:
-            self._asker.ask(chosen)
+            self._asker.set_question(chosen)
         self.index_grew()
         self._grew_or_shrank()
 
@@ -408,13 +408,13 @@ class Shown:
         if self._asker is None:
             self.prepare()
             assert self._asker is not None
-            self._asker.ask(chosen)
+            self._asker.set_question(chosen)
         self._asker.add(places)
 
     def prepare(self) -> None:
         """Start the process for the second stage early, because a filter is being written."""
         if self._asker is None:
-            self._asker = Asker(self._index, self._feed.descriptor, self._feed.source.limits)
+            self._asker = AnswerClient(self._index, self._feed.descriptor, self._feed.source.limits)
         self._asker.start()
 
     def poll(self) -> bool:

@@ -30,7 +30,7 @@ class Live(Decoder):
         self._silent_at = time.monotonic() + SILENCE_SECONDS
         self._why_silent: str | None = None
         """The explanation shown beside the capture's own notes."""
-        self._told = 0
+        self._reported = 0
         """How many of both were shown."""
         self._latest = FeedBatch()
         """The latest counts."""
@@ -56,15 +56,15 @@ class Live(Decoder):
         now = time.monotonic()
         if not out and now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
-            if self._has_news():  # the screens are redrawn only for a batch
-                out.append(_without_news(self._latest))
+            if self._has_new_notes():  # the screens are redrawn only for a batch
+                out.append(_counts_only(self._latest))
         if any(isinstance(each, FeedBatch) and (each.rows or each.going_on) for each in out):
             if self._silent_at != float("inf"):  # otherwise it may be giving a reason just now
                 self._silence.close()
             self._silent_at = float("inf")
         elif now >= self._silent_at:
             self._silent_at = float("inf")
-            Thread(target=self._say, daemon=True, name="silence").start()
+            Thread(target=self._publish_notes, daemon=True, name="silence").start()
         if out and isinstance(out[-1], Ended):
             out[-1] = self._end(out[-1])
         return out
@@ -78,13 +78,13 @@ class Live(Decoder):
         death = self._session.death()
         return ended if death is None else Ended(death)
 
-    def _say(self) -> None:
-        self._why_silent = self._silence.say(self._session.status())
+    def _publish_notes(self) -> None:
+        self._why_silent = self._silence.message(self._session.status())
 
-    def _has_news(self) -> bool:
+    def _has_new_notes(self) -> bool:
         """Whether there are notes of the capture that were not there at the last call."""
         said = (self._why_silent is not None) + self._session.status().said
-        before, self._told = self._told, said
+        before, self._reported = self._reported, said
         return said != before
 
     def close(self) -> None:
@@ -93,6 +93,6 @@ class Live(Decoder):
         self._silence.close()
 
 
-def _without_news(batch: FeedBatch) -> FeedBatch:
+def _counts_only(batch: FeedBatch) -> FeedBatch:
     """A batch with only the counts of another batch."""
     return batch._replace(rows=b"", texts=(), connections=(), going_on=(), faults={}, names=(), comments=())

@@ -55,7 +55,7 @@ MOST_RECORDS = 1_000_000
 KEY_BYTES, VALUE_BYTES = 40, 158
 """The number of bytes of key and value in a line."""
 
-IS_RELATIVE, HAS_TIME, IS_CONTROL, KEY_IS_SAID, VALUE_IS_SAID, KEY_FRAMED, VALUE_FRAMED = (
+IS_RELATIVE, HAS_TIME, IS_CONTROL, KEY_IS_WORDS, VALUE_IS_WORDS, KEY_FRAMED, VALUE_FRAMED = (
     1 << bit for bit in range(7)
 )
 """The bits of ``flags``: the offset is the sender's own; there is a timestamp; it is a control record; words
@@ -166,8 +166,8 @@ class RecordLines:
         flags |= IS_RELATIVE if assigned is None and row["direction"] == "produce" else 0
         flags |= HAS_TIME if timestamp is not None else 0
         flags |= IS_CONTROL if row["control"] is not None else 0
-        flags |= KEY_IS_SAID if key_said else 0
-        flags |= VALUE_IS_SAID if value_said else 0
+        flags |= KEY_IS_WORDS if key_said else 0
+        flags |= VALUE_IS_WORDS if value_said else 0
         if headers:
             flags |= KEY_FRAMED if framing_of(b"", headers, "key") else 0
             flags |= VALUE_FRAMED if framing_of(b"", headers, "value") else 0
@@ -198,13 +198,13 @@ def _shown(row: dict[str, Any], side: str) -> tuple[bytes, bool]:
     """The beginning of a key or value, and whether it is words instead of the bytes. Words are used for
     control records, internal topics and secrets."""
     room, data = _ROOM[side], row[side]
-    text = said(row, side)
+    text = words_of(row, side)
     if text is not None:
         return sanitise(text, room).encode("utf-8", "replace")[:room], True
     return (data or b"")[:room], False
 
 
-def said(row: dict[str, Any], side: str) -> str | None:
+def words_of(row: dict[str, Any], side: str) -> str | None:
     """Words that replace the bytes of a key or value: ``OffsetCommit v3 {…}``; None if the bytes are
     shown."""
     if row["control"] is not None:
@@ -336,7 +336,7 @@ class ListedRecords:
             shared = Shared(spool), Shared(self._file.fileno())
             self.worker = Process("the process that lists records", Lister, *shared, limits, options)
 
-    def ask(self, asked: AskRecords) -> None:
+    def request(self, asked: AskRecords) -> None:
         """Send some exchanges."""
         self.worker.send(asked)
 

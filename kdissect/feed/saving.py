@@ -57,7 +57,7 @@ class CannotSaveError(Exception):
     """The reason why the file was not written, in one line."""
 
 
-class IsThereError(CannotSaveError):
+class AlreadyExistsError(CannotSaveError):
     """A file of that name exists."""
 
 
@@ -92,7 +92,7 @@ def save(
     if any(_is_same(path, source) for source in feed.source.paths):
         raise CannotSaveError(f"{path} is the capture itself; give another name")
     if os.path.lexists(path) and not (replace and os.path.isfile(path)):
-        raise IsThereError(f"{path} is there already")
+        raise AlreadyExistsError(f"{path} is there already")
     try:
         return write_whole(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
     except (CaptureError, NotInstalledError) as error:  # the capture is gone, for the first

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kdissect.exchange import Exchange
-from kdissect.feed.asking import Asker
+from kdissect.feed.asking import AnswerClient
 from kdissect.feed.index import Index, Places
-from kdissect.feed.records import said
+from kdissect.feed.records import words_of
 from kdissect.feed.rows import TEXT_FIELDS
 from kdissect.filter.checks import as_bytes
 from kdissect.filter.masks import Mask
@@ -217,7 +217,7 @@ class RecordPattern(Pattern):
     def addresses(self, exchange: Exchange) -> Iterator[Address]:
         """The records of an exchange in which it occurs."""
         for address, row in addressed_rows(exchange, self._options):
-            if any(map(self._is_in_value, (*_values(row), said(row, "key"), said(row, "value")))):
+            if any(map(self._is_in_value, (*_values(row), words_of(row, "key"), words_of(row, "value")))):
                 yield address
 
 
@@ -320,7 +320,7 @@ class ListSearch:
         self,
         pattern: Pattern,
         index: Index,
-        asker: Asker,
+        asker: AnswerClient,
         view: Callable[[], Places],
         *,
         has_texts: bool = True,
@@ -331,7 +331,7 @@ class ListSearch:
         self._asked: Mask = np.zeros(0, np.bool_)
         self._texts: Mask = np.zeros(0, np.bool_)
         """The matching texts of the index."""
-        asker.ask(pattern)
+        asker.set_question(pattern)
 
     def next(self, row: int, step: int) -> int | None:
         """The next matching row after a row (or before it, with -1). None if no row matches. Also None while
@@ -378,7 +378,7 @@ class ListSearch:
 
     def _ask(self, places: Places, most: int | None = None) -> None:
         """Ask about exchanges, each once. Rows that share one are consecutive."""
-        self._asker.ask(self.pattern)
+        self._asker.set_question(self.pattern)
         self._asker.add(places[np.flatnonzero(np.diff(places, prepend=-1))][:most])
 
     @property

@@ -50,7 +50,7 @@ class ScreenSource(NamedTuple):
         """The limits of decoding."""
         return self.input.limits
 
-    def said(self, error: CaptureError) -> str:
+    def reason_of(self, error: CaptureError) -> str:
         """The reason of a read error, with the names that the user gave."""
         return str(error).replace(os.path.join(self.scratch, ""), "") if self.scratch else str(error)
 

@@ -87,7 +87,7 @@ class Statistics:
         self._fault_count = 0
         """How often faults were sent."""
 
-    def ask(self, asked: Asked) -> None:
+    def request(self, asked: Asked) -> None:
         """Count these from now on; nothing with an empty tuple. A process that died is started again."""
         self._asked = asked
         if self._counter is None or (asked and self.reason is not None):
@@ -110,11 +110,11 @@ class Statistics:
             return Here(Counting(spool, limits, self._rules))
         return Process("the process of the statistics", Counting, Shared(spool), limits, self._rules)
 
-    def let_go(self, asked: Asked) -> None:
+    def release(self, asked: Asked) -> None:
         """Note that these are no longer needed. A later request of another screen stays: the screen that is
         left may call this after the shown screen's request."""
         if self._asked == asked:
-            self.ask(())
+            self.request(())
 
     def _begin(self) -> None:
         assert self._counter is not None
@@ -135,7 +135,7 @@ class Statistics:
         if text and self.waits_for_filter is not None:
             return
         self._look(text)
-        start, end = self._count, min(self._wanted, self._count + MOST_AT_ONCE)
+        start, end = self._count, min(self._target_count, self._count + MOST_AT_ONCE)
         new = self._places[start:end] if text else np.arange(start, end, dtype=np.uint32)
         connections = self._new_connections(text)
         names = tuple(self._index.names[self._names :])
@@ -167,7 +167,7 @@ class Statistics:
         self._state = state
 
     @property
-    def _wanted(self) -> int:
+    def _target_count(self) -> int:
         """The number of exchanges to count."""
         if self._shown is not None and self._shown.is_filtered:
             return len(self._places)
@@ -207,7 +207,7 @@ class Statistics:
         if self.waits_for_filter is not None:
             return True
         found = self._results.get(self._asked)
-        if found is None or self._count < self._wanted:
+        if found is None or self._count < self._target_count:
             return True
         counted = found.exchanges, found.connections, found.faults
         return counted != (self._count, len(self._connections), self._fault_count)

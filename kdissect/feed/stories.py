@@ -69,7 +69,7 @@ def subjects_of(exchange: Exchange) -> Iterator[Subject]:
     keys += [(PRODUCER, each) for each in producers_of(exchange) if (PRODUCER, each) not in keys]
     if keys:
         title = ", ".join(f"{word} {_name(name)}" for word, name in keys)
-        yield Subject(title, _asked(COURSE, keys))
+        yield Subject(title, _subject_text(COURSE, keys))
     yield from (subject(GROUP, name) for name in exchange.groups)
     yield from (subject(TRANSACTION, name) for name in exchange.transactional_ids)
     yield from (subject(PRODUCER, name) for word, name in keys if word == PRODUCER)
@@ -96,12 +96,12 @@ def producers_of(exchange: Exchange) -> Iterator[int]:
 
 def subject(kind: str, name: object) -> Subject:
     """The story of a named thing: a transactional id, producer id, group, client or topic."""
-    return Subject(f"{kind} {_name(name)}", _asked(kind, name), kind)
+    return Subject(f"{kind} {_name(name)}", _subject_text(kind, name), kind)
 
 
 def offset_subject(topic: str, partition: int, offset: int) -> Subject:
     """The story of one offset: its writer, its readers, and the groups that are past it."""
-    asked = _asked(OFFSET, [topic, partition, offset])
+    asked = _subject_text(OFFSET, [topic, partition, offset])
     return Subject(f"offset {offset:,} of {topic}-{partition}", asked, OFFSET)
 
 
@@ -110,7 +110,7 @@ def _name(name: object) -> str:
     return f"{name[0]}: {name[1]}" if isinstance(name, tuple) else str(name)
 
 
-def _asked(kind: str, what: object) -> str:
+def _subject_text(kind: str, what: object) -> str:
     return _PREFIX + json.dumps([kind, what])
 
 
@@ -130,7 +130,7 @@ def _story(kind: str, what: Any, limits: Limits) -> Story:
     return Story(matched, lambda each: [], limits)
 
 
-class Telling:
+class StoryCollector:
     """Collects a story from the exchanges, as rows."""
 
     def __init__(self, asked: str, limits: Limits) -> None:
@@ -149,4 +149,4 @@ class Telling:
 
     def rows(self) -> list[Row]:
         """The lines so far, in the order of time: each a :class:`~kdissect.analysis.story.Line`."""
-        return [{"line": each} for each in self._story.told()]
+        return [{"line": each} for each in self._story.lines_in_order()]

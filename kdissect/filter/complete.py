@@ -99,7 +99,7 @@ def _start(before: str) -> int:
 
 
 def _offers(before: str, begun: str, accepted: set[str]) -> Iterator[tuple[str, str]]:
-    field = _asked(before)
+    field = _field_before(before)
     if field is not None:
         yield from _values(field, begun)
         return
@@ -128,7 +128,7 @@ def _tokens(before: str) -> list[Any]:
     return list(parser().lex(before))
 
 
-def _asked(before: str) -> FilterField | None:
+def _field_before(before: str) -> FilterField | None:
     """The field whose value must follow this text; None if no value can follow."""
     tokens = _tokens(before)
     if tokens and tokens[-1].type in ("LBRACE", "COMMA", "RANGE"):

@@ -102,18 +102,18 @@ def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int)
     if isinstance(expression, Not):
         part = masks(expression.part, columns, rows)
         if part.certain is part.possible:
-            return _settled(~part.certain)
+            return _constant_masks(~part.certain)
         return Masks(~part.possible, ~part.certain)
     parts = [masks(part, columns, rows) for part in expression.parts]
     join = np.logical_and if isinstance(expression, And) else np.logical_or
     if all(part.certain is part.possible for part in parts):
-        return _settled(join.reduce([part.certain for part in parts]))
+        return _constant_masks(join.reduce([part.certain for part in parts]))
     return Masks(
         join.reduce([part.certain for part in parts]), join.reduce([part.possible for part in parts])
     )
 
 
-def _settled(mask: Mask) -> Masks:
+def _constant_masks(mask: Mask) -> Masks:
     """The masks if the answer is known for every row."""
     return Masks(mask, mask)
 
@@ -127,16 +127,20 @@ def _leaf(leaf: Leaf, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
     if column is None:
         return _unknown(rows)
     if isinstance(column, KnownColumn):
-        return _settled(column.there) if check.presence else Masks(np.zeros(rows, np.bool_), column.there)
+        return (
+            _constant_masks(column.there) if check.presence else Masks(np.zeros(rows, np.bool_), column.there)
+        )
     if isinstance(column, TextColumn):
-        return _settled(_words(column.codes, column.words, check, convert, column.none)[column.codes])
+        return _constant_masks(_words(column.codes, column.words, check, convert, column.none)[column.codes])
     if isinstance(column, TextLists):
-        return _settled(_lists(column, _words(column.codes, column.words, check, convert), check.every))
+        return _constant_masks(
+            _lists(column, _words(column.codes, column.words, check, convert), check.every)
+        )
     if isinstance(column, TextSets):
-        return _settled(_sets(column, check)[column.codes])
+        return _constant_masks(_sets(column, check)[column.codes])
     values, there = column if isinstance(column, Numbers) else (column, None)
     mask = _numbers(values, there, field, check)
-    return _settled(mask if there is None else mask & there)
+    return _constant_masks(mask if there is None else mask & there)
 
 
 def _unknown(rows: int) -> Masks:
@@ -170,7 +174,7 @@ def _pair(pair: Pair, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
             there = column.there if there is None else there & column.there
         sides.append(values)
     mask = _COMPARED[pair.comparison.operator](*sides)
-    return _settled(mask if there is None else mask & there)
+    return _constant_masks(mask if there is None else mask & there)
 
 
 def _words(

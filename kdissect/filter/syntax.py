@@ -185,11 +185,11 @@ def _unexpected(text: str, error: Any) -> FilterError:
     token = error.token
     if token.type == "$END":
         return FilterError(
-            f"the filter is incomplete: {_wanted(accepted_after(text))} should follow", len(text)
+            f"the filter is incomplete: {_accepted_text(accepted_after(text))} should follow", len(text)
         )
     if token.type in ("OPERATOR", "CONTAINS", "MATCHES", "IN"):
         return FilterError(f"there is no field before {token!s}", token.start_pos, len(token))
-    reason = f"{_wanted(accepted_after(text[: token.start_pos]))} should be here"
+    reason = f"{_accepted_text(accepted_after(text[: token.start_pos]))} should be here"
     return FilterError(reason, token.start_pos, len(token))
 
 
@@ -205,7 +205,7 @@ def accepted_after(text: str) -> set[str]:
     return set(reading.accepts())  # type: ignore[no-untyped-call]
 
 
-def _wanted(accepted: set[str]) -> str:
+def _accepted_text(accepted: set[str]) -> str:
     """The accepted terminals, in words."""
     if "LPAR" in accepted:
         return "a field or a word"

@@ -24,7 +24,7 @@ STOPPING, LEFT = "broker-stopping", "broker-gone"
 """Changes that the cluster reports of a broker that leaves."""
 IS_THERE = ("broker-appeared", "broker-registered", "broker-unfenced")
 """Changes that the cluster reports of a broker that is back."""
-TOLD_LATE_NS, STOPPING_NS = 10 * SECOND, 60 * SECOND
+REPORT_DELAY_NS, STOPPING_NS = 10 * SECOND, 60 * SECOND
 """How far the cluster's report may be from the moment when a broker closed its connections: the report that
 it is gone comes at most the first time later, the report that it stops at most the second time earlier."""
 SEVERAL = 2
@@ -90,7 +90,7 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
             if last_ns is None or first_ns - last_ns > patience_ns or last_ns > first_ns + within_ns:
                 continue
             together = [row for row in before if served_until_ns(row) >= last_ns - within_ns]
-            if any(row["end"] == "open" for row in together) or not _came_to_nothing(since):
+            if any(row["end"] == "open" for row in together) or not _have_failed(since):
                 continue
             yield LostBroker(
                 address,
@@ -138,7 +138,7 @@ def _quiet_losses(
         taken = [each.last_ns for each in known if each.address == address]
         for told_ns, until_ns in told[address]:
             closed = [row["closed_ns"] for row in lived if row["closed_by"] == "broker"]
-            near = [ns for ns in closed if told_ns - TOLD_LATE_NS <= ns <= until_ns]
+            near = [ns for ns in closed if told_ns - REPORT_DELAY_NS <= ns <= until_ns]
             last_ns = max(near, default=None)
             if last_ns is None or any(abs(last_ns - other) <= STOPPING_NS for other in taken):
                 continue
@@ -161,7 +161,7 @@ MANY_TRIES = 3
 """With this many failed connection attempts, the capture cannot just have lost the answers to all."""
 
 
-def _came_to_nothing(failed: list[Row]) -> bool:
+def _have_failed(failed: list[Row]) -> bool:
     """Whether these tries to connect show that nobody was there. If a SYN was sent once and not answered, the
     capture may have lost its answer, or all packets after it."""
     sure = any(row["opening"] == "refused" or (row["syns"] or 0) > 1 for row in failed)
@@ -181,7 +181,7 @@ def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[Broker
 
 def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, str]]:
     """Listeners that stopped while their broker went on: each with its node, and another address where that
-    node answered. The facts need the statistics that :func:`gone` needs."""
+    node answered. The facts need the statistics that :func:`gone_brokers` needs."""
     limit = partial(facts.limit_of, "broker-gone")
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for several in _lost_together(facts, limit, nodes):
@@ -216,7 +216,7 @@ def _lives_on(
     if not others:
         return None
     first_ns, last_ns = min(each.last_ns for each in several), max(each.last_ns for each in several)
-    told = first_told(facts.rows(ClusterBrokers))
+    told = first_reported_ns(facts.rows(ClusterBrokers))
     for row in facts.rows(Tcp):
         if (
             row["broker"] not in others
@@ -256,8 +256,8 @@ def _last_answer(row: Row) -> int:
 
 
 def returns(facts: Facts) -> list[BrokerStop]:
-    """Nodes that were gone and came back. The facts need the statistics that :func:`gone` needs."""
-    return [each for each in gone(facts) if each.node is not None and each.back_ns is not None]
+    """Nodes that were gone and came back. The facts need the statistics that :func:`gone_brokers` needs."""
+    return [each for each in gone_brokers(facts) if each.node is not None and each.back_ns is not None]
 
 
 def subject_of(stop: BrokerStop) -> FindingSubject:
@@ -265,7 +265,7 @@ def subject_of(stop: BrokerStop) -> FindingSubject:
     return FindingSubject(broker=stop.name)
 
 
-def gone(facts: Facts) -> list[BrokerStop]:
+def gone_brokers(facts: Facts) -> list[BrokerStop]:
     """Brokers that ``broker-gone`` reports. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
     :class:`ClusterChanges` and :class:`Errors`."""
     return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
@@ -276,7 +276,7 @@ def restarts(facts: Facts, stops: list[BrokerStop]) -> list[tuple[ClusterNode, i
 
     Each is a node, with the start and the end of its absence.
 
-    :param stops: brokers that are :func:`gone`.
+    :param stops: the brokers of :func:`gone_brokers`.
     """
     return [
         (each.node, each.first_ns, each.back_ns)
@@ -299,7 +299,7 @@ def may_have_restarted(
 ) -> bool:
     """Whether the capture may lack the restart of a broker. Then bytes are missing, and no stop of the broker
     was captured. No connection shows that it went on: none has answers from before and after. The facts need
-    the statistics that :func:`gone` needs.
+    the statistics that :func:`gone_brokers` needs.
 
     :param told: a change that the cluster reported of the broker, soon after the broker would have stopped.
     :param back_ns: when the broker had caught up.
@@ -487,7 +487,7 @@ def _elsewhere(
     hosts = {_host(each) for each in own}
     served = [row for row in facts.rows(Tcp) if row["exchanges"] and row["broker"] in others]
     known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
-    told = {place for place, ns in first_told(rows).items() if ns > old_ns}
+    told = {place for place, ns in first_reported_ns(rows).items() if ns > old_ns}
     return sorted(
         (row["first_ns"], row["broker"])
         for row in served
@@ -495,7 +495,7 @@ def _elsewhere(
     )
 
 
-def first_told(rows: list[Row]) -> dict[str, int]:
+def first_reported_ns(rows: list[Row]) -> dict[str, int]:
     """When the cluster first told of an address."""
     found: dict[str, int] = {}
     for row in rows:

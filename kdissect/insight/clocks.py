@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 
 AHEAD_MS = 5_000
 """How far ahead records must be dated to count as dated in the future."""
@@ -23,7 +23,7 @@ def behind_ms(producers: Iterable[Row]) -> float | None:
     the end of a minute for the time. So offsets of time zones do not count, and some records must not be
     less than half as far ahead as others.
     """
-    dated = together((row for row in producers if row["skew_max_ms"] is not None), "client", "client_id")
+    dated = group_rows((row for row in producers if row["skew_max_ms"] is not None), "client", "client_id")
     ahead = [max(row["skew_max_ms"] for row in rows) for rows in dated.values()]
     if len({client for client, _ in dated}) < 2 or min(ahead) <= AHEAD_MS:
         return None

@@ -123,7 +123,7 @@ class Coverage(Fold):
             for each in exchanges:
                 self._exchange(each)
             return
-        begun, told = [each.begun_ns for each in exchanges], [each.told_ns for each in exchanges]
+        begun, told = [each.begun_ns for each in exchanges], [each.ended_ns for each in exchanges]
         self._exchanges += len(exchanges)
         self._one_sided += sum([each.missing == _NOT_CAPTURED for each in exchanges])
         self._first_ns = least(self._first_ns, min(begun))
@@ -149,7 +149,7 @@ class Coverage(Fold):
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges += 1
         self._one_sided += exchange.missing == _NOT_CAPTURED
-        told_ns = exchange.told_ns
+        told_ns = exchange.ended_ns
         self._span(exchange.begun_ns, told_ns)
         packet = exchange.response_packet
         if packet is None:

@@ -55,7 +55,9 @@ class CutLink(NamedTuple):
 
     def may_be_cut(self, row: Row) -> bool:
         """Whether a connection belongs to one of the same clients and takes the same link."""
-        return any(_who(row) == _who(each) and _hosts(row) == _hosts(each) for each in self.rows)
+        return any(
+            _client_name(row) == _client_name(each) and _hosts(row) == _hosts(each) for each in self.rows
+        )
 
 
 def cut_links(facts: Facts) -> list[CutLink]:
@@ -83,7 +85,7 @@ def _hosts(row: Row) -> tuple[str, str]:
     return address(row["client"]), address(row["broker"])
 
 
-def _who(row: Row) -> str:
+def _client_name(row: Row) -> str:
     return row["client_id"] or address(row["client"])
 
 
@@ -129,7 +131,7 @@ def _by_host(rows: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
 def _subject(host: str | None, rows: list[Row], told: list[Row]) -> FindingSubject:
     first = rows[0]
     hosts = {address(row["client"]) for row in rows}
-    clients = set(map(_who, rows))
+    clients = set(map(_client_name, rows))
     if len(clients) == 1 and len(hosts) == 1:
         client_id = first["client_id"]
         return FindingSubject(client_id=client_id, client=None if client_id else address(first["client"]))

@@ -176,7 +176,7 @@ def _on_one_side(area: str, subject: str, side: _SideReport, is_after: bool) -> 
             counts = (None, row["count"]) if is_after else (row["count"], None)
             made = _of_one(area, subject, what, row["value"], is_after)
             yield made._replace(unit=row["unit"] or "", counts=counts)
-    sets = {name: _told(what for what in rows if _set_of(area, what) == name) for name in _SETS}
+    sets = {name: _members_text(what for what in rows if _set_of(area, what) == name) for name in _SETS}
     sets["software"] = sorted(side.software.get(subject, ())) if area == CLIENT else []
     for name, members in sets.items():
         if members:
@@ -331,11 +331,11 @@ def _sets(area: str, subject: str, old: dict[str, Row], new: dict[str, Row]) -> 
             "; ".join(told),
             CHANGED if told else SAME,
             bool(told),
-            members=(", ".join(_told(both[0])), ", ".join(_told(both[1]))),
+            members=(", ".join(_members_text(both[0])), ", ".join(_members_text(both[1]))),
         )
 
 
-def _told(members: Iterable[str]) -> list[str]:
+def _members_text(members: Iterable[str]) -> list[str]:
     """The members of a set, in the form that people read."""
     return sorted(each.removeprefix("codec ") for each in members)
 

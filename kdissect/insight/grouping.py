@@ -9,7 +9,7 @@ from typing import Any
 from kdissect.analysis.fold import Row
 
 
-def together(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+def group_rows(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """The rows, grouped by the values of some columns."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     if len(names) == 1:

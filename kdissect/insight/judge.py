@@ -113,7 +113,7 @@ class RowsInTurn(Mapping[type[Statistic], list[Row]]):
     def __len__(self) -> int:
         return len(self._statistics)
 
-    def let_go(self, done: Iterable[type[Statistic]]) -> None:
+    def drop(self, done: Iterable[type[Statistic]]) -> None:
         """Drop the rows that no further rule needs."""
         for each in done:
             if each not in self._kept:
@@ -183,7 +183,7 @@ def judge(
             facts.cannot_judge(SLEPT)
         said[each.id] = known, facts.not_judged
         if isinstance(rows, RowsInTurn):
-            rows.let_go(done)
+            rows.drop(done)
     found = [each for id in rules for each in said[id][0]]
     silent = [NotJudged(id, why) for id in rules if (why := said[id][1]) is not None]
     found = [own_names.said(_resolved(each, context)) for each in linked(found)]

@@ -29,13 +29,13 @@ class ClusterNode(NamedTuple):
         """The clusters with known ids; None alone if no id is known."""
         return self.clusters - {None} or self.clusters
 
-    def has_told(self, row: Row) -> bool:
+    def is_source_of(self, row: Row) -> bool:
         """Whether a row of a table of clusters comes from the node's own cluster."""
         return row["cluster_id"] in self.clusters
 
     def is_of(self, row: Row) -> bool:
         """Whether a row of a table of clusters is about this node."""
-        return row["node_id"] == self.number and self.has_told(row)
+        return row["node_id"] == self.number and self.is_source_of(row)
 
     def may_meet(self, other: ClusterNode | None) -> bool:
         """Whether the other may belong to the same cluster."""

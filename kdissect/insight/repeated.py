@@ -14,26 +14,26 @@ Judge = Callable[[Facts], Iterable[Finding]]
 MOST_STEPS = 8
 
 
-def once(judge: Judge) -> Judge:
+def once_per_subject(judge: Judge) -> Judge:
     """Make a rule give one finding for each subject."""
 
     @wraps(judge)
     def judged(facts: Facts) -> Iterator[Finding]:
-        return repeated(judge(facts))
+        return join_repeated(judge(facts))
 
     return judged
 
 
-def repeated(findings: Iterable[Finding]) -> Iterator[Finding]:
+def join_repeated(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, with those of one key joined: the worst of them, with all that the others add."""
     by_key: dict[str, list[Finding]] = {}
     for each in findings:
         by_key.setdefault(each.key, []).append(each)
     for several in by_key.values():
-        yield several[0] if len(several) == 1 else _together(several)
+        yield several[0] if len(several) == 1 else _joined(several)
 
 
-def _together(several: list[Finding]) -> Finding:
+def _joined(several: list[Finding]) -> Finding:
     order = sorted(several, key=lambda each: each.first_ns or 0)
     worst = min(order, key=lambda each: (SEVERITIES.index(each.severity), -(each.cost_ns or 0), -each.count))
     costs = [each.cost_ns for each in order if each.cost_ns is not None]

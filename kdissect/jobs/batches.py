@@ -56,7 +56,7 @@ class EventBatch:
         """Without bounds of the caller, those of this module count."""
         self._most_bytes = BATCH_BYTES if most_bytes is None else most_bytes
         self._most_events = BATCH_EVENTS if most_events is None else most_events
-        self._wanted = min(FIRST_EVENTS, self._most_events)
+        self._target_events = min(FIRST_EVENTS, self._most_events)
         self._events: Batch = []
         self._bytes = 0
 
@@ -74,12 +74,12 @@ class EventBatch:
     @property
     def is_full(self) -> bool:
         """Whether there are enough events for a process."""
-        bytes_wanted = max(1, self._most_bytes * self._wanted // self._most_events)
-        return len(self._events) >= self._wanted or self._bytes >= bytes_wanted
+        bytes_wanted = max(1, self._most_bytes * self._target_events // self._most_events)
+        return len(self._events) >= self._target_events or self._bytes >= bytes_wanted
 
     def take(self) -> Batch:
         """Return the events gathered so far, and start an empty batch."""
-        self._wanted = min(2 * self._wanted, self._most_events)
+        self._target_events = min(2 * self._target_events, self._most_events)
         events, self._events, self._bytes = self._events, [], 0
         return events
 

@@ -25,11 +25,11 @@ from typing import Any
 from kdissect.capture.cuts import CapturePart, Cuts, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
-from kdissect.collector import look_again
+from kdissect.collector import restore_thresholds
 from kdissect.dissect import BEFORE_ALL, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, PartCounts
-from kdissect.jobs.serving import OBJECTS_BEFORE_A_LOOK, Before, dump, load
+from kdissect.jobs.serving import COLLECTOR_THRESHOLD, Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
@@ -120,7 +120,7 @@ class _CutTask:
             source.limits,
             source.ports,
             embedded=source.embedded,
-            tells_tcp=source.tells_tcp,
+            adds_tcp=source.adds_tcp,
             briefs=source.briefs,
             tls=self._tls,
         )
@@ -180,7 +180,7 @@ class _Balance:
         self._own.append(size)
         return True
 
-    def was_done(self, seconds: float) -> None:
+    def note_done(self, seconds: float) -> None:
         """Note that the oldest of the parts to be done here is done, and how long it took."""
         self._done += self._own.popleft()
         self._seconds += seconds
@@ -191,7 +191,7 @@ def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequenc
     each later process has from the fork. That takes as long as counting some hundred exchanges."""
     first = cuts.next(FIRST_BYTES)
     if first is not None:
-        yield from _here(first, true, limits)
+        yield from _dissect_here(first, true, limits)
 
 
 def in_parts(
@@ -224,8 +224,8 @@ def in_parts(
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
     thresholds = gc.get_threshold()
-    # The events of this process's own parts stay in its memory: see serving.OBJECTS_BEFORE_A_LOOK.
-    gc.set_threshold(max(OBJECTS_BEFORE_A_LOOK, thresholds[0]), *thresholds[1:])
+    # The events of this process's own parts stay in its memory: see serving.COLLECTOR_THRESHOLD.
+    gc.set_threshold(max(COLLECTOR_THRESHOLD, thresholds[0]), *thresholds[1:])
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
@@ -242,21 +242,21 @@ def in_parts(
             begun, task = waiting.popleft()
             before = Before(true.numbering.exchanges, true.numbering.connections, latest_ns)
             if begun is None:
-                here = _here(task.part, true, source.limits)
+                here = _dissect_here(task.part, true, source.limits)
                 if task.part.is_plain:
                     flush()
                     begin, attended = process_time(), workers.attended
-                    workers.do_here(here, count_events, before)
-                    balance.was_done(process_time() - begin - (workers.attended - attended))
+                    workers.work_locally(here, count_events, before)
+                    balance.note_done(process_time() - begin - (workers.attended - attended))
                 else:
                     yield from here
                 continue
             edge: PartEdge = pickle.loads(workers.edge_of(begun))
-            if stitcher.why_not(edge) is not None:
+            if stitcher.refusal_reason(edge) is not None:
                 workers.drop_part(begun)
                 given_up += 1
                 poor += 1
-                yield from _here(task.part, true, source.limits)
+                yield from _dissect_here(task.part, true, source.limits)
                 continue
             poor = poor + 1 if 2 * len(edge.segments) > edge.packets else 0
             seams += 1
@@ -271,7 +271,7 @@ def in_parts(
             task.known = len(true.names.order)
             workers.submit_part(begun, news, before)
     finally:
-        look_again(thresholds)
+        restore_thresholds(thresholds)
         for begun, _ in waiting:
             if begun is not None:
                 workers.drop_part(begun)
@@ -286,7 +286,7 @@ def _size_of(part: CapturePart, wanted: int) -> int:
     return wanted
 
 
-def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
+def _dissect_here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
     """Dissect a part with the true state, and give its events."""
     for items in part.in_runs(limits):
         yield from true.feed_all(items)

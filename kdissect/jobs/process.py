@@ -1,6 +1,6 @@
 """A process that was forked for a batch or a part, and the pipes to it.
 
-Its answers come piece by piece. A process with a part also gets messages (:meth:`WorkerProcess.tell`).
+Its answers come piece by piece. A process with a part also gets messages (:meth:`WorkerProcess.send`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WorkerProcess:
     :param asks: the descriptor to which messages for it are written; None if it has a batch.
     """
 
-    __slots__ = ("_kind", "_received", "_size", "_there", "answers", "asks", "pid")
+    __slots__ = ("_kind", "_received", "_received_bytes", "_size", "answers", "asks", "pid")
 
     def __init__(self, pid: int, answers: int, asks: int | None) -> None:
         self.pid = pid
@@ -36,7 +36,7 @@ class WorkerProcess:
         self._received: list[bytes] = []
         """The bytes received of the answer, or of its kind and size. They are kept as read, so that an answer
         that comes in one read is not copied."""
-        self._there = 0
+        self._received_bytes = 0
         """The number of these bytes."""
 
     def take(self) -> tuple[int, bytes] | None:
@@ -44,16 +44,16 @@ class WorkerProcess:
 
         :raises EOFError: the process ended.
         """
-        wanted = (ANSWER.size if self._kind is None else self._size) - self._there
+        wanted = (ANSWER.size if self._kind is None else self._size) - self._received_bytes
         data = os.read(self.answers, wanted)
         if not data:
             raise EOFError
-        self._there += len(data)
+        self._received_bytes += len(data)
         self._received.append(data)
         if len(data) < wanted:
             return None
         whole = data if len(self._received) == 1 else b"".join(self._received)
-        self._received, self._there = [], 0
+        self._received, self._received_bytes = [], 0
         if self._kind is None:
             kind, self._size = ANSWER.unpack(whole)
             if self._size:
@@ -63,7 +63,7 @@ class WorkerProcess:
         kind, self._kind = self._kind, None
         return kind, whole
 
-    def tell(self, kind: int, data: bytes) -> None:
+    def send(self, kind: int, data: bytes) -> None:
         """Send a message to a process with a part."""
         assert self.asks is not None
         with suppress(BrokenPipeError):  # the process died; the other pipe reports that

@@ -51,7 +51,7 @@ PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 LESS_URGENT = 2
 """How much lower the priority of these processes is (niceness): if the first one is late, all are late."""
-OBJECTS_BEFORE_A_LOOK = 1_000_000
+COLLECTOR_THRESHOLD = 1_000_000
 """The threshold of Python's garbage collector. A process has a batch in memory all the time. Looking for
 cycles in it took a fifth of its time."""
 
@@ -115,7 +115,7 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
     try:
         os.nice(LESS_URGENT)
         gc.freeze()  # looking at objects would copy the memory that both processes share
-        gc.set_threshold(OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
+        gc.set_threshold(COLLECTOR_THRESHOLD, *gc.get_threshold()[1:])
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -14,9 +14,9 @@ Rules
 5. If a process dies, the work ends at its batch. The output of earlier batches is written.
 6. A part of a capture is first dissected by its process. Its turn comes when its seam is known. Until then,
    none of its output is written.
-7. With few processes, the first one has parts of its own (:meth:`Workers.do_here`). It does them with the
-   objects that it has, piece by piece, and sends nothing. The others run at a lower priority, because each of
-   them waits for the first one more often than it waits for them.
+7. With few processes, the first one has parts of its own (:meth:`Workers.work_locally`). It does them with
+   the objects that it has, piece by piece, and sends nothing. The others run at a lower priority, because
+   each of them waits for the first one more often than it waits for them.
 8. This process handles the interrupt key and SIGTERM. The others end when nobody reads their pipe.
 """
 
@@ -126,7 +126,7 @@ class Workers:
         """
         while self._busy() >= self._count or len(self._parts) >= AHEAD * self._count:
             self._receive(None)
-            self._settle()
+            self._write_ready()
         part = PendingBatch(batch, self._state)
         self._parts.append(part)
         self._begin(part)
@@ -144,7 +144,7 @@ class Workers:
         :raises OSError: no process can be forked.
         """
         part = PendingBatch(None, None, task)
-        self._end_those_that_died()
+        self._remove_dead()
         process, latest = self._idle[-1] if self._idle else (None, None)
         order = None if process is None else task.order(latest)
         if process is not None:
@@ -154,8 +154,8 @@ class Workers:
                 process.end(kills=False)  # it cannot do any later part either
             self._fork(part, task)
             return part
-        self._give(part, process)
-        process.tell(NEXT, order)
+        self._send_batch(part, process)
+        process.send(NEXT, order)
         return part
 
     def edge_of(self, part: PendingBatch) -> bytes:
@@ -165,7 +165,7 @@ class Workers:
         """
         while part.edge is None and part.error is None and part.died is None:
             self._receive(None, part)
-            self._settle()
+            self._write_ready()
         if part.error is not None:
             raise part.error
         if part.died is not None:
@@ -177,14 +177,14 @@ class Workers:
         """Have a part done as the next batch: its seam is known."""
         while len(self._parts) >= AHEAD * self._count:
             self._receive(None)
-            self._settle()
+            self._write_ready()
         part.before = before
         part.begin_with(self._expected(before, len(self._parts)))
         self._parts.append(part)
-        self._ask(part, seam)
+        self._send_seam(part, seam)
         self.attend()
 
-    def do_here(
+    def work_locally(
         self,
         lists: Iterator[Sequence[Event]],
         count: Callable[[Sequence[Event]], Any],
@@ -216,7 +216,7 @@ class Workers:
         part.pieces, part.size, part.is_done = kept.pieces, kept.size, True
         self._held += part.size
         self._parts.append(part)
-        self._settle()
+        self._write_ready()
 
     def _attended(
         self, lists: Iterator[Sequence[Event]], again: Batch, count: Callable[[Sequence[Event]], Any]
@@ -235,7 +235,7 @@ class Workers:
         if part.edge is None:
             self._end(part, kills=True)
         else:
-            self._let_go(part)
+            self._free_process(part)
 
     def attend(self) -> None:
         """Read answers and write output that is ready, without waiting. Call it often: a process whose pipe
@@ -247,7 +247,7 @@ class Workers:
         if self._running:
             self._receive(0)
         if self._parts:
-            self._settle()
+            self._write_ready()
         self.attended += process_time() - before
 
     def finish(self) -> None:
@@ -255,10 +255,10 @@ class Workers:
 
         :raises JobError: a process died.
         """
-        self._settle()
+        self._write_ready()
         while self._parts:
             self._receive(None)
-            self._settle()
+            self._write_ready()
 
     def close(self) -> None:
         """Kill the processes that work, and end the others."""
@@ -281,9 +281,9 @@ class Workers:
 
     def _fork(self, part: PendingBatch, task: PartTask | None = None) -> None:
         serving = partial(self._serving, part, task)
-        self._give(part, fork(serving, self._descriptors(), is_asked=task is not None))
+        self._send_batch(part, fork(serving, self._descriptors(), is_asked=task is not None))
 
-    def _give(self, part: PendingBatch, process: WorkerProcess) -> None:
+    def _send_batch(self, part: PendingBatch, process: WorkerProcess) -> None:
         """Give a batch to a process, and listen to the process."""
         part.process = process
         self._running[process.answers] = part
@@ -308,14 +308,14 @@ class Workers:
             if process.asks is not None:
                 yield process.asks
 
-    def _ask(self, part: PendingBatch, seam: bytes | None) -> None:
+    def _send_seam(self, part: PendingBatch, seam: bytes | None) -> None:
         """Send a process its part's seam (None if it has it) and the state to begin with."""
         process = part.process
         if process is None or process.asks is None:
             return
-        process.tell(SEAM, pickle.dumps((seam, part.state)))
+        process.send(SEAM, pickle.dumps((seam, part.state)))
 
-    def _let_go(self, part: PendingBatch) -> None:
+    def _free_process(self, part: PendingBatch) -> None:
         """Free the process of a part that is done or given up: it may have another part."""
         process = part.process
         if process is None or part.task is None:
@@ -325,7 +325,7 @@ class Workers:
         self._forget(process)
         self._idle.append((process, part.task))
 
-    def _end_those_that_died(self) -> None:
+    def _remove_dead(self) -> None:
         """Remove idle processes that were killed from outside. They had no work, so nothing is lost."""
         poll = select.poll()
         for process, _ in self._idle:
@@ -421,7 +421,7 @@ class Workers:
 
     # -- in order -----------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _write_ready(self) -> None:
         """Write the output that is ready and whose turn has come."""
         while self._parts:
             part = self._parts[0]
@@ -440,7 +440,7 @@ class Workers:
                 assert part.batch is not None
                 events = used_up(part.batch)
                 part.after, part.result = self._work.do(events, self._state, self._write)
-            self._let_go(part)
+            self._free_process(part)
             self._parts.popleft()
             self._go_on(part.after)
             self._done(part.result)
@@ -464,16 +464,16 @@ class Workers:
             wanted = self._expected(part.before, place)
             if part.state != wanted:
                 self._mistaken += place == 0 and part.before is not None and not is_new
-                self._begin_anew(part, wanted)
+                self._restart_part(part, wanted)
             if not is_new:
                 return  # later batches were begun with the state that is expected now
 
-    def _begin_anew(self, part: PendingBatch, state: Any) -> None:
+    def _restart_part(self, part: PendingBatch, state: Any) -> None:
         self._drop(part)
         if part.batch is None:
             part.stale += not part.is_done and part.error is None
             part.begin_with(state)
-            self._ask(part, None)
+            self._send_seam(part, None)
         else:
             self._end(part, kills=True)
             part.begin(state)

@@ -36,7 +36,7 @@ class _KnownAdapter(NamedTuple):
 
 def adapters() -> list[Adapter]:
     """The adapters that Npcap shows to this user; empty without Npcap."""
-    if not libpcap.is_there():
+    if not libpcap.is_available():
         return []
     known = _known()
     found: list[Adapter] = []
@@ -53,8 +53,8 @@ def adapter(name: str) -> Adapter:
     :raises LiveError: there is no such adapter, or capturing is not permitted.
     """
     found = adapters()
-    if not libpcap.is_there():
-        raise LiveError(f"capturing needs Npcap here: {libpcap.how_to_get()}")
+    if not libpcap.is_available():
+        raise LiveError(f"capturing needs Npcap here: {libpcap.install_hint()}")
     if not found:
         raise NotPermittedError("Npcap shows no interface")
     for each in found:

@@ -49,7 +49,7 @@ def program_of(text: str, link_type: int, snap_length: int, loopback: int | None
     """
     from kdissect.live import libpcap
 
-    if libpcap.is_there():
+    if libpcap.is_available():
         program = libpcap.compile_filter(text, _RAW_IP if link_type == COOKED else link_type, snap_length)
     else:
         program = own_program(text, link_type, snap_length)

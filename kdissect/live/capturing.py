@@ -113,7 +113,7 @@ class Capturer:
                 self._note(trouble)
             if source.is_over():
                 if source.has_vanished():
-                    self._tell_gone(source)
+                    self._report_gone(source)
                 forget(source)
                 del self._sources[number]
         self._spool.tick()
@@ -121,10 +121,10 @@ class Capturer:
             self._tick()
         return self._reason()
 
-    def _tell_gone(self, source: PacketSource) -> None:
+    def _report_gone(self, source: PacketSource) -> None:
         name = source.interfaces[0].name or "an interface"
         with suppress(OSError):  # a note says it, too
-            self._journal.tell(Gone(name, self._spool.packets, self._clock.wall_ns()))
+            self._journal.append(Gone(name, self._spool.packets, self._clock.wall_ns()))
 
     def _reason(self) -> str | None:
         if self._is_stopped:
@@ -164,7 +164,7 @@ class Capturer:
             else:
                 self._note(f"writing goes on; {plural(self._spool.lost, 'packet')} lost")
         self._watch_clock()
-        self._tell(None)
+        self._report(None)
 
     def _count(self) -> None:
         for number, source in self._sources.items():
@@ -191,7 +191,7 @@ class Capturer:
         self._said += 1
         self._notes.append(text)
 
-    def _tell(self, reason: str | None) -> None:
+    def _report(self, reason: str | None) -> None:
         counts, spool = self._counts, self._spool
         self._journal.status(
             Status(
@@ -211,7 +211,7 @@ class Capturer:
     def give_up(self, reason: str) -> None:
         """End as soon as possible; the files are complete."""
         self._note(reason)
-        self._tell(reason)
+        self._report(reason)
 
     def finish(self, reason: str) -> None:
         """Stop the sources, write the packets that have arrived, end the file, and write the last status."""
@@ -221,7 +221,7 @@ class Capturer:
                 self._spool_block(number, block)
         self._count()
         self._spool.close()
-        self._tell(reason)
+        self._report(reason)
         self._journal.close()
         for source in self._all:
             source.close()
@@ -268,7 +268,7 @@ def _begun(
     try:
         journal = JournalWriter(job.folder)
         room = None if job.size is None else SpoolRoom(job.folder, job.size, journal.decoded)
-        spool = Spool(job.path, job.rotation, clock, journal.tell, job.stop, room)
+        spool = Spool(job.path, job.rotation, clock, journal.append, job.stop, room)
         return Capturer(sources, spool, journal, job.stop.seconds, clock), sources
     except OSError as error:
         shutil.rmtree(job.folder, ignore_errors=True)

@@ -187,7 +187,7 @@ class PipedCapture:
         self._ready: deque[tuple[int, list[Captured]]] = deque()
         self._received = 0
         self._troubles: deque[str] = deque()
-        self._untold = 0
+        self._unreported = 0
         """The number of further faults, which are not reported one by one."""
         self._is_over = False
         if errors is not None:
@@ -214,11 +214,11 @@ class PipedCapture:
         while len(head) < wanted:
             piece = os.read(self._output, _PIECE)
             if not piece:
-                raise self._why_it_ended(head)
+                raise self._end_reason(head)
             head += piece
         return head
 
-    def _why_it_ended(self, head: bytes) -> LiveError:
+    def _end_reason(self, head: bytes) -> LiveError:
         if self._errors is None:
             said = "is cut short in its header" if begins_like_a_capture(head) else str(no_capture(head))
             return NoCaptureError(f"{self.name}: {said}")
@@ -272,7 +272,7 @@ class PipedCapture:
             elif len(self._troubles) < MOST_NOTES:
                 self._troubles.append(f"{self.name}: {item.message}")
             else:  # faults are reported one by one: a stream of faults would fill the memory
-                self._untold += 1
+                self._unreported += 1
 
     def _listen(self) -> None:
         if self._errors is None:
@@ -297,13 +297,13 @@ class PipedCapture:
         return 0.0
 
     def trouble(self) -> str | None:
-        if not self._troubles and self._untold:
-            self._troubles.append(f"{self.name}: {plural(self._untold, 'more fault')}")
-            self._untold = 0
+        if not self._troubles and self._unreported:
+            self._troubles.append(f"{self.name}: {plural(self._unreported, 'more fault')}")
+            self._unreported = 0
         return self._troubles.popleft() if self._troubles else None
 
     def is_over(self) -> bool:
-        return self._is_over and not (self._ready or self._troubles or self._untold)
+        return self._is_over and not (self._ready or self._troubles or self._unreported)
 
     def has_vanished(self) -> bool:
         return self._is_over and _VANISHED.search(self._words.decode("utf-8", "replace")) is not None

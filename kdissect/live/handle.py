@@ -36,7 +36,7 @@ class PcapSource:
     def __init__(self, name: str, wanted: Interfaces, device: str | None = None) -> None:
         library = self._library = libpcap.binding()
         if library is None:
-            raise LiveError(f"capturing needs libpcap here: {libpcap.how_to_get()}")
+            raise LiveError(f"capturing needs libpcap here: {libpcap.install_hint()}")
         self._name = name
         self._error = ctypes.create_string_buffer(library.PCAP_ERRBUF_SIZE)
         self._handle = library.pcap_open_live(

@@ -115,7 +115,7 @@ class JournalWriter:
         _write_all(self._journal, bytes(_RESERVE), self._size)
         self._size += _RESERVE
 
-    def tell(self, entry: Entry) -> None:
+    def append(self, entry: Entry) -> None:
         """Append an entry.
 
         :raises OSError: it cannot be written; then the journal has no part of it.
@@ -201,9 +201,9 @@ class DecodingProgress:
 
     def __init__(self, folder: str) -> None:
         self._file = os.open(_done(folder), os.O_WRONLY | os.O_CREAT | OPENING, 0o600)
-        self.tell(0)
+        self.report(0)
 
-    def tell(self, files: int) -> None:
+    def report(self, files: int) -> None:
         """Report that ``files`` files were decoded."""
         write_at(self._file, str(files).encode().ljust(_DONE_BYTES), 0)
 

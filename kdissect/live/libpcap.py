@@ -26,12 +26,12 @@ def binding() -> Any:
     return winpcapy
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     """Whether libpcap can be used."""
     return binding() is not None
 
 
-def how_to_get() -> str:
+def install_hint() -> str:
     """How to install it, for the user."""
     if sys.platform == "win32":
         return "install Npcap (https://npcap.com), which the Wireshark installer also installs"

@@ -107,7 +107,7 @@ def served(registry: CollectorRegistry, address: str, port: int) -> Callable[[],
     return stop
 
 
-class _ToldColumn(NamedTuple):
+class _MetricColumn(NamedTuple):
     """A column with a metric."""
 
     column: Declared
@@ -125,16 +125,16 @@ class _StatisticMetrics:
         self._lock = Lock()
         self._created: dict[tuple[str, Labels], float] = {}
         """When a metric first had a value with these labels."""
-        told: dict[tuple[type[Statistic], tuple[str, ...]], list[_ToldColumn]] = {}
+        told: dict[tuple[type[Statistic], tuple[str, ...]], list[_MetricColumn]] = {}
         for kind in statistics:
             if not kind.is_deep:
                 for column in kind.columns:
                     for metric in column.metrics:
-                        told.setdefault((kind, _how(kind, metric)), []).append(_ToldColumn(column, metric))
-        self._told = [(kind.asked(limits, how), each) for (kind, how), each in told.items()]
-        for fold, _ in self._told:
+                        told.setdefault((kind, _how(kind, metric)), []).append(_MetricColumn(column, metric))
+        self._columns = [(kind.from_option(limits, how), each) for (kind, how), each in told.items()]
+        for fold, _ in self._columns:
             fold.keep_first(self._names)
-        self._together = Together(fold for fold, _ in self._told)
+        self._together = Together(fold for fold, _ in self._columns)
 
     def feed(self, event: Event) -> None:
         with self._lock:
@@ -159,12 +159,12 @@ class _StatisticMetrics:
         """The values of each metric, by labels: one value, or the buckets and the total of a histogram."""
         out: list[tuple[Metric, dict[Labels, list[float]]]] = []
         with self._lock:  # no thread may feed while rows are made
-            for fold, told in self._told:
+            for fold, told in self._columns:
                 rows = fold.result()
                 out += [(each.metric, self._summed(each, rows)) for each in told]
         return out
 
-    def _summed(self, told: _ToldColumn, rows: Iterable[Row]) -> dict[Labels, list[float]]:
+    def _summed(self, told: _MetricColumn, rows: Iterable[Row]) -> dict[Labels, list[float]]:
         column, metric = told
         out: dict[Labels, list[float]] = {}
         for row in rows:

@@ -47,12 +47,12 @@ class _Pcap:
     name: str
     device: str
     """The name that libpcap uses for it."""
-    wanted: Interfaces
+    requested: Interfaces
 
     def __call__(self) -> PacketSource:
         from kdissect.live.handle import PcapSource
 
-        return PcapSource(self.name, self.wanted, self.device)
+        return PcapSource(self.name, self.requested, self.device)
 
     def close(self) -> None:
         """Do nothing: nothing was opened beforehand."""
@@ -101,7 +101,7 @@ def open_interfaces(wanted: Interfaces) -> OpenedInterfaces:
     return OpenedInterfaces(openers, Probe(others) if others else None)
 
 
-def _asked(name: str, wanted: Interfaces) -> privileged.WantedSocket:
+def _asked(name: str, wanted: Interfaces) -> privileged.SocketRequest:
     if name == devices.ANY:
         interface, cooked = "", True
         loopback = next((each.number for each in devices.devices() if each.is_loopback), None)
@@ -112,4 +112,4 @@ def _asked(name: str, wanted: Interfaces) -> privileged.WantedSocket:
         interface, cooked = name, not found.has_ethernet_header
         loopback = found.number if found.is_loopback else None
     program = program_of(wanted.filter, COOKED if cooked else ETHERNET, wanted.snap_length, loopback)
-    return privileged.WantedSocket(interface, program, cooked, wanted.is_promiscuous and bool(interface))
+    return privileged.SocketRequest(interface, program, cooked, wanted.is_promiscuous and bool(interface))

@@ -36,7 +36,7 @@ _CAPABILITY_VERSION = 0x20080522
 _MOST_ANSWER = 4096
 
 
-class WantedSocket(NamedTuple):
+class SocketRequest(NamedTuple):
     """A socket to open."""
 
     interface: str
@@ -48,7 +48,7 @@ class WantedSocket(NamedTuple):
     is_promiscuous: bool = False
 
 
-def open_sockets(wanted: list[WantedSocket]) -> list[socket.socket]:
+def open_sockets(wanted: list[SocketRequest]) -> list[socket.socket]:
     """Have sockets opened by a separate process.
 
     :raises OSError: one of them cannot be opened; ``filename`` is its interface.

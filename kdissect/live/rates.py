@@ -33,7 +33,7 @@ def interfaces() -> list[InterfaceRate]:
     if sys.platform == "win32":
         return [InterfaceRate(each.name, "", each.address, each.description) for each in adapters()]
     if sys.platform != "linux":
-        found = libpcap.devices() if libpcap.is_there() else ()
+        found = libpcap.devices() if libpcap.is_available() else ()
         return [InterfaceRate(name, "", description=description) for name, description in found]
     every = InterfaceRate(devices.ANY, "up", description="all of them at once")
     return [every, *(_interface(each) for each in devices.devices())]

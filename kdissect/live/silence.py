@@ -22,7 +22,7 @@ class Silence:
         self._filter = capture_filter
         self._probe = probe
 
-    def say(self, status: Status) -> str:
+    def message(self, status: Status) -> str:
         """The message: what arrived, and which ports have Kafka traffic."""
         if status.received:
             of = "" if self._filter is None else f" of {self._filter}"

@@ -95,7 +95,7 @@ class Spool:
         path: str,
         bounds: Bounds,
         clock: SystemClocks,
-        tell: Callable[[Entry], None],
+        report: Callable[[Entry], None],
         stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
         room: SpoolRoom | None = None,
     ) -> None:
@@ -105,7 +105,7 @@ class Spool:
         self._bounds = bounds
         self._room = room
         self._clock = clock
-        self._tell = tell
+        self._report = report
         self._start_ns = clock.wall_ns()
         self._kept: deque[str] = deque()
         self.bytes = self.files = self.packets = 0
@@ -237,14 +237,14 @@ class Spool:
             # The decoder can release the file only when the file is complete.
             self._end_file()
             with suppress(OSError):
-                self._tell(Complete())
+                self._report(Complete())
 
-    def _tell_loss(self) -> None:
+    def _report_loss(self) -> None:
         """Report the latest loss; if that fails, try again later."""
         loss = self._loss
         if loss is not None:
             with suppress(OSError):
-                self._tell(loss)
+                self._report(loss)
                 self._loss = None
 
     def tick(self) -> None:
@@ -255,7 +255,7 @@ class Spool:
         self._look()
         self._remove_old()
         if self._loss is not None and self._clock.seconds() - self._lost_at >= _CALM_SECONDS:
-            self._tell_loss()
+            self._report_loss()
 
     def _look(self) -> None:
         if self._room is not None:
@@ -264,7 +264,7 @@ class Spool:
     def close(self) -> None:
         """End the current file, and report losses."""
         self._end_file()
-        self._tell_loss()
+        self._report_loss()
 
     def _end_file(self) -> None:
         file, self._file = self._file, None
@@ -297,7 +297,7 @@ class Spool:
         head = [section_block(), *(interface_block(each) for each in self._interfaces)]
         try:
             self._write(file, b"".join(head))
-            self._tell(Begun(path, self.packets))
+            self._report(Begun(path, self.packets))
         except OSError:
             file.close()
             if rotates:  # the next attempt uses another name

@@ -62,7 +62,7 @@ class Spooled(Following):
             if self._consume:
                 os.unlink(path)
         if self._progress is not None:
-            self._progress.tell(self._files)
+            self._progress.report(self._files)
 
     def _is_complete(self) -> bool:
         # Look for the end first: then all that the process wrote is already in the journal.
@@ -77,9 +77,9 @@ class Spooled(Following):
             elif isinstance(entry, Complete):
                 self._has_ended = True
             elif isinstance(entry, Lost):
-                self._told.append(_lost(entry))
+                self._reported.append(_lost(entry))
             else:
-                self._told.append(_gone(entry))
+                self._reported.append(_gone(entry))
         return self._following
 
     def _why_unread(self, path: str) -> str | None:

@@ -11,29 +11,29 @@ cdef int ACK, SYN
 
 cdef class PartJournal(Journal):
     cdef public list steps
-    cdef public list forgets
+    cdef public list forgotten
     cdef public Ticks ticks
     cdef public list segments
-    cdef public dict own
+    cdef public dict own_pairs
     cdef public bint is_tunnelled
-    cdef public bint went_back
+    cdef public bint has_time_gone_back
     cdef public set tls
     cdef object _may_go_on
     cdef frozenset _set_aside
-    cdef set _others
+    cdef set _other_pairs
     cdef int64_t _latest_ns
 
     @cython.locals(back_ns=int64_t)
     cpdef tick(self, int64_t packet, int64_t timestamp_ns)
     @cython.locals(ends=tuple, one=bytes, other=bytes)
-    cpdef bint takes(self, Segment segment) except -1
-    cpdef gave(self, Py_ssize_t events)
+    cpdef bint is_set_aside(self, Segment segment) except -1
+    cpdef note_events(self, Py_ssize_t events)
 
 cdef class SeamJournal(Journal):
-    cdef public list forgets
+    cdef public list forgotten
 
 cdef class PartNumbering(Numbering):
-    cdef public list firsts
+    cdef public list first_packets
     cdef public list recognised
 
     @cython.locals(brief=Brief)

@@ -19,7 +19,7 @@ _BEFORE_ALL = BEFORE_ALL
 _LINGER_NS = LINGER_NS
 
 
-class Forgot(NamedTuple):
+class ForgottenConnection(NamedTuple):
     """Events of a connection that has lingered long enough."""
 
     step: int
@@ -32,7 +32,7 @@ class Forgot(NamedTuple):
     """The number of events."""
 
 
-class Told(NamedTuple):
+class LearnedName(NamedTuple):
     """A name of a topic id that was learned."""
 
     step: int
@@ -53,26 +53,26 @@ class PartJournal(Journal):
         super().__init__()
         self.steps: list[int] = []
         """The step of each event, in order."""
-        self.forgets: list[Forgot] = []
+        self.forgotten: list[ForgottenConnection] = []
         self.ticks = Ticks()
         self.segments: list[Segment] = []
         """The segments that were set aside."""
-        self.own: dict[Ends, None] = {}
+        self.own_pairs: dict[Ends, None] = {}
         """The pairs of ends between which connections began."""
         self.is_tunnelled = False
-        self.went_back = False
+        self.has_time_gone_back = False
         """Whether times went back by more than connections linger."""
         self.tls: set[Endpoint] = set()
         """Endpoints to which connections with TLS were opened."""
         self._may_go_on = may_go_on
         self._set_aside = frozenset(set_aside)
-        self._others: set[Ends] = set()
+        self._other_pairs: set[Ends] = set()
         self._latest_ns = _BEFORE_ALL
 
     @property
-    def others(self) -> int:
+    def other_pairs(self) -> int:
         """The number of pairs of ends of the segments that were set aside."""
-        return len(self._others)
+        return len(self._other_pairs)
 
     def tick(self, packet: int, timestamp_ns: int) -> None:
         self.now = packet
@@ -84,31 +84,31 @@ class PartJournal(Journal):
                 self._latest_ns - timestamp_ns
             )  # compiled, it overflows for absurd times and becomes negative
             if back_ns > _LINGER_NS or back_ns < 0:
-                self.went_back = True
+                self.has_time_gone_back = True
 
-    def takes(self, segment: Segment) -> bool:
+    def is_set_aside(self, segment: Segment) -> bool:
         if segment.network:
             self.is_tunnelled = True
         one, other = segment.source, segment.destination
         ends = (one, other) if one < other else (other, one)
-        if ends in self.own:
+        if ends in self.own_pairs:
             return False
-        if ends not in self._others:
+        if ends not in self._other_pairs:
             begins = segment.flags & (SYN | ACK) == SYN
             if begins and other not in self._set_aside and not self._may_go_on(ends):
-                self.own[ends] = None
+                self.own_pairs[ends] = None
                 return False
-            self._others.add(ends)
+            self._other_pairs.add(ends)
         self.segments.append(segment)
         return True
 
-    def speaks_tls(self, ends: Ends) -> None:
+    def note_tls(self, ends: Ends) -> None:
         self.tls.add(ends[1])
 
-    def forgot(self, since_ns: int, number: int, events: int) -> None:
-        self.forgets.append(Forgot(self.now, since_ns, number, events))
+    def note_forgotten(self, since_ns: int, number: int, events: int) -> None:
+        self.forgotten.append(ForgottenConnection(self.now, since_ns, number, events))
 
-    def gave(self, events: int) -> None:
+    def note_events(self, events: int) -> None:
         if events == 1:
             self.steps.append(self.now)
         else:
@@ -120,10 +120,10 @@ class SeamJournal(Journal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.forgets: list[Forgot] = []
+        self.forgotten: list[ForgottenConnection] = []
 
-    def forgot(self, since_ns: int, number: int, events: int) -> None:
-        self.forgets.append(Forgot(self.now, since_ns, number, events))
+    def note_forgotten(self, since_ns: int, number: int, events: int) -> None:
+        self.forgotten.append(ForgottenConnection(self.now, since_ns, number, events))
 
 
 class PartNumbering(Numbering):
@@ -132,14 +132,14 @@ class PartNumbering(Numbering):
 
     def __init__(self) -> None:
         super().__init__()
-        self.firsts: list[int] = []
+        self.first_packets: list[int] = []
         """The first packet of each connection."""
         self.recognised: list[int] = []
         """The packet by which each exchange was recognised."""
 
     def connection(self, packet: int) -> int:
         self.connections += 1
-        self.firsts.append(packet)
+        self.first_packets.append(packet)
         return packet
 
     def exchange(self, begun: Exchange | Brief) -> int:
@@ -152,17 +152,17 @@ class PartNumbering(Numbering):
         return self.exchanges
 
 
-class ToldNames(TopicNames):
+class PartNames(TopicNames):
     """The names that are learned in a part."""
 
     def __init__(self, journal: PartJournal) -> None:
         super().__init__()
         self._journal = journal
-        self.news: list[Told] = []
+        self.learned: list[LearnedName] = []
         """The names that were new, in order."""
 
     def learn(self, topic_id: str, name: str, packet: int) -> None:
         known = len(self.order)
         super().learn(topic_id, name, packet)
         if len(self.order) > known:
-            self.news.append(Told(self._journal.now, topic_id, name, packet))
+            self.learned.append(LearnedName(self._journal.now, topic_id, name, packet))

@@ -14,6 +14,7 @@ cpdef list exchange_numbers(list recognised, list others, int64_t before)
     brief=Brief, exchange=Exchange, learned=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, packet=int64_t,
 )
 cpdef number_events(
-    list events, list steps, int64_t before, list numbers, dict connections, TopicNames names, Py_ssize_t known, list told
+    list events, list steps, int64_t before, list numbers, dict connections, TopicNames names, Py_ssize_t known,
+    list learned_names,
 )
 cpdef bint speak_tls(list events) except -1

@@ -40,7 +40,7 @@ def number_events(
     connections: dict[int, int],
     names: TopicNames,
     known: int,
-    told: list[int] | None,
+    learned_names: list[int] | None,
 ) -> None:
     """Give events their numbers and names.
 
@@ -51,25 +51,26 @@ def number_events(
     :param connections: true numbers of the part's connections, by their numbers in the part.
     :param names: the names of topic ids.
     :param known: how many names were learned before the part.
-    :param told: the packets with new names in the part, in order; None if all names are known from the start.
+    :param learned_names: the packets with new names in the part, in order; None if all names are known from
+        the start.
     """
     learned = 0
-    count = 0 if told is None else len(told)
+    count = 0 if learned_names is None else len(learned_names)
     for at, event in enumerate(events):
-        if told is not None:
-            while learned < count and told[learned] <= steps[at]:
+        if learned_names is not None:
+            while learned < count and learned_names[learned] <= steps[at]:
                 learned += 1
         if isinstance(event, Brief):
             brief = event
             brief.number = before + brief.number if numbers is None else numbers[brief.number - 1]
             brief.connection = connections[brief.connection]
             brief.names, brief.names_count = names, known + learned
-            brief.up_to_packet = _AT_THE_END if told is None else brief._last()
+            brief.up_to_packet = _AT_THE_END if learned_names is None else brief._last()
         elif isinstance(event, Exchange):
             exchange = event
             exchange.number = before + exchange.number if numbers is None else numbers[exchange.number - 1]
             exchange.connection = connections[exchange.connection]
-            packet = _AT_THE_END if told is None else exchange._last()
+            packet = _AT_THE_END if learned_names is None else exchange._last()
             exchange.topic_names = names.up_to(packet, known + learned)
         elif event.connection is not None:
             events[at] = event._replace(connection=connections[event.connection])

@@ -15,7 +15,7 @@ from kdissect.dissect import Dissector, Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
-from kdissect.parts.journal import Forgot, PartJournal, PartNumbering, Told, ToldNames
+from kdissect.parts.journal import ForgottenConnection, LearnedName, PartJournal, PartNames, PartNumbering
 from kdissect.parts.numbers import exchange_numbers, number_events, speak_tls
 from kdissect.parts.packed import Ends, EndsList, Segments
 from kdissect.parts.ticks import Ticks
@@ -32,21 +32,21 @@ class PartEdge(NamedTuple):
 
     version: int
     packets: int
-    why_given_up: str | None
+    given_up_reason: str | None
     """The reason, in words, why the stitcher must dissect the part; then the other fields mean nothing."""
     held_bytes: int = 0
     """The most bytes that waited in the part at one time, as the limits count them."""
     segments: Sequence[Segment] = ()
     """The segments of other connections."""
-    others: int = 0
+    other_pairs: int = 0
     """The number of pairs of ends of these segments."""
-    own: Sequence[Ends] = ()
+    own_pairs: Sequence[Ends] = ()
     """The pairs of ends between which its own connections began."""
-    firsts: Sequence[int] = ()
+    first_packets: Sequence[int] = ()
     """The first packet of each of its connections."""
     recognised: Sequence[int] = ()
     """The packet by which each of its exchanges was recognised."""
-    told: Sequence[Told] = ()
+    learned_names: Sequence[LearnedName] = ()
     ticks: Ticks | None = None
     tls: Sequence[Endpoint] = ()
     """The endpoints whose connections with TLS were set aside, because only the stitcher has the secrets."""
@@ -67,15 +67,15 @@ class Seam(NamedTuple):
     connections: int
     recognised: Sequence[int]
     """The packets by which exchanges of other connections were recognised in the part."""
-    firsts: Sequence[int]
+    first_packets: Sequence[int]
     """The first packets of other connections that begin in the part."""
-    known: int
+    names_before: int
     """How many names were learned before the part."""
-    told: Sequence[Told]
+    learned_names: Sequence[LearnedName]
     """All names learned in the part, from its own and other connections, in order."""
     events: Sequence[tuple[int, Sequence[Event]]]
     """Events of other connections, by the packet that led to them."""
-    forgets: Sequence[Forgot]
+    forgotten: Sequence[ForgottenConnection]
     """Which of these events are of connections that have lingered."""
     names_are_complete: bool = False
 
@@ -94,9 +94,9 @@ class Dissected:
         :param names: the names learned before the part. The names of the part are added.
         """
         assert seam.version == VERSION
-        for each in seam.told:
+        for each in seam.learned_names:
             names.learn(each.topic_id, each.name, each.packet)
-        connections = connection_numbers(self.edge, seam.connections, seam.firsts)
+        connections = connection_numbers(self.edge, seam.connections, seam.first_packets)
         self._number(seam, connections, names)
         return self._merged(seam, connections) if seam.events else self._events
 
@@ -105,13 +105,13 @@ class Dissected:
         before, numbers = seam.exchanges, None
         if seam.recognised:
             numbers = exchange_numbers(list(self.edge.recognised), list(seam.recognised), before)
-        told = None if seam.names_are_complete else [each.step for each in seam.told]
-        known = len(names.order) if told is None else seam.known
+        told = None if seam.names_are_complete else [each.step for each in seam.learned_names]
+        known = len(names.order) if told is None else seam.names_before
         number_events(self._events, self._journal.steps, before, numbers, connections, names, known, told)
 
     def _merged(self, seam: Seam, connections: dict[int, int]) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
-        mine, theirs = _by_step(self._journal.forgets), _by_step(seam.forgets)
+        mine, theirs = _by_step(self._journal.forgotten), _by_step(seam.forgotten)
         out: list[Event] = []
         for step, others in seam.events:
             end = bisect_left(steps, step, at)
@@ -136,7 +136,7 @@ def dissect_part(
     broker_ports: frozenset[int] = frozenset(),
     *,
     embedded: bool = False,
-    tells_tcp: bool = True,
+    adds_tcp: bool = True,
     briefs: Interest | None = None,
     tls: Collection[Endpoint] = (),
 ) -> Dissected:
@@ -152,10 +152,10 @@ def dissect_part(
     while True:
         journal, numbering = PartJournal(may_go_on, known), PartNumbering()
         dissector = Dissector(
-            limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
+            limits, broker_ports, None, numbering, embedded=embedded, adds_tcp=adds_tcp, briefs=briefs,
             secrets=None if true is None else true.secrets, forms=None if true is None else true.forms,
         )  # fmt: skip
-        names = ToldNames(journal)
+        names = PartNames(journal)
         dissector.names = names
         dissector.journal = journal
         events, why = _events(blocks, dissector, journal)
@@ -166,7 +166,7 @@ def dissect_part(
             break
         known |= journal.tls
     if why is None:
-        why = _why_given_up(dissector, journal, events)
+        why = _given_up_reason(dissector, journal, events)
     packets = dissector.packets
     if why is not None:
         return Dissected(PartEdge(VERSION, packets, why), [], journal)
@@ -176,9 +176,9 @@ def dissect_part(
         None,
         dissector.most_held_bytes,
         Segments(journal.segments),
-        journal.others,
-        EndsList(journal.own),
-        *(_packed(numbering.firsts), _packed(numbering.recognised), names.news),
+        journal.other_pairs,
+        EndsList(journal.own_pairs),
+        *(_packed(numbering.first_packets), _packed(numbering.recognised), names.learned),
         journal.ticks,
         sorted(known.difference(tls)),
         dissector.handed_over(),
@@ -209,12 +209,12 @@ def _events(
     return events, None
 
 
-def _why_given_up(dissector: Dissector, journal: PartJournal, events: list[Event]) -> str | None:
+def _given_up_reason(dissector: Dissector, journal: PartJournal, events: list[Event]) -> str | None:
     if journal.is_tunnelled:
         return "packets came through tunnels"
     if len(events) != len(journal.steps):
         return "packets have broken headers"
-    if journal.went_back:
+    if journal.has_time_gone_back:
         return "the clock was set back"
     if not dissector.stands_alone:
         return "something is not of one connection"
@@ -229,17 +229,19 @@ def connection_numbers(edge: PartEdge, before: int, others: Sequence[int]) -> di
     :param before: how many connections have a number before the part.
     :param others: first packets of other connections that begin in the part.
     """
-    return {first: before + place + bisect_left(others, first) for place, first in enumerate(edge.firsts)}
+    return {
+        first: before + place + bisect_left(others, first) for place, first in enumerate(edge.first_packets)
+    }
 
 
-def _by_step(forgets: Iterable[Forgot]) -> dict[int, list[Forgot]]:
-    found: dict[int, list[Forgot]] = {}
+def _by_step(forgets: Iterable[ForgottenConnection]) -> dict[int, list[ForgottenConnection]]:
+    found: dict[int, list[ForgottenConnection]] = {}
     for each in forgets:
         found.setdefault(each.step, []).append(each)
     return found
 
 
-def _interleaved(*sides: tuple[Sequence[Event], Sequence[Forgot]]) -> Iterator[Event]:
+def _interleaved(*sides: tuple[Sequence[Event], Sequence[ForgottenConnection]]) -> Iterator[Event]:
     """The events that one packet led to on both sides. Events of connections that have lingered come first,
     from the longest time to the shortest."""
     groups: list[tuple[int, int, Sequence[Event]]] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
 from kdissect.model import Segment
-from kdissect.parts.journal import SeamJournal, Told
+from kdissect.parts.journal import LearnedName, SeamJournal
 from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
 from kdissect.parts.ticks import Ticks
 from kdissect.session.pending import REQUEST_BYTES
@@ -34,24 +34,24 @@ class Stitcher:
         self._dissector = dissector
         self._limits = limits
 
-    def why_not(self, edge: PartEdge) -> str | None:
+    def refusal_reason(self, edge: PartEdge) -> str | None:
         """The reason why a part must be dissected with the true state; None if its edge is enough."""
         dissector, limits = self._dissector, self._limits
         if edge.version != VERSION:
             return "it is of another version"
-        if edge.why_given_up is not None:
-            return edge.why_given_up
+        if edge.given_up_reason is not None:
+            return edge.given_up_reason
         if dissector.is_crossed(edge.had_fragments):
             return "something waits that is not of one connection"
-        if dissector.remembered + len(edge.firsts) + edge.others > limits.connections:
+        if dissector.remembered + len(edge.first_packets) + edge.other_pairs > limits.connections:
             return "there may be too many connections"
         others_held = sum(PIECE_BYTES + COST * each.length for each in edge.segments)
         if dissector.held_bytes + edge.held_bytes + others_held > limits.waiting_bytes:
             return "too much may wait"
-        most_told = len(edge.told) + sum(each.length for each in edge.segments) // SHORTEST_NAME
+        most_told = len(edge.learned_names) + sum(each.length for each in edge.segments) // SHORTEST_NAME
         if len(dissector.names) + most_told > limits.topic_names:
             return "there may be too many names"
-        if any(dissector.remembers(*ends) for ends in edge.own):
+        if any(dissector.remembers(*ends) for ends in edge.own_pairs):
             return "a connection began between ends that have one"
         return None
 
@@ -60,14 +60,14 @@ class Stitcher:
         dissector = self._dissector
         numbering = dissector.numbering
         exchanges, connections = numbering.exchanges, numbering.connections
-        known, learned = len(dissector.names.order), _Learned(edge.told)
+        known, learned = len(dissector.names.order), _Learned(edge.learned_names)
         journal = SeamJournal()
         recognised: list[int] = []
         firsts: list[int] = []
         events: list[tuple[int, Sequence[Event]]] = []
         own_exchanges = own_connections = 0
         # Searching an array makes an object for each look: it took as long as dissecting the segments.
-        every_exchange, every_connection = list(edge.recognised), list(edge.firsts)
+        every_exchange, every_connection = list(edge.recognised), list(edge.first_packets)
         dissector.journal = journal
         try:
             for step, thing in self._stops(edge):
@@ -91,7 +91,7 @@ class Stitcher:
         finally:
             dissector.journal = None
         numbering.exchanges += len(edge.recognised) - own_exchanges
-        numbering.connections += len(edge.firsts) - own_connections
+        numbering.connections += len(edge.first_packets) - own_connections
         learned.up_to(None, dissector)
         dissector.packets += edge.packets
         if edge.fragments is not None:
@@ -99,7 +99,7 @@ class Stitcher:
         self._adopt(edge, exchanges, connections, recognised, firsts)
         return Seam(
             *(VERSION, exchanges, connections, recognised, firsts, known, learned.all, events),
-            *(journal.forgets, dissector.names_are_complete),
+            *(journal.forgotten, dissector.names_are_complete),
         )
 
     def _stops(self, edge: PartEdge) -> Iterator[tuple[int, Segment | int]]:
@@ -162,8 +162,8 @@ class _Expiries:
 class _Learned:
     """Merges the names of the part and of other connections, in the order in which they were learned."""
 
-    def __init__(self, own: Sequence[Told]) -> None:
-        self.all: list[Told] = []
+    def __init__(self, own: Sequence[LearnedName]) -> None:
+        self.all: list[LearnedName] = []
         """The names that were new."""
         self._own = own
         self._at = 0
@@ -182,4 +182,4 @@ class _Learned:
         """Note the names that are new since the dissector had ``known`` of them."""
         order = dissector.names.order
         if len(order) > known:  # hardly ever
-            self.all += [Told(step, *each) for each in order[known:]]
+            self.all += [LearnedName(step, *each) for each in order[known:]]

@@ -97,7 +97,7 @@ class DecodedPayload(NamedTuple):
     spans: tuple[Span, ...] = ()
     """The bytes of its parts, if another package's decoder reports them."""
 
-    def told(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """The columns of a row about it, besides the value."""
         framing = self.framing
         out: dict[str, Any] = {"format": self.format, "confidence": self.confidence}

@@ -24,7 +24,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 _HEX32 = re.compile(rb"[0-9a-fA-F]{32}")
 _AZURE = re.compile(r"[\w.-]+/[\w.-]+\+([0-9a-fA-F]{32})")
 _APICURIO = ("globalId", "contentId")
-_TELLING = ("__", "apicurio.", "content-type", "ce_specversion")
+_HEADER_PREFIXES = ("__", "apicurio.", "content-type", "ce_specversion")
 
 
 REGISTRIES = {
@@ -87,9 +87,9 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
     return None
 
 
-def may_tell(headers: Headers) -> bool:
+def may_describe(headers: Headers) -> bool:
     """Whether headers may describe a key or value; most records have no such headers."""
-    return any(name.startswith(_TELLING) for name, _ in headers)
+    return any(name.startswith(_HEADER_PREFIXES) for name, _ in headers)
 
 
 def of_zeros(data: bytes) -> Framing | None:

@@ -105,7 +105,7 @@ class Schemas:
         self.problems: list[str] = []
         """Faults of schemas, one line each, for the user. The caller that reports them empties the list."""
         self.registry: AskedRegistry | None = None
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """The registry's failures that were added to ``problems`` before."""
         for schema in schemas:
             self.add(schema)
@@ -176,8 +176,8 @@ class Schemas:
         assert self.registry is not None
         if schema is not None:
             self.add(schema)
-        elif self.registry.failure is not None and self.registry.failure not in self._told:
-            self._told.add(self.registry.failure)
+        elif self.registry.failure is not None and self.registry.failure not in self._reported:
+            self._reported.add(self.registry.failure)
             self.problems.append(self.registry.failure)
         return schema
 

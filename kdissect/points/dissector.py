@@ -325,7 +325,7 @@ def dissector_of(
     *,
     embedded: bool = False,
     secrets: TlsSecrets | None = None,
-    tells_tcp: bool = True,
+    adds_tcp: bool = True,
     listener: Listener | None = None,
     briefs: Interest | None = None,
 ) -> Dissector | PointsDissector:
@@ -340,7 +340,7 @@ def dissector_of(
             *told,
             embedded=embedded,
             secrets=known,
-            tells_tcp=tells_tcp,
+            adds_tcp=adds_tcp,
             listener=listener,
             briefs=briefs if points is None else None,
         )

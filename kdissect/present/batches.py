@@ -13,7 +13,7 @@ from kdissect.present.plain_records import may_hold_secrets, plain_columns
 from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
 from kdissect.present.record_text import bytes_form, header_objects, write_nested
 from kdissect.present.redact import is_secret_record
-from kdissect.present.secret_names import tells_of_secrets
+from kdissect.present.secret_names import contains_secret_name
 from kdissect.protocol.json_form import RawText
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
@@ -66,7 +66,7 @@ def may_hide(data: bytes, options: Options) -> bool:
     found = read_record_set(data, options.limits)
     if any(may_hold_secrets(batch.columns()) for batch in found.batches):
         return True
-    return bool(found.faults) and tells_of_secrets(data)
+    return bool(found.faults) and contains_secret_name(data)
 
 
 def record_object(

@@ -21,7 +21,7 @@ from kdissect.present.batches import batch_objects
 from kdissect.present.decoded import topic_of
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import answers_secrets, asked_of, is_metadata_topic, is_secret, may_hold_secrets
-from kdissect.present.secret_names import REDACTED, tells_of_secrets
+from kdissect.present.secret_names import REDACTED, contains_secret_name
 from kdissect.protocol import apis
 from kdissect.protocol.json_form import SIZE_SUFFIX, Hook, base64_text, to_json
 from kdissect.protocol.schema import REMAINDER, UNKNOWN_TAGS, Field, Struct
@@ -90,7 +90,7 @@ def values_object(
     if hide:
         _hide_unknown(out)
     if remainder:
-        is_hidden = hide or (not options.show_secrets and tells_of_secrets(remainder))
+        is_hidden = hide or (not options.show_secrets and contains_secret_name(remainder))
         out[REMAINDER] = REDACTED if is_hidden else base64_text(remainder)
     return out
 

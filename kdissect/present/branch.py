@@ -32,7 +32,7 @@ from kdissect.present.redact import (
     is_secret_record,
     may_hold_secrets,
 )
-from kdissect.present.secret_names import tells_of_secrets
+from kdissect.present.secret_names import contains_secret_name
 from kdissect.protocol import apis
 from kdissect.protocol.annotate import expand
 from kdissect.protocol.imported import is_class
@@ -129,7 +129,7 @@ class Branch:
         if _is_secret_of_record(node, place.ancestors):
             return True
         if node.type == "unknown tagged field" or node.name in RESTS:
-            return may_hold_secrets(place.message) or _tells_of_secrets(node)
+            return may_hold_secrets(place.message) or _contains_secret_name(node)
         return self._is_secret(node.value)
 
     def _is_secret(self, value: Any) -> bool:
@@ -285,8 +285,8 @@ def _is_secret_of_record(node: Node, ancestors: tuple[dict[str, Any], ...]) -> b
     return shown_config(key, node.value) != node.value
 
 
-def _tells_of_secrets(node: Node) -> bool:
-    return isinstance(node.value, bytes) and tells_of_secrets(node.value)
+def _contains_secret_name(node: Node) -> bool:
+    return isinstance(node.value, bytes) and contains_secret_name(node.value)
 
 
 def _may_be_secret_record(node: Node, is_metadata: bool | None) -> bool:

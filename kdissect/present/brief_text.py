@@ -114,39 +114,39 @@ class BriefText:
         """Add a line. Return False, and add nothing, if the line needs the whole exchange."""
         out = self._out
         begun = out.size()
-        has_answer = brief.answer is not None
+        has_answer = brief.response_data is not None
         try:
             self._start(brief)
             out.put(_ASKED_PACKET)
-            out.number(brief.asked_packet)
+            out.number(brief.request_packet)
             if has_answer:
                 out.put(_ANSWER_PACKET)
-                out.number(brief.answer_packet)
+                out.number(brief.response_packet)
             out.put(_ASKED_START if has_answer else _ASKED_START_ALONE)
-            out.number(brief.asked_first_ns)
+            out.number(brief.request_first_ns)
             out.put(_ASKED_TIME)
-            out.number(brief.asked_ns)
+            out.number(brief.request_ns)
             if has_answer:
                 out.put(_ANSWER_START)
-                out.number(brief.answer_first_ns)
+                out.number(brief.response_first_ns)
                 out.put(_ANSWER_TIME)
-                out.number(brief.answer_ns)
+                out.number(brief.response_ns)
                 out.put(_LATENCY)
-                out.number(brief.answer_first_ns - brief.asked_ns)
+                out.number(brief.response_first_ns - brief.request_ns)
             self._times(brief, has_answer)
             out.put(_ASKED_SIZE)
-            out.number(brief.asked_end - brief.asked_start)
+            out.number(brief.request_end - brief.request_start)
             if has_answer:
                 out.put(_ANSWER_SIZE)
-                out.number(brief.answer_end - brief.answer_start)
+                out.number(brief.response_end - brief.response_start)
             out.put(_MISSING if has_answer else _MISSING_ALONE)
             write_value(out, brief.missing)
             self._names(brief)
             out.put(_REQUEST)
-            self._messages.write_in_brief(brief, brief.form.asked, False)
+            self._messages.write_in_brief(brief, brief.form.request, False)
             if has_answer:
                 out.put(_RESPONSE)
-                self._messages.write_in_brief(brief, brief.form.answered, True)
+                self._messages.write_in_brief(brief, brief.form.response, True)
             else:
                 out.put(_NO_RESPONSE)
         except DecodeError:
@@ -212,10 +212,10 @@ class BriefText:
         if has_answer:
             self._served(brief)
         out.put(_ASKED_TRANSFER if has_answer else _ASKED_TRANSFER_ALONE)
-        out.number(brief.asked_ns - brief.asked_first_ns)
+        out.number(brief.request_ns - brief.request_first_ns)
         if has_answer:
             out.put(_ANSWER_TRANSFER)
-            out.number(brief.answer_ns - brief.answer_first_ns)
+            out.number(brief.response_ns - brief.response_first_ns)
         out.put(_THINK if has_answer else _THINK_ALONE)
         _write_known(out, brief.think_ns)
 
@@ -243,7 +243,7 @@ class BriefText:
 
     def _names(self, brief: Brief) -> None:
         """Write the errors, and the names in the messages."""
-        out, seen = self._out, brief.answer_seen
+        out, seen = self._out, brief.response_survey
         if seen is None or not seen.error:
             out.put(_NO_ERROR)
         else:

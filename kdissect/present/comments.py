@@ -38,13 +38,13 @@ _LEFT_OUT = (
 """Columns without a place in comments: Wireshark shows bodies and times itself. The number of the other
 packet is added when it is known."""
 
-TOLD = Table("comments", tuple(each for each in EXCHANGES.columns if each.name not in _LEFT_OUT))
+COMMENT_TABLE = Table("comments", tuple(each for each in EXCHANGES.columns if each.name not in _LEFT_OUT))
 """The columns of an exchange in its comment."""
 
 PACKETS = ("request_packet", "response_packet")
 """The columns that are added later: the packets that completed the messages, by their numbers in the file."""
 
-_OF_REQUEST = TOLD.select(
+_OF_REQUEST = COMMENT_TABLE.select(
     (
         *("number", "connection", "client", "broker", "api_key", "api", "api_version", "correlation_id"),
         *("client_id", "request_size", "topics", "groups", "transactional_ids"),
@@ -68,7 +68,7 @@ def finding_comments(finding: Finding) -> Iterator[tuple[int | None, str]]:
 
 def exchange_comment(exchange: Exchange, options: Options = PLAIN) -> str:
     """The comment on the packet that completed an exchange."""
-    return f"{OURS}exchange: {' '.join(_parts(TOLD, exchange, options))}"
+    return f"{OURS}exchange: {' '.join(_parts(COMMENT_TABLE, exchange, options))}"
 
 
 def request_comment(exchange: Exchange, options: Options = PLAIN) -> str:

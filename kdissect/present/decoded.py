@@ -46,7 +46,7 @@ def add_decoded(row: dict[str, Any], topic: str, payloads: decoder.PayloadDecode
         if data is not None:
             found = payloads.decode(topic, side, data, headers)
             row[f"{side}Decoded"] = found.value
-            row[f"{side}Format"] = found.told()
+            row[f"{side}Format"] = found.columns()
 
 
 class MeantValue(NamedTuple):
@@ -99,7 +99,7 @@ class Texts:
 
     def __init__(self, payloads: decoder.PayloadDecoder) -> None:
         self._decoder = payloads
-        self._told: dict[tuple[Any, ...], bytes] = {}
+        self._texts: dict[tuple[Any, ...], bytes] = {}
         self._ready: dict[tuple[str, str, bytes], tuple[avro_values.AvroType, bytes]] = {}
         """By topic, side and framing: the type that writes values directly, and the text for their format."""
         self._unsaid: dict[tuple[str, str, int], bool] = {}
@@ -113,7 +113,7 @@ class Texts:
             self._decoder.schemas.learn(key, value)
             self._ready.clear()
         told = b""
-        is_told = bool(headers) and framing.may_tell(headers)
+        is_told = bool(headers) and framing.may_describe(headers)
         if key is not None:
             told = b',"keyFormat":' + self._write(out, topic, "key", key, headers, is_told)
         if value is not None:
@@ -188,13 +188,13 @@ class Texts:
 
     def _format(self, found: decoder.DecodedPayload) -> bytes:
         if found.problem is not None:
-            return dumps(found.told()).encode("ascii")
+            return dumps(found.columns()).encode("ascii")
         told = (*found[:1], *found[2:7], found.is_unvalidated)
-        text = self._told.get(told)
+        text = self._texts.get(told)
         if text is None:
-            text = dumps(found.told()).encode("ascii")
-            if len(self._told) < _MOST_KEPT:
-                self._told[told] = text
+            text = dumps(found.columns()).encode("ascii")
+            if len(self._texts) < _MOST_KEPT:
+                self._texts[told] = text
         return text
 
 
@@ -212,7 +212,7 @@ def _is_word(data: bytes) -> bool:
 @cache
 def _text() -> bytes:
     """The text for the format of plain text."""
-    return dumps(decoder.DecodedPayload("text").told()).encode("ascii")
+    return dumps(decoder.DecodedPayload("text").columns()).encode("ascii")
 
 
 _UUID_TEXT = 36

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdissect.analysis.beside import Beside
-from kdissect.analysis.telling import told
+from kdissect.analysis.telling import action_of
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import EXCHANGES
@@ -46,7 +46,7 @@ def exchange_lines(
         f"#{exchange.number} {exchange.api} v{exchange.api_version} of {who} to broker {exchange.broker}, "
         f"at {(exchange.begun_ns - start) / SECOND:.3f}"
     )
-    yield from paragraph(f"{who} {told(exchange, options.limits).text}.", "  ")
+    yield from paragraph(f"{who} {action_of(exchange, options.limits).text}.", "  ")
     if exchange.inferred is not None:
         yield from paragraph(f"Not captured but concluded: {exchange.inferred}.", "  ")
     yield from _time(exchange, options)
@@ -113,7 +113,7 @@ def _listed(title: str, found: Iterable[Exchange], start: int, options: Options)
     room = max(map(len, times))
     for time, each in zip(times, exchanges, strict=True):
         took = "" if each.latency_ns is None else f", {duration(each.latency_ns)}"
-        text = f"{sanitise(each.client_id or each.client)} {told(each, options.limits).text}{took}"
+        text = f"{sanitise(each.client_id or each.client)} {action_of(each, options.limits).text}{took}"
         before, number = f"  {time:>{room}}  ", f"#{each.number}"
         for at, line in enumerate(fold_text(sanitise(text, None), WIDTH - len(before) - len(number) - 1)):
             shown = (before if at == 0 else " " * len(before)) + line

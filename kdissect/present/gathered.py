@@ -15,7 +15,7 @@ from kdissect.present.options import Options
 from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_batches import by_places
 from kdissect.present.record_set_text import ControlTexts
-from kdissect.present.records import ToldSet, batch_record_rows, told_sets
+from kdissect.present.records import RecordSetSource, batch_record_rows, record_set_sources
 from kdissect.protocol.json_form import dumps
 from kdissect.record.batch import CODEC_BITS, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch
 from kdissect.record.records import Columns, sum64, wrap64
@@ -97,11 +97,11 @@ class Gathered:
         :param more: further values of their rows.
         """
         count = 0
-        for told in told_sets(source):
+        for told in record_set_sources(source):
             count += self._add_set(told, more)
         return count
 
-    def _add_set(self, told: ToldSet, more: dict[str, Any] | None) -> int:
+    def _add_set(self, told: RecordSetSource, more: dict[str, Any] | None) -> int:
         data, topic, topic_id, assigned, context = told
         if more is not None:
             context.update(more)

@@ -69,9 +69,19 @@ class MessageText:
         if ways.hidden is not None and ways.hidden.maybe:
             raise unusual()
         if is_response:
-            data, start, body, end = brief.answer, brief.answer_start, brief.answer_body, brief.answer_end
+            data, start, body, end = (
+                brief.response_data,
+                brief.response_start,
+                brief.response_body,
+                brief.response_end,
+            )
         else:
-            data, start, body, end = brief.asked, brief.asked_start, brief.asked_body, brief.asked_end
+            data, start, body, end = (
+                brief.request_data,
+                brief.request_start,
+                brief.request_body,
+                brief.request_end,
+            )
         assert data is not None
         self._write(data, start, body, end, ways, is_response, None)
 

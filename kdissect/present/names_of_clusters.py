@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row
 
-Whose = tuple[str | None, str | None]
+QualifiedName = tuple[str | None, str | None]
 """A name, and a cluster if the name alone is ambiguous."""
 
 
@@ -25,7 +25,7 @@ class NamesOfClusters:
         self.shared = frozenset(name for name, found in clusters.items() if len(found) > 1)
         """Names that several clusters have."""
 
-    def whose(self, row: Row) -> Whose:
+    def name_of(self, row: Row) -> QualifiedName:
         """The name of a row, and its cluster if the name alone is ambiguous."""
         return row[self._column], self.cluster_of(row)
 
@@ -38,12 +38,12 @@ class NamesOfClusters:
 
         :param unknown: the text for an unknown name.
         """
-        name, cluster = self.whose(row)
+        name, cluster = self.name_of(row)
         name = unknown if name is None else name
         return name if cluster is None else f"{name} of {cluster}"
 
 
-def told_apart(rows: Iterable[Row], column: str) -> list[Row]:
+def with_ambiguous_clusters(rows: Iterable[Row], column: str) -> list[Row]:
     """Rows that name a cluster only if another one has the same name in a column."""
     rows = list(rows)
     names = NamesOfClusters(rows, column)

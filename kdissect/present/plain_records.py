@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kdissect.present.record_secrets import is_connect_config
 from kdissect.present.redact import secret_metadata_types
-from kdissect.present.secret_names import says_secret
+from kdissect.present.secret_names import suggests_secret
 from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import CONTROL, Batch
 from kdissect.record.records import ROW, Columns
@@ -151,7 +151,7 @@ def _is_harmless(raw: bytes, start: int, size: int) -> bool:
 
 
 def _is_secret_name(name: bytes) -> bool:
-    found = says_secret(name.decode("utf-8", "replace"))
+    found = suggests_secret(name.decode("utf-8", "replace"))
     if len(_NAMES) >= _MOST_NAMES:
         _NAMES.clear()
     _NAMES[name] = found

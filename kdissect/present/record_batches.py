@@ -16,7 +16,7 @@ from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_text import VARIABLE, Group
-from kdissect.present.records import add_batch, batch_record_rows, told_sets
+from kdissect.present.records import add_batch, batch_record_rows, record_set_sources
 from kdissect.protocol.json_form import dumps
 from kdissect.record.batch import Batch
 from kdissect.record.records import Columns, wrap64
@@ -39,7 +39,7 @@ class PlainBatch:
 
 def record_batches(source: Exchange | Brief, options: Options) -> Iterator[PlainBatch | list[dict[str, Any]]]:
     """The records of an exchange, batch by batch: as columns, or else as rows."""
-    for data, topic, topic_id, assigned, context in told_sets(source):
+    for data, topic, topic_id, assigned, context in record_set_sources(source):
         is_metadata = is_metadata_topic(topic, topic_id)
         is_known = topic is not None or topic_id is not None
         for batch in read_record_set(data, options.limits).batches:

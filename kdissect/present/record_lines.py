@@ -22,8 +22,8 @@ from kdissect.present.records import (
     batch_record_rows,
     brief_context,
     may_have_records,
+    record_set_sources,
     row_in_batch,
-    told_sets,
 )
 from kdissect.present.tables import row_line
 from kdissect.protocol.apis import PRODUCE
@@ -62,17 +62,17 @@ class BatchTraits:
     __slots__ = ("codec", "flags", "no_producer", "timestamp")
 
     def __init__(self, batch: Batch, groups: tuple[Group, ...]) -> None:
-        self.timestamp = _told(groups[3], (batch.timestamp_type,)) + groups[3][1]
+        self.timestamp = _first_columns(groups[3], (batch.timestamp_type,)) + groups[3][1]
         """The text between timestamp and key."""
-        self.codec = _told(groups[8], (batch.magic, batch.codec)) + groups[8][0][2][1]
+        self.codec = _first_columns(groups[8], (batch.magic, batch.codec)) + groups[8][0][2][1]
         """The text before the producer's id."""
-        self.flags = _told(groups[9], (batch.is_transactional,)) + groups[9][0][1][1]
+        self.flags = _first_columns(groups[9], (batch.is_transactional,)) + groups[9][0][1][1]
         """The text before the contents of a control record."""
         self.no_producer = self.codec + b"null" + groups[8][0][3][1] + b"null" + groups[8][1]
         """The text after the sequence number if there is no producer."""
 
 
-def _told(group: Group, values: tuple[str | int, ...]) -> bytes:
+def _first_columns(group: Group, values: tuple[str | int, ...]) -> bytes:
     """The text of the first columns of a group."""
     columns = group[0][: len(values)]
     return b"".join(
@@ -131,7 +131,7 @@ class LinesWriter:
             brief = source
             return self._add_brief(brief)
         count = 0
-        for data, topic, topic_id, assigned, context in told_sets(source):
+        for data, topic, topic_id, assigned, context in record_set_sources(source):
             head = text_between(self._between, self._groups[:1], context)[0]
             count += self._write_set(data, topic, topic_id, assigned, head, context, ())
         return count
@@ -148,7 +148,7 @@ class LinesWriter:
         for told in sets:
             is_request, start, size, topic, topic_id, partition = told
             assigned = base_offset_of(offsets, topic, topic_id, partition) if offsets and is_request else None
-            whole = brief.asked if is_request else brief.answer
+            whole = brief.request_data if is_request else brief.response_data
             assert whole is not None
             data = whole[start : start + size]
             head = self._head_of(brief, told)

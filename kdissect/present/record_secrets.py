@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from kdissect.present.secret_names import REDACTED, says_secret
+from kdissect.present.secret_names import REDACTED, suggests_secret
 from kdissect.record.records import Headers, Record
 
 HIDDEN = REDACTED.encode()
@@ -36,7 +36,7 @@ _INLINE = re.compile(
 
 def is_secret_header(name: str) -> bool:
     """Whether the value of a header of this name must not be shown."""
-    return says_secret(name)
+    return suggests_secret(name)
 
 
 def shown_headers(headers: Headers) -> Headers:
@@ -87,7 +87,7 @@ def _secrets(value: bytes, is_session_key: bool) -> Iterator[Span]:
                 yield start, found.end(), b'"' + HIDDEN + b'"'
         elif token[:1] == b'"' and _COLON.match(value, found.end()):
             name = _text(token)
-            is_named = says_secret(name) or (is_session_key and name == "key")
+            is_named = suggests_secret(name) or (is_session_key and name == "key")
         elif not is_named:
             if token[:1] == b'"':
                 yield from _inline(value, found.start() + 1, found.end())

@@ -38,17 +38,17 @@ class Traits:
     __slots__ = ("at_codec", "at_flags", "at_magic")
 
     def __init__(self, batch: Batch) -> None:
-        self.at_magic = _told(batch, "magic", "base_offset")
+        self.at_magic = _columns_text(batch, "magic", "base_offset")
         """The text from the magic up to the base offset."""
         if batch.magic >= 2:
-            self.at_codec = _told(batch, "codec", "base_timestamp")
-            self.at_flags = _told(batch, "is_transactional", "delete_horizon_ms")
+            self.at_codec = _columns_text(batch, "codec", "base_timestamp")
+            self.at_flags = _columns_text(batch, "is_transactional", "delete_horizon_ms")
         else:  # without a base timestamp and a producer
-            self.at_codec = _told(batch, "codec", "max_timestamp")
-            self.at_flags = _told(batch, "producer_id", "count")
+            self.at_codec = _columns_text(batch, "codec", "max_timestamp")
+            self.at_flags = _columns_text(batch, "producer_id", "count")
 
 
-def _told(batch: Batch, first: str, following: str) -> bytes:
+def _columns_text(batch: Batch, first: str, following: str) -> bytes:
     """The text of the columns from the first one up to the value of the following one."""
     names = _ORDER[_ORDER.index(first) : _ORDER.index(following)]
     told = [_BEFORE[name] + dumps(getattr(batch, name)).encode("ascii") for name in names]

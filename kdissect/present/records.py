@@ -167,7 +167,7 @@ def may_have_records(event: object) -> TypeGuard[Exchange]:
     """Whether an event is an exchange, in brief or not, whose messages can contain records."""
     if isinstance(event, Brief):
         brief = event
-        return brief.form.asked.has_records() or brief.form.answered.has_records()
+        return brief.form.request.has_records() or brief.form.response.has_records()
     if isinstance(event, Exchange):
         for each in event.messages:
             if each.may_have_records():
@@ -175,12 +175,12 @@ def may_have_records(event: object) -> TypeGuard[Exchange]:
     return False
 
 
-ToldSet = tuple[bytes, str | None, str | None, int | None, dict[str, Any]]
+RecordSetSource = tuple[bytes, str | None, str | None, int | None, dict[str, Any]]
 """A record set: its bytes, the name of the topic, the topic id, the broker's offset for its first record, and
 the result of :func:`place_context`."""
 
 
-def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
+def record_set_sources(source: Exchange | Brief) -> Iterator[RecordSetSource]:
     """The record sets of an exchange that are not empty, with the values that their records share."""
     if not isinstance(source, Brief):
         for place in source.record_sets():
@@ -194,12 +194,12 @@ def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
     if sets and form.key == PRODUCE:
         offsets = source.base_offsets()
     if sets is None or offsets is None:
-        yield from told_sets(source.exchange())
+        yield from record_set_sources(source.exchange())
         return
     for told in sets:
         is_request, start, size, topic, topic_id, partition = told
         assigned = base_offset_of(offsets, topic, topic_id, partition) if is_request else None
-        whole = source.asked if is_request else source.answer
+        whole = source.request_data if is_request else source.response_data
         assert whole is not None
         yield whole[start : start + size], topic, topic_id, assigned, brief_context(source, told)
 

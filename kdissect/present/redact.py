@@ -25,7 +25,7 @@ from kdissect import names
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.framing import FRAME_VERSION, read_metadata, record_types
 from kdissect.message import SASL_TOKEN
-from kdissect.present.secret_names import says_secret
+from kdissect.present.secret_names import suggests_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.imported import imported
@@ -250,7 +250,9 @@ def _rules(_: Library, message: str) -> dict[str, Rule]:
     if message == SASL_TOKEN:
         return _TOKEN
     unknown = imported(message).fields
-    rules = {name: _looks_secret for name, around in unknown if says_secret(name) or says_secret(around)}
+    rules = {
+        name: _looks_secret for name, around in unknown if suggests_secret(name) or suggests_secret(around)
+    }
     told = field_traits(message).secrets
     return {**rules, **{name: RULES.get(rule, _always) for name, rule in told.items()}}
 

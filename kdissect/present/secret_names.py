@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 from kdissect.wording import REDACTED
 
-__all__ = ["REDACTED", "says_secret", "tells_of_secrets"]
+__all__ = ["REDACTED", "contains_secret_name", "suggests_secret"]
 _WORDS = (
     *("password", "passwd", "pwd", "passphrase", "passcode", "secret", "token", "credential", "hmac", "salt"),
     *("jaas", "authorization", "cookie", "bearer", "userinfo", "signature"),
@@ -24,12 +24,12 @@ _OTHER = re.compile(r"[\W_]+")
 
 
 @lru_cache(maxsize=4096)
-def says_secret(name: str) -> bool:
+def suggests_secret(name: str) -> bool:
     """Whether a name suggests a secret: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
     return _ANY.search(_OTHER.sub("", name).lower()) is not None
 
 
-def tells_of_secrets(data: bytes) -> bool:
+def contains_secret_name(data: bytes) -> bool:
     """Whether unknown bytes contain such a name, with at most one sign between two of its letters."""
     return _in_bytes()(data) is not None
 

@@ -51,7 +51,7 @@ STATISTICS: Mapping[str, Table] = Made(FOLDS, lambda name: table_of(FOLDS[name])
 """The tables of ``stats``, by their names for ``-z``."""
 
 
-def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
+def statistic_of(text: str, limits: Limits = DEFAULTS) -> Statistic:
     """The statistic for a value of ``-z``.
 
     :raises LookupError: no statistic has that name; the text names the nearest.

@@ -61,7 +61,7 @@ def table_lines(
     widths: dict[int, int] = {}
     for at, column in enumerate(table.columns):  # by columns: the way to print a column is chosen once
         texts = _all_shown(_values(rows, column, options), column, clock)
-        if whole or not _goes_without_saying(column, texts):
+        if whole or not _is_left_out(column, texts):
             shown[at] = texts
             widths[at] = max(width(headings[at]), texts.cells)
     if room is not None:
@@ -105,14 +105,14 @@ def _taken(cells: Iterable[int]) -> int:
     return sum(each) + _GAP * (len(each) - 1)
 
 
-def _goes_without_saying(column: Column, texts: _ColumnTexts) -> bool:
+def _is_left_out(column: Column, texts: _ColumnTexts) -> bool:
     """Whether a column is left out of a table for people."""
     if column.apart:
         return len(texts.different) <= 1
-    return _NOT_SAID[column.rare].issuperset(texts.different)
+    return _LEFT_OUT_TEXTS[column.rare].issuperset(texts.different)
 
 
-_NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))
+_LEFT_OUT_TEXTS = (frozenset(("",)), frozenset(("", "0", "0 B")))
 """The texts of a column that is left out: of most columns, and of columns of rare events."""
 
 

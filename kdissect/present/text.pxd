@@ -28,9 +28,9 @@ cdef class _SharedColumns:
     cdef tuple ends
     cdef str client
 
-cdef _SharedText _told(str text)
+cdef _SharedText _shared_text(str text)
 @cython.locals(out=JsonText, end=bytes, raw="const unsigned char*", at=cython.int, part=cython.int, text=bytes)
-cdef _SharedText _ends_told(tuple ends)
+cdef _SharedText _ends_text(tuple ends)
 
 @cython.final
 cdef class Lines:

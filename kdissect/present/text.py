@@ -85,11 +85,11 @@ class _SharedColumns:
         """The ends and the client id of a connection."""
 
 
-def _told(text: str) -> _SharedText:
+def _shared_text(text: str) -> _SharedText:
     return _SharedText(text.encode(), width(text))
 
 
-def _ends_told(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
+def _ends_text(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
     out = JsonText()
     for at, end in enumerate(ends):
         if at:
@@ -203,7 +203,7 @@ class Lines:
         out.number(brief.number)
         self._end(out, NUMBER, start, out.size() - start)
         start = self._begin(out, TIME)
-        self._clock.write(out, brief.asked_ns)
+        self._clock.write(out, brief.request_ns)
         self._end(out, TIME, start, out.size() - start)
         out.put(self._connection_in(brief))
         out.put(self._api_column(brief.form))
@@ -212,18 +212,22 @@ class Lines:
         out.number(brief.correlation_id)
         self._end(out, CORRELATION, start, out.size() - start)
         start = self._begin(out, LATENCY)
-        took = 0 if brief.answer is None else write_duration(out, brief.answer_first_ns - brief.asked_ns)
+        took = (
+            0
+            if brief.response_data is None
+            else write_duration(out, brief.response_first_ns - brief.request_ns)
+        )
         self._end(out, LATENCY, start, took)
         start = self._begin(out, SIZES)
-        write_size(out, brief.asked_end - brief.asked_start)
+        write_size(out, brief.request_end - brief.request_start)
         out.put(_ARROW)
-        if brief.answer is None:
+        if brief.response_data is None:
             out.put(b"-")
         else:
-            write_size(out, brief.answer_end - brief.answer_start)
+            write_size(out, brief.response_end - brief.response_start)
         self._end(out, SIZES, start, out.size() - start - 2)
         self._note_topics(out, brief.topics())
-        answered = brief.answer_seen
+        answered = brief.response_survey
         if answered is not None and answered.error:
             error = self._error_in(answered.errors, brief.routine)
             self._note(out, error, _colour_of(error) if self._colour else RED)
@@ -315,7 +319,7 @@ class Lines:
         if told is None or (told.ends is not ends and told.ends != ends):
             if len(self._ends) >= _MOST_TOLD:
                 self._ends.clear()
-            told = self._ends[connection] = _ends_told(ends)
+            told = self._ends[connection] = _ends_text(ends)
         return told
 
     def _client_of(self, exchange: Exchange) -> _SharedText:
@@ -323,18 +327,18 @@ class Lines:
 
     def _client_named(self, client: str) -> _SharedText:
         if len(client) > _LONGEST_KEPT:
-            return _told(sanitise(client, _CLIENT))
+            return _shared_text(sanitise(client, _CLIENT))
         told = self._clients.get(client)
         if told is None:
             if len(self._clients) >= _MOST_TOLD:
                 self._clients.clear()
-            told = self._clients[client] = _told(sanitise(client, _CLIENT))
+            told = self._clients[client] = _shared_text(sanitise(client, _CLIENT))
         return told
 
     def _api_of(self, exchange: Exchange) -> _SharedText:
         first = exchange._first()
         if first.api_key is None or first.api_version is None:
-            return _told(api_text(exchange))
+            return _shared_text(api_text(exchange))
         return self._api_in((first.api_key, first.api_version), exchange.api or "?")
 
     def _api_in(self, key: tuple[int, int], name: str) -> _SharedText:
@@ -342,7 +346,7 @@ class Lines:
         if told is None:
             if len(self._apis) >= _MOST_TOLD:
                 self._apis.clear()
-            told = self._apis[key] = _told(f"{name} v{key[1]}")
+            told = self._apis[key] = _shared_text(f"{name} v{key[1]}")
         return told
 
     def _error_in(self, codes: list[int] | None, routine: tuple[int, ...]) -> str:
@@ -352,14 +356,14 @@ class Lines:
         """
         assert codes is not None
         if len(codes) > _MOST_CODES:
-            return _error_told(codes, routine)
+            return _errors_text(codes, routine)
         key: tuple[int, ...] | int
         key = codes[0] if len(codes) == 1 and not routine else (*codes, *routine, len(codes))
         told = self._errors.get(key)
         if told is None:
             if len(self._errors) >= _MOST_TOLD:
                 self._errors.clear()
-            told = self._errors[key] = _error_told(codes, routine)
+            told = self._errors[key] = _errors_text(codes, routine)
         return told
 
     def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:
@@ -390,7 +394,7 @@ class Lines:
         if exchange.inferred:
             what = ", ".join(each.partition(":")[0] for each in exchange.inferred.split("; "))
             self._note(out, f"[inferred {sanitise(what)}]", YELLOW)
-        faults = exchange.faults_at_hand
+        faults = exchange.cheap_faults
         if faults:
             kinds = dict.fromkeys(fault.kind for fault in faults)
             self._note(out, f"[faults: {', '.join(kinds)}]", RED)
@@ -438,7 +442,7 @@ def _colour_of(error: str) -> str:
     return _COLOUR_OF.get(error[0], RED)
 
 
-def _error_told(codes: Sequence[int], routine: tuple[int, ...]) -> str:
+def _errors_text(codes: Sequence[int], routine: tuple[int, ...]) -> str:
     """The text of the error codes of a response."""
     return _with_sign(error_name(codes[0]), [class_in(code, routine) for code in codes])
 

@@ -277,7 +277,7 @@ def _field(line: str) -> FieldDefinition:
     parts = line.split(maxsplit=3)
     if len(parts) < 3:
         raise ValueError(f"{line!r} has no type or no versions")
-    told = _told(parts[2], parts[3] if len(parts) > 3 else "")
+    told = _parse_attributes(parts[2], parts[3] if len(parts) > 3 else "")
     return _new(FieldDefinition, (parts[0], parts[1], *told))
 
 
@@ -287,7 +287,7 @@ _FIELDS = FieldDefinition._fields.index("fields")
 
 
 @lru_cache(maxsize=1_024)
-def _told(versions: str, attributes: str) -> tuple[Any, ...]:
+def _parse_attributes(versions: str, attributes: str) -> tuple[Any, ...]:
     """The parsed words of a field's line after the type, in the form of :class:`FieldDefinition`. They are
     cached, because many fields have the same words."""
     spans = versions_of(versions)

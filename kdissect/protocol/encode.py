@@ -81,15 +81,15 @@ def _complete(struct: Struct, value: Any, path: str) -> dict[str, Any]:
             raise ValueError(f"{prefix}{name}: {struct.name} has no such field")
         else:
             default, ignorable = struct.absent[name]
-            if not ignorable and not _says_nothing(value[name], default):
+            if not ignorable and not _is_default(value[name], default):
                 raise ValueError(f"{prefix}{name}: version {struct.version} cannot express {value[name]!r}")
     return complete
 
 
-def _says_nothing(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     """Whether a value equals the default; absent fields of a struct have their default."""
     if isinstance(value, dict) and isinstance(default, dict):
-        return all(name in default and _says_nothing(item, default[name]) for name, item in value.items())
+        return all(name in default and _is_default(item, default[name]) for name, item in value.items())
     return bool(value == default)
 
 

@@ -58,7 +58,7 @@ def typed(struct: Struct) -> frozenset[str]:
     )
 
 
-def named(
+def names_in(
     entity: str, struct: Struct, values: dict[str, Any], asked: dict[str, Any] | None = None
 ) -> list[str]:
     """All things of one kind that a message names, each once, in the order of the definition. Empty names are
@@ -116,7 +116,7 @@ def typed_entity(
     return kinds.get(asked.get(teller, 0)) if asked is not None and "nodeId" in own else None
 
 
-def teller(name: str) -> str:
+def kind_field_of(name: str) -> str:
     """The name of the field that decides the kind of a field with this name."""
     return _TYPED[name][0]
 

@@ -13,12 +13,20 @@ from kdissect.protocol.entities import (
     KEY_TYPE,
     RESOURCE_PATTERNS,
     TRANSACTIONAL_ID,
+    kind_field_of,
     names_one,
-    teller,
     typed,
 )
 from kdissect.protocol.schema import Field, Struct
-from kdissect.protocol.topics import IDS, NAMES, RESOURCES, TOLD_BY_NAME, is_topic, teaches, told_by
+from kdissect.protocol.topics import (
+    IDENTITY_BY_NAME,
+    IDS,
+    NAMES,
+    RESOURCES,
+    identity_part_of,
+    is_topic,
+    teaches,
+)
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
 PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES = range(
@@ -38,7 +46,7 @@ named whole | |
 | ``REPLICA`` | reads an integer, notes whether it names a broker | |
 | ``DIVERGES`` | notes that what follows is there | |
 | ``PARTITION``, ``OFFSET`` | notes a partition's number or base offset, in programs for places | |
-| ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`TELLS` |
+| ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`IDENTIFIES` |
 | ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
 :data:`OPEN`, bytes of the program of an element, which follows |
 | ``MAYBE`` | goes through a struct that may be null | :data:`COMPACT` if a varint tells, bytes of its \
@@ -67,7 +75,7 @@ NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 """The kinds of things that a string names."""
 BESIDE_ID = 4
 """Added to the kind: the name of the topic whose id is in the same struct."""
-TELLS = 8
+IDENTIFIES = 8
 """Added to the kind, and to the number of an id, in programs for places: the topic of the partitions in its
 struct."""
 A_KEY = 16
@@ -85,10 +93,10 @@ RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
 _ERROR_CODES = ("ErrorCode", "errorCode")
 _NUMBERS = frozenset(range(plan.STRING)) - {plan.INT8, plan.UUID}
 _ASKED_NUMBERS = frozenset(
-    ("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, *TOLD_BY_NAME),
+    ("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, *IDENTITY_BY_NAME),
 )
 """The names of the only numbers of more than a byte that a survey reads, beside error codes."""
-_ASKED_TEXTS = frozenset((*COORDINATOR_KEYS, *RESOURCES, *IDS, *NAMES, *TOLD_BY_NAME, GROUP))
+_ASKED_TEXTS = frozenset((*COORDINATOR_KEYS, *RESOURCES, *IDS, *NAMES, *IDENTITY_BY_NAME, GROUP))
 """The names of the only strings that a survey reads, if the definitions do not have the kind of thing that
 they name."""
 
@@ -111,7 +119,7 @@ def program_of(struct: Struct, notes_places: bool = False) -> bytes | None:
 
 def _struct(struct: Struct, notes_places: bool) -> bytes | None:
     """The program of a struct; the parameters are those of :func:`program_of`."""
-    if not _is_told_before(struct):
+    if not _is_type_first(struct):
         return None
     names = {field.name for field in struct.fields}
     if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
@@ -148,7 +156,7 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
     return b"".join(steps)
 
 
-def _is_told_before(struct: Struct) -> bool:
+def _is_type_first(struct: Struct) -> bool:
     """Whether the resource's type precedes its name, and its pattern, if there is one, follows it. None of
     them may be a tagged field."""
     asked = typed(struct).difference(COORDINATOR_KEYS)
@@ -156,7 +164,7 @@ def _is_told_before(struct: Struct) -> bool:
         return True
     plain = [name for _, name, _ in struct.plan[1]]
     for name in asked:
-        places = [plain.index(each) if each in plain else -1 for each in (teller(name), name)]
+        places = [plain.index(each) if each in plain else -1 for each in (kind_field_of(name), name)]
         behind = [
             plain.index(field.name) if field.tag is None else -1
             for field in struct.fields
@@ -206,7 +214,7 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
     """:param struct: the struct of the field."""
     if opcode < plan.STRING:
         if opcode == plan.UUID and is_topic(field):
-            tells = TELLS if notes_places and _tells(struct, field) else 0
+            tells = IDENTIFIES if notes_places and _identifies_partition(struct, field) else 0
             return bytes((TOPIC_ID,)) + _number((TEACHES if teaches(struct, field) else 0) | tells)
         if is_error_code(field):
             return bytes((ERROR,))
@@ -221,11 +229,11 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
         if opcode == plan.INT8 and field.name == KEY_TYPE:
             return bytes((COORDINATOR_TYPE,))
         if opcode == plan.INT8 and not typed(struct).isdisjoint(RESOURCES):
-            if field.name in map(teller, typed(struct)):
+            if field.name in map(kind_field_of, typed(struct)):
                 return bytes((RESOURCE_TYPE,))
             if field.name in RESOURCE_PATTERNS:
                 return bytes((RESOURCE_PATTERN,))
-        if notes_places and opcode == plan.INT32 and _tells(struct, field):
+        if notes_places and opcode == plan.INT32 and _identifies_partition(struct, field):
             return bytes((PARTITION,))
         if notes_places and opcode == plan.INT64 and field.name == OFFSET_FIELD:
             return bytes((OFFSET,))
@@ -251,8 +259,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
         what = A_TRANSACTIONAL_ID
     if field.name in NAMES and any(each.name in IDS for each in struct.fields):
         what += BESIDE_ID
-    if notes_places and _tells(struct, field):
-        what += TELLS
+    if notes_places and _identifies_partition(struct, field):
+        what += IDENTIFIES
     return bytes((TEXT,)) + form + _number(what)
 
 
@@ -269,26 +277,26 @@ def _is_place(field: Field) -> bool:
     return field.type == "records" or (field.type == "int64" and field.name == OFFSET_FIELD)
 
 
-_TELLING = {"topic": "string", "topic id": "uuid", "partition": "int32"}
+_IDENTITY_TYPES = {"topic": "string", "topic id": "uuid", "partition": "int32"}
 """The type of each field that identifies the partition of its struct."""
 
 
-def _tells(struct: Struct, field: Field) -> bool:
+def _identifies_partition(struct: Struct, field: Field) -> bool:
     """Whether a field identifies the partition of the places in its struct."""
-    told = told_by(field.name)
-    return told is not None and _TELLING[told] == field.type and _has_places(struct)
+    told = identity_part_of(field.name)
+    return told is not None and _IDENTITY_TYPES[told] == field.type and _has_places(struct)
 
 
 @cache
-def tells_places(struct: Struct) -> bool:
+def identifies_places(struct: Struct) -> bool:
     """Whether each struct with places has its partition before them, and not in tagged fields. The places
     must also have the names that are noted."""
     if not _has_places(struct):
         return True
     is_inside = False
     for field in struct.fields:
-        told = told_by(field.name)
-        if told is not None and (is_inside or field.tag is not None or _TELLING[told] != field.type):
+        told = identity_part_of(field.name)
+        if told is not None and (is_inside or field.tag is not None or _IDENTITY_TYPES[told] != field.type):
             return False
         if _is_place(field):
             is_inside = True
@@ -296,7 +304,7 @@ def tells_places(struct: Struct) -> bool:
                 return False
         elif field.struct is not None:
             is_inside = True
-            if not tells_places(field.struct):
+            if not identifies_places(field.struct):
                 return False
     return True
 

@@ -32,6 +32,7 @@ from kdissect.protocol.program import (
     COORDINATOR_TYPE,
     DIVERGES,
     ERROR,
+    IDENTIFIES,
     LATER,
     LIST,
     MAYBE,
@@ -50,12 +51,11 @@ from kdissect.protocol.program import (
     STRUCT,
     TAGS,
     TEACHES,
-    TELLS,
     TEXT,
     THROTTLE,
     TOPIC_ID,
+    identifies_places,
     program_of,
-    tells_places,
 )
 from kdissect.protocol.schema import Struct
 
@@ -170,7 +170,7 @@ class Route:
     def places(self) -> bytes:
         """The program that notes places; empty if a struct does not have its partition before its places."""
         if self._places is None:
-            is_told = tells_places(self._struct)
+            is_told = identifies_places(self._struct)
             self._places = (program_of(self._struct, notes_places=True) if is_told else None) or b""
         return self._places
 
@@ -293,7 +293,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                     known = _name_at(data, position, size)
                     text = known[1]
                     _note(found, text, known[2], what)
-                    if what & TELLS and found.places is not None:
+                    if what & IDENTIFIES and found.places is not None:
                         found.topic = text
                     if what & BESIDE_ID and size:
                         name = text
@@ -382,7 +382,7 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
             mention = _id_at(data, position)
             topic_id = mention[1]
             position += 16
-            if topic_id and form & TELLS and found.places is not None:
+            if topic_id and form & IDENTIFIES and found.places is not None:
                 found.topic_id = topic_id
             if topic_id and not name:
                 if found.mentions is _NO_MENTIONS:

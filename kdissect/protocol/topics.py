@@ -24,7 +24,7 @@ _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
 _NAME, _ID, _PARTITION = range(3)
 _ROLES = dict.fromkeys(NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
 """The part of a partition's identity that a field has, by the field's name."""
-TOLD_BY_NAME = frozenset(_ROLES)
+IDENTITY_BY_NAME = frozenset(_ROLES)
 """The names of these fields."""
 
 
@@ -80,7 +80,7 @@ def partition_of(ancestors: tuple[dict[str, Any], ...]) -> tuple[str | None, str
     return topic, topic_id, partition
 
 
-def told_by(name: str) -> str | None:
+def identity_part_of(name: str) -> str | None:
     """The part of a partition's identity in a field of this name: ``topic``, ``topic id`` or ``partition``;
     None for other fields."""
     role = _ROLES.get(name)

@@ -56,7 +56,7 @@ cdef class Batch:
     cpdef check(self)
     cpdef int64_t _limit(self) except? -1
     cpdef int64_t _end(self) except -1
-    cpdef _told(self, int64_t elements, list faults)
+    cpdef _count_once(self, int64_t elements, list faults)
     @cython.locals(first=cython.bint, budget=Budget, packed=bytes, bound=int64_t, whole=bytes)
     cdef bytes _unpacked(self, int64_t start, int64_t end, list faults)
     cpdef bint _is_wrapper(self) except -1

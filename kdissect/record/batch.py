@@ -219,7 +219,7 @@ class Batch:
             self._elements_granted = min(self._budget.most_elements, self._budget.elements)
         return self._elements_granted
 
-    def _told(self, elements: int, faults: list[Fault]) -> None:
+    def _count_once(self, elements: int, faults: list[Fault]) -> None:
         """Count records and headers, and add faults, if this is the first time."""
         if not self._is_told:
             self._is_told = True
@@ -324,7 +324,7 @@ class Batch:
         elif body.found != self.header_count and not cut:
             announced, there = plural(self.header_count, "record"), plural(body.found, "is", "are")
             faults.append(fault("record-count", f"the header announces {announced}, but {there} there"))
-        self._told(body.elements, faults)
+        self._count_once(body.elements, faults)
         return body.columns
 
     def _read_message(self, into: Columns | None) -> Columns:
@@ -340,7 +340,7 @@ class Batch:
             contents.find(data, self.position, end, self.magic)
         except DecodeError as error:
             self._inner = (None, None)
-            self._told(0, [fault("bad-record", error.reason)])
+            self._count_once(0, [fault("bad-record", error.reason)])
             return found
         faults = []
         if contents.end < end:
@@ -350,11 +350,11 @@ class Batch:
         if not self._is_wrapper():
             found.base_offset = self.last_offset
             contents.add_to(found, self.last_offset, self.max_timestamp)
-            self._told(1, faults)
+            self._count_once(1, faults)
             return found
         if contents.value_size < 0:
             self._inner = (None, None)
-            self._told(0, [*faults, fault("bad-batch", "a compressed message has no value")])
+            self._count_once(0, [*faults, fault("bad-batch", "a compressed message has no value")])
             return found
         before = len(faults)
         unpacked = self._unpacked(contents.value_at, contents.end, faults)
@@ -368,5 +368,5 @@ class Batch:
             found,
         )
         self._inner = (inner.base_offset, inner.found if inner.found >= 0 else None)
-        self._told(inner.columns.count, faults + inner.faults)
+        self._count_once(inner.columns.count, faults + inner.faults)
         return inner.columns

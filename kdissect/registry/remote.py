@@ -198,7 +198,7 @@ class Registry:
         :raises RegistryError: no complete answer came.
         """
         try:
-            return self._ask(path, deadline)
+            return self._fetch(path, deadline)
         except TimeoutError:
             raise RegistryError(f"it does not answer within {self._timeout_s:g} s") from None
         except ssl.SSLCertVerificationError as error:
@@ -214,7 +214,7 @@ class Registry:
         except (http.client.HTTPException, ValueError):
             raise RegistryError("it does not speak HTTP: is it https://?") from None
 
-    def _ask(self, path: str, deadline: float) -> tuple[int, bytes]:
+    def _fetch(self, path: str, deadline: float) -> tuple[int, bytes]:
         connection = self._new_connection(_left(deadline))
         connection.response_class = partial(_response, deadline)  # type: ignore[assignment]
         headers = {

@@ -76,16 +76,16 @@ class Plugin:
     def __call__(self, data: bytes) -> tuple[Any, tuple[Span, ...]]:
         found = self._decode(data)
         if not (isinstance(found, tuple) and len(found) == 2):
-            return as_json_has_it(found), ()
+            return checked_json(found), ()
         value, spans = found
         told = tuple((str(name), int(start), int(end)) for name, start, end in spans)
-        return as_json_has_it(value), told
+        return checked_json(value), told
 
 
 _DEEPEST, _MOST_VALUES = 100, 1_000_000
 
 
-def as_json_has_it(value: Any) -> Any:
+def checked_json(value: Any) -> Any:
     """Check and return a value made by another package, if JSON can hold it.
 
     :raises ValueError: JSON cannot hold it.

@@ -88,11 +88,11 @@ class Addresses:
         return _NAME.sub(lambda found: self._permutation.name(found[0]), text)
 
 
-def is_untelling_host(text: str) -> bool:
+def identifies_no_host(text: str) -> bool:
     """Whether a text is an address that stays, with the characters that messages put around it."""
     found = _ENDS.fullmatch(text)
     try:
-        return found is not None and not is_telling(ip_address(found[3]).packed)
+        return found is not None and not identifies_host(ip_address(found[3]).packed)
     except ValueError:
         return False
 
@@ -104,7 +104,7 @@ def _changes_form(first: int, last: int, steps: tuple[int, ...], staying: tuple[
     return any(first < step <= last for step in steps)
 
 
-def is_telling(address: bytes) -> bool:
+def identifies_host(address: bytes) -> bool:
     """Whether an address identifies a host."""
     if address.startswith(_MAPPED):
         address = address[12:]

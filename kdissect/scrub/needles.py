@@ -30,7 +30,7 @@ class Needles:
         self._indexes: dict[int, defaultdict[bytes, list[tuple[int, bytes]]]] = {}
         for needle in needles:
             size = GRAM if len(needle) < SURE_BYTES else SURE_BYTES
-            at = _telling_part(needle, size)
+            at = _specific_part(needle, size)
             grams = self._indexes.setdefault(size, defaultdict(list))
             grams[needle[at : at + size]].append((at, needle))
 
@@ -45,7 +45,7 @@ class Needles:
                         yield Hit(at - before, needle)
 
 
-def _telling_part(needle: bytes, size: int) -> int:
+def _specific_part(needle: bytes, size: int) -> int:
     """The start of the bytes by which a needle is found: the last ones with enough different values, because
     names often begin alike; else those with the most different values."""
     places = range(len(needle) - size, -1, -1)

@@ -32,42 +32,42 @@ _WORDS = re.compile(
 class FirstBytes(NamedTuple):
     """The first bytes of both ends: of the end that began, and of the other one."""
 
-    said: bytes
-    heard: bytes
+    initiator: bytes
+    responder: bytes
 
 
 def scrubbed_preambles(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
     """The replacement of the first bytes, up to the end of the last preamble."""
     said, heard = b"", b""
     while True:
-        left = bytearray(begin.said[len(said) :]), bytearray(begin.heard[len(heard) :])
+        left = bytearray(begin.initiator[len(said) :]), bytearray(begin.responder[len(heard) :])
         reader = reader_of(left[0]) if left[0] else None
         try:
             found = None if reader is None else reader(*left)
         except (More, DecodeError):
             found = None
-        if found is None or reader is None or not found.said:
+        if found is None or reader is None or not found.initiator_bytes:
             return FirstBytes(said, heard)
-        one, other = bytes(left[0][: found.said]), bytes(left[1][: found.heard])
+        one, other = bytes(left[0][: found.initiator_bytes]), bytes(left[1][: found.responder_bytes])
         made = _WRITERS[reader](FirstBytes(one, other), scrubber)
         for each in (one, other):
             scrubber.taken.add_unknown(
                 _WORDS.sub(b"\0", _LENGTH.sub(b"", each))
             )  # the length of a body stays
-        said += made.said.ljust(len(one), b"\0")[: len(one)]
-        heard += made.heard.ljust(len(other), b"\0")[: len(other)]
+        said += made.initiator.ljust(len(one), b"\0")[: len(one)]
+        heard += made.responder.ljust(len(other), b"\0")[: len(other)]
 
 
 def _v1(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
-    words = begin.said[:-2].split(b" ")
+    words = begin.initiator[:-2].split(b" ")
     if len(words) != 6:
-        return FirstBytes(begin.said[:6] + _filler(begin.said[6:-2]) + b"\r\n", b"")
+        return FirstBytes(begin.initiator[:6] + _filler(begin.initiator[6:-2]) + b"\r\n", b"")
     words[2:4] = [encoded(scrubber.host(word.decode("latin-1"))) for word in words[2:4]]
     return FirstBytes(b" ".join(words) + b"\r\n", b"")
 
 
 def _v2(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
-    data, out = begin.said, bytearray(len(begin.said))
+    data, out = begin.initiator, bytearray(len(begin.initiator))
     out[:16] = data[:16]
     width = {1: 4, 2: 16}.get(data[13] >> 4, 0)
     at = 16 + 2 * width + 4
@@ -120,7 +120,7 @@ def _socks_address(data: bytes, scrubber: Scrubber) -> bytes:
 
 
 def _connect(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
-    return FirstBytes(_heads(begin.said, scrubber), _heads(begin.heard, scrubber))
+    return FirstBytes(_heads(begin.initiator, scrubber), _heads(begin.responder, scrubber))
 
 
 def _heads(data: bytes, scrubber: Scrubber) -> bytes:

@@ -30,7 +30,7 @@ from kdissect.message import Message
 from kdissect.model import Node, Packet
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
-from kdissect.scrub.addresses import is_untelling_host
+from kdissect.scrub.addresses import identifies_no_host
 from kdissect.scrub.allowed import (
     KEPT_ENDS,
     KEPT_NAMES,
@@ -55,7 +55,7 @@ _DOTS = 3
 _RAW_TEXT_BYTES = 6
 _RAW_DISTINCT = 8
 """The number of different bytes that no number in a capture has by chance."""
-_TELLING = 3
+_LEAST_DISTINCT = 3
 """The number of different bytes, beside zeros, that make a text specific."""
 _PIECE = 1 << 20
 _AROUND = 1_024
@@ -114,7 +114,7 @@ class Search:
     def _texts(self) -> Iterator[set[bytes]]:
         """The texts to search for: those of at least :data:`LEAST_BYTES` that are specific."""
         for part in self._taken.texts.parts():
-            yield {each for each in part if len(each) >= LEAST_BYTES and _is_telling(each)}
+            yield {each for each in part if len(each) >= LEAST_BYTES and _is_specific(each)}
         for part in self._taken.addresses.parts():
             yield {str(ip_address(each)).encode() for each in part}
 
@@ -298,12 +298,14 @@ def _is_number(needle: bytes) -> bool:
     return is_plain_value(text) or is_version(text)
 
 
-def _is_telling(needle: bytes) -> bool:
+def _is_specific(needle: bytes) -> bool:
     """Whether a text is specific: neither filler, nor like a small number, nor a loopback address."""
-    if is_untelling_host(needle.decode("latin-1")):
+    if identifies_no_host(needle.decode("latin-1")):
         return False
     distinct = len(set(needle) - FILLERS)
-    return distinct >= _TELLING or (distinct > 0 and needle.isascii() and needle.decode().isprintable())
+    return distinct >= _LEAST_DISTINCT or (
+        distinct > 0 and needle.isascii() and needle.decode().isprintable()
+    )
 
 
 def _is_sure(needle: bytes) -> bool:

@@ -7,7 +7,7 @@ A :class:`Scrubber` has the key, and collects the removed texts, so that the res
 from __future__ import annotations
 
 from kdissect.protocol.traits import secret_field_names
-from kdissect.scrub.addresses import Addresses, is_telling
+from kdissect.scrub.addresses import Addresses, identifies_host
 from kdissect.scrub.allowed import (
     FILLER,
     HOST,
@@ -71,7 +71,7 @@ class Scrubber:
     def address(self, packed: bytes) -> bytes:
         """The replacement of an address of 4 or 16 bytes."""
         made = self.addresses.packed(packed)
-        if is_telling(packed):
+        if identifies_host(packed):
             self.taken.addresses.add(packed)
         return made
 

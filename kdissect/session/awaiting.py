@@ -45,13 +45,13 @@ class Awaiting:
             if not waiting:
                 del self._by_name[name]
 
-    def retried(self, told: Iterable[bytes], packet: int) -> Iterator[tuple[Conversation, list[Event]]]:
+    def retry(self, names: Iterable[bytes], packet: int) -> Iterator[tuple[Conversation, list[Event]]]:
         """Retry the connections that waited for the secrets of these names, then those that waited for
         sessions learnt from the result. They come in the order of their numbers, as of ``packet``."""
         due: dict[int, Conversation] = {}
         numbers: list[int] = []
         while True:
-            for name in told:
+            for name in names:
                 for conversation in self._by_name.get(name, ()):
                     if conversation.number not in due:
                         due[conversation.number] = conversation
@@ -63,4 +63,4 @@ class Awaiting:
                 events = conversation.retry(packet)
                 yield conversation, events
             self.note(conversation)
-            told = self._secrets.take_taught()
+            names = self._secrets.take_taught()

@@ -11,10 +11,10 @@ cdef int64_t _NOT_KNOWN
 
 @cython.final
 cdef class PairLayout:
-    cdef public Layout answered
+    cdef public Layout response
     cdef public bint answers_first
     cdef public tuple api
-    cdef public Layout asked
+    cdef public Layout request
     cdef public bint carries_metadata
     cdef public bint is_brief
     cdef public bint is_login
@@ -31,28 +31,28 @@ cdef class PairLayout:
 @cython.no_gc
 @cython.final
 cdef class Brief:
-    cdef public list _answer_places
+    cdef public list _response_places
     cdef public int64_t after_api_key
-    cdef public bytes answer
-    cdef public Py_ssize_t answer_body
-    cdef public Py_ssize_t answer_end
-    cdef public int64_t answer_first_ns
-    cdef public Frame answer_frame
-    cdef public int64_t answer_ns
-    cdef public int64_t answer_offset
-    cdef public int64_t answer_packet
-    cdef public Survey answer_seen
-    cdef public Py_ssize_t answer_start
-    cdef public bytes asked
-    cdef public Py_ssize_t asked_body
-    cdef public Py_ssize_t asked_end
-    cdef public int64_t asked_first_ns
-    cdef public Frame asked_frame
-    cdef public int64_t asked_ns
-    cdef public int64_t asked_offset
-    cdef public int64_t asked_packet
-    cdef public Survey asked_seen
-    cdef public Py_ssize_t asked_start
+    cdef public bytes response_data
+    cdef public Py_ssize_t response_body
+    cdef public Py_ssize_t response_end
+    cdef public int64_t response_first_ns
+    cdef public Frame response_frame
+    cdef public int64_t response_ns
+    cdef public int64_t response_offset
+    cdef public int64_t response_packet
+    cdef public Survey response_survey
+    cdef public Py_ssize_t response_start
+    cdef public bytes request_data
+    cdef public Py_ssize_t request_body
+    cdef public Py_ssize_t request_end
+    cdef public int64_t request_first_ns
+    cdef public Frame request_frame
+    cdef public int64_t request_ns
+    cdef public int64_t request_offset
+    cdef public int64_t request_packet
+    cdef public Survey request_survey
+    cdef public Py_ssize_t request_start
     cdef public Exchange became
     cdef public int64_t behind_id
     cdef public int64_t behind_ns
@@ -81,7 +81,7 @@ cdef class Brief:
     @cython.locals(way=Route)
     cpdef Survey survey_request(self)
     @cython.locals(way=Route)
-    cpdef Survey survey_answer(self)
+    cpdef Survey survey_response(self)
     @cython.locals(asked=Survey, answered=Survey)
     cpdef bint has_records(self) except -1
     @cython.locals(form=PairLayout, found=list, places=list)
@@ -89,7 +89,7 @@ cdef class Brief:
     @cython.locals(places=list)
     cpdef dict base_offsets(self)
     @cython.locals(answer=bytes)
-    cdef list _places_in_answer(self)
+    cdef list _places_in_response(self)
     @cython.locals(way=Route)
     cdef list _places(self, Layout known, bytes data, Py_ssize_t start, Py_ssize_t end)
     @cython.locals(size=Py_ssize_t)

@@ -58,34 +58,34 @@ class PairLayout:
     """The definitions of an API in a version, for both of its messages."""
 
     __slots__ = (
-        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "is_login", "key"),
+        *("response", "answers_first", "api", "request", "carries_metadata", "is_brief", "is_login", "key"),
         *("name", "teaches", "throttle_is_at_hand", "throttles", "version", "wait_at", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
         self.key, self.version = key, version
         self.api = (key, version)
-        self.asked: Layout = layout(key, version, "request")
-        self.answered: Layout = layout(key, version, "response")
-        headers = self.asked.header_version in (1, 2) and self.answered.header_version in (0, 1)
+        self.request: Layout = layout(key, version, "request")
+        self.response: Layout = layout(key, version, "response")
+        headers = self.request.header_version in (1, 2) and self.response.header_version in (0, 1)
         self.is_login = key in (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
         """Whether it is a step of a login."""
-        is_known = self.asked.struct is not None and self.answered.struct is not None
+        is_known = self.request.struct is not None and self.response.struct is not None
         self.is_brief = headers and is_known and (not self.is_login or self.api in PLAIN_LOGINS)
         """Whether its exchanges begin as briefs."""
-        self.name = self.asked.name
-        self.teaches = self.asked.teaches or self.answered.teaches
+        self.name = self.request.name
+        self.teaches = self.request.teaches or self.response.teaches
         """Whether it may have names of topic ids."""
         self.carries_metadata = key in METADATA_CARRIERS
         """Whether it may have records of ``__cluster_metadata``."""
         self.waits = api_traits(key).waits
         """The event for which the client may let a request wait; None if it cannot."""
-        place = place_of_wait(self.asked.struct) if self.waits and self.asked.struct is not None else None
+        place = place_of_wait(self.request.struct) if self.waits and self.request.struct is not None else None
         self.wait_at = _NOT_KNOWN if place is None else place
         """The position of the wait's length in the request's body, as in :mod:`kdissect.protocol.polling`."""
         self.answers_first = answers_first_in(key, version)
         """As in :func:`~kdissect.session.throttling.answers_first`."""
-        self.throttles, self.throttle_is_at_hand = throttle_in(self.answered.candidates)
+        self.throttles, self.throttle_is_at_hand = throttle_in(self.response.candidates)
         """Whether its answers have a throttle time. Then whether it can be read without their other fields
         (:func:`~kdissect.session.throttling.throttle_in`)."""
 
@@ -103,10 +103,24 @@ class Brief:
     the exchange has None."""
 
     __slots__ = (
-        *("_answer_places", "after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns"),
-        *("answer_frame", "answer_ns", "answer_offset", "answer_packet", "answer_seen", "answer_start"),
-        *("asked", "asked_body", "asked_end", "asked_first_ns", "asked_frame"),
-        *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
+        *(
+            "_response_places",
+            "after_api_key",
+            "response_data",
+            "response_body",
+            "response_end",
+            "response_first_ns",
+        ),
+        *(
+            "response_frame",
+            "response_ns",
+            "response_offset",
+            "response_packet",
+            "response_survey",
+            "response_start",
+        ),
+        *("request_data", "request_body", "request_end", "request_first_ns", "request_frame"),
+        *("request_ns", "request_offset", "request_packet", "request_survey", "request_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
         *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
         *(
@@ -147,20 +161,20 @@ class Brief:
         self.missing: str | None = None
         self.became: Exchange | None = None
         """The exchange that replaces it, or that is given in its place."""
-        self.asked = b""
-        """Contains the request, without its size, from ``asked_start`` to ``asked_end``."""
-        self.asked_start = self.asked_body = self.asked_end = self.asked_offset = 0
-        self.asked_packet = self.asked_first_ns = self.asked_ns = 0
-        self.asked_frame: Frame | None = None
+        self.request_data = b""
+        """Contains the request, without its size, from ``request_start`` to ``request_end``."""
+        self.request_start = self.request_body = self.request_end = self.request_offset = 0
+        self.request_packet = self.request_first_ns = self.request_ns = 0
+        self.request_frame: Frame | None = None
         """The frame, if several packets carried it."""
-        self.asked_seen: Survey | None = None
-        self.answer: bytes | None = None
+        self.request_survey: Survey | None = None
+        self.response_data: bytes | None = None
         """Contains the response in the same way."""
-        self.answer_start = self.answer_body = self.answer_end = self.answer_offset = 0
-        self.answer_packet = self.answer_first_ns = self.answer_ns = 0
-        self.answer_frame: Frame | None = None
-        self.answer_seen: Survey | None = None
-        self._answer_places: list[Place] | None = None
+        self.response_start = self.response_body = self.response_end = self.response_offset = 0
+        self.response_packet = self.response_first_ns = self.response_ns = 0
+        self.response_frame: Frame | None = None
+        self.response_survey: Survey | None = None
+        self._response_places: list[Place] | None = None
         self.throttle_ms = 0
         """The throttle time in the answer."""
         self.behind_ns = self.network_ns = self.throttle_ns = _NOT_KNOWN
@@ -179,7 +193,7 @@ class Brief:
     @property
     def latency_ns(self) -> int:
         """From the request's last byte to the answer's first; may be negative, as captured."""
-        return self.answer_first_ns - self.asked_ns
+        return self.response_first_ns - self.request_ns
 
     @property
     def last_packet(self) -> int:
@@ -187,47 +201,55 @@ class Brief:
         return self._last()
 
     def _last(self) -> int:
-        return self.asked_packet if self.answer is None else max(self.asked_packet, self.answer_packet)
+        return (
+            self.request_packet
+            if self.response_data is None
+            else max(self.request_packet, self.response_packet)
+        )
 
     @property
     def recognised(self) -> tuple[int, int, int]:
         """As in an exchange."""
-        return self.recognised_packet, self.connection, self.asked_offset
+        return self.recognised_packet, self.connection, self.request_offset
 
     def survey_request(self) -> Survey | None:
         """The facts of the request for listings; None if it has to be decoded."""
-        way = self.form.asked.way
-        if self.asked_seen is None and way is not None:
-            self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
-        return self.asked_seen
+        way = self.form.request.way
+        if self.request_survey is None and way is not None:
+            self.request_survey = survey_at(
+                way, self.request_data, self.request_body, self.request_end, self.limits
+            )
+        return self.request_survey
 
-    def survey_answer(self) -> Survey | None:
+    def survey_response(self) -> Survey | None:
         """The facts of the response for listings; None if it has to be decoded, or has not come."""
-        way = self.form.answered.way
-        if self.answer_seen is None and self.answer is not None and way is not None:
-            self.answer_seen = survey_at(way, self.answer, self.answer_body, self.answer_end, self.limits)
-        return self.answer_seen
+        way = self.form.response.way
+        if self.response_survey is None and self.response_data is not None and way is not None:
+            self.response_survey = survey_at(
+                way, self.response_data, self.response_body, self.response_end, self.limits
+            )
+        return self.response_survey
 
     def has_records(self) -> bool:
         """Whether it has record sets."""
         asked = self.survey_request()
         if asked is None or asked.records:
             return True
-        answered = self.survey_answer()
-        return self.answer is not None if answered is None else bool(answered.records)
+        answered = self.survey_response()
+        return self.response_data is not None if answered is None else bool(answered.records)
 
     def record_sets(self) -> list[BriefSet] | None:
         """Its record sets that have bytes, in the order of the wire; None if only its exchange can give
         them."""
         form = self.form
         found: list[BriefSet] = []
-        if form.asked.has_records():
-            places = self._places(form.asked, self.asked, self.asked_body, self.asked_end)
+        if form.request.has_records():
+            places = self._places(form.request, self.request_data, self.request_body, self.request_end)
             if places is None:
                 return None
             self._add_sets(True, places, found)
-        if self.answer is not None and form.answered.has_records():
-            places = self._places_in_answer()
+        if self.response_data is not None and form.response.has_records():
+            places = self._places_in_response()
             if places is None:
                 return None
             self._add_sets(False, places, found)
@@ -236,19 +258,19 @@ class Brief:
     def base_offsets(self) -> dict[PartitionKey, int | None] | None:
         """The base offset of each record set in the answer to a Produce; None if only its exchange can give
         them."""
-        if self.answer is None:
+        if self.response_data is None:
             return {}
-        places = self._places_in_answer()
+        places = self._places_in_response()
         return None if places is None else base_offsets_in(places)
 
-    def _places_in_answer(self) -> list[Place] | None:
+    def _places_in_response(self) -> list[Place] | None:
         """The places in the response, which must be there."""
-        if self._answer_places is None:
-            answer = self.answer
+        if self._response_places is None:
+            answer = self.response_data
             assert answer is not None
-            found = self._places(self.form.answered, answer, self.answer_body, self.answer_end)
-            self._answer_places = found
-        return self._answer_places
+            found = self._places(self.form.response, answer, self.response_body, self.response_end)
+            self._response_places = found
+        return self._response_places
 
     def _places(self, known: Layout, data: bytes, start: int, end: int) -> list[Place] | None:
         way = known.way
@@ -265,16 +287,16 @@ class Brief:
 
     def size(self) -> int:
         """The number of bytes of its messages."""
-        return self.asked_end - self.asked_start + self.answer_end - self.answer_start
+        return self.request_end - self.request_start + self.response_end - self.response_start
 
     def request(self) -> Request:
         """The request as a message."""
-        frame = self.asked_frame
+        frame = self.request_frame
         if frame is None:
-            payload = self.asked[self.asked_start : self.asked_end]
-            packet, ns = self.asked_packet, self.asked_ns
+            payload = self.request_data[self.request_start : self.request_end]
+            packet, ns = self.request_packet, self.request_ns
             frame = Frame(
-                _TO_BROKER, self.asked_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
+                _TO_BROKER, self.request_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
             )
         request = parse_request(frame, self.limits)
         request.client_id = self.client_id  # one text object for all of them
@@ -282,13 +304,13 @@ class Brief:
 
     def response(self) -> Response:
         """The response as a message; there must be one."""
-        frame = self.answer_frame
+        frame = self.response_frame
         if frame is None:
-            assert self.answer is not None
-            payload = self.answer[self.answer_start : self.answer_end]
-            packet, ns = self.answer_packet, self.answer_ns
+            assert self.response_data is not None
+            payload = self.response_data[self.response_start : self.response_end]
+            packet, ns = self.response_packet, self.response_ns
             frame = Frame(
-                _FROM_BROKER, self.answer_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
+                _FROM_BROKER, self.response_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
             )
         key, version = self.form.api
         return parse_response(frame, key, version, self.limits)
@@ -301,7 +323,7 @@ class Brief:
         exchange.recognised = self.recognised
         exchange.missing = self.missing
         exchange.request = self.request()
-        if self.answer is not None:
+        if self.response_data is not None:
             exchange.response = self.response()
         exchange.behind_ns = _or_none(self.behind_ns)
         exchange.network_ns = _or_none(self.network_ns)
@@ -319,8 +341,8 @@ class Brief:
     def topics(self) -> list[str]:
         """As :attr:`kdissect.exchange.Exchange.topics`, for a complete one."""
         found: list[str] = []
-        asked, answered = self.survey_request(), self.survey_answer()
-        if asked is None or (answered is None and self.answer is not None):
+        asked, answered = self.survey_request(), self.survey_response()
+        if asked is None or (answered is None and self.response_data is not None):
             return self.exchange().topics
         self._add_topics(asked.mentions, found)
         if answered is not None:
@@ -342,8 +364,8 @@ class Brief:
 
         :param entity: ``GROUP`` or ``TRANSACTIONAL_ID`` of :mod:`kdissect.protocol.entities`.
         """
-        asked, answered = self.survey_request(), self.survey_answer()
-        if asked is None or (answered is None and self.answer is not None):
+        asked, answered = self.survey_request(), self.survey_response()
+        if asked is None or (answered is None and self.response_data is not None):
             exchange = self.exchange()
             return exchange.groups if entity == GROUP else exchange.transactional_ids
         found: list[str] = []
@@ -371,27 +393,27 @@ class Brief:
         if not form.teaches:
             return ()
         out: list[tuple[str, str, int]] = []
-        if form.asked.teaches:
+        if form.request.teaches:
             asked = self.survey_request()
             if asked is None:
                 return self.exchange().taught_topics()
             if asked.taught is not None:
-                out += [(topic_id, name, self.asked_packet) for topic_id, name in asked.taught]
-        if form.answered.teaches and self.answer is not None:
-            answered = self.survey_answer()
+                out += [(topic_id, name, self.request_packet) for topic_id, name in asked.taught]
+        if form.response.teaches and self.response_data is not None:
+            answered = self.survey_response()
             if answered is None:
                 return self.exchange().taught_topics()
             if answered.taught is not None:
-                out += [(topic_id, name, self.answer_packet) for topic_id, name in answered.taught]
+                out += [(topic_id, name, self.response_packet) for topic_id, name in answered.taught]
         return out
 
     def _has_metadata(self) -> bool:
         """Whether its answer may have records of ``__cluster_metadata`` that name topics."""
-        if self.answer is None:
+        if self.response_data is None:
             return False
-        answered = self.answer_seen
+        answered = self.response_survey
         if answered is None:
-            return self._has_metadata_at(self._places_in_answer())
+            return self._has_metadata_at(self._places_in_response())
         if not answered.records:
             return False
         asked = self.survey_request()
@@ -399,7 +421,7 @@ class Brief:
             return True
         if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
             return False
-        return may_name_topics(self.answer, answered, self.limits)
+        return may_name_topics(self.response_data, answered, self.limits)
 
     def _has_metadata_at(self, places: list[Place] | None) -> bool:
         """Whether an answer without a survey may have such records. The places show it, because one walk
@@ -409,7 +431,9 @@ class Brief:
         for topic, topic_id, _, _, start, size in places:
             if not size or not _is_metadata(topic, topic_id):
                 continue
-            if self.answer is not None and names_topics(self.answer, start, start + size, self.limits):
+            if self.response_data is not None and names_topics(
+                self.response_data, start, start + size, self.limits
+            ):
                 return True
         return False
 

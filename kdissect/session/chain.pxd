@@ -38,4 +38,4 @@ cdef class Chain:
     @cython.locals(size=int64_t, correlation_id=int64_t)
     cdef int64_t _read_response(self, bytes data) except? -3
     cdef _lose(self, _FrameTrack track)
-    cdef _begin_anew(self)
+    cdef _reset_counts(self)

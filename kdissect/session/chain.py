@@ -187,7 +187,7 @@ class Chain:
         if self._has_last and correlation_id == last:
             return _NO_FRAME
         if self._has_last and (correlation_id - last) % _ALL_IDS >= _HALF:
-            self._begin_anew()  # clients count up
+            self._reset_counts()  # clients count up
         if known is None:
             self.client_id = data[_HEADER_BYTES : _HEADER_BYTES + length]
         self._has_last, self._last = True, correlation_id
@@ -220,7 +220,7 @@ class Chain:
         if track is self._asked:
             self.client_id, self._has_last = None, False
             self._pending.clear()
-        self._begin_anew()
+        self._reset_counts()
 
-    def _begin_anew(self) -> None:
+    def _reset_counts(self) -> None:
         self.pairs = self._requests = self._strange = 0

@@ -4,7 +4,7 @@ from kdissect.capture.segments cimport SegmentReader
 from kdissect.model cimport Chunk, Frame, Segment
 from kdissect.protocol.framing cimport Framer, chunk_in, read_size_prefix
 from kdissect.session.dialogue cimport Dialogue
-from kdissect.session.evidence cimport begins_plainly
+from kdissect.session.evidence cimport begins_ordinary_request
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised, Session
 from kdissect.session.quick cimport PairLayouts, QuickSession, quick_session_of
@@ -54,7 +54,7 @@ cdef class Conversation:
     @cython.locals(one=Reassembler, other=Reassembler)
     cpdef bint is_silent(self) except -1
     @cython.locals(duplex=Duplex, one=Reassembler, other=Reassembler, quick=QuickSession, client=cython.int, session=Session)
-    cpdef summary(self, end=*, bint tells_tcp=*)
+    cpdef summary(self, end=*, bint adds_tcp=*)
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
     cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
     @cython.locals(
@@ -67,11 +67,11 @@ cdef class Conversation:
     )
     @cython.locals(payload=bytes, end=Py_ssize_t, place=int64_t, first_ns=int64_t, packet=int64_t, last_ns=int64_t)
     cdef _pair_quickly(self, QuickSession quick, bint is_request, Frame frame, int64_t now, list out)
-    cdef list _hear(self, int side, piece, packet)
+    cdef list _feed_plain(self, int side, piece, packet)
     cdef list _recognise(self, int side, piece, packet)
     @cython.locals(starts=tuple)
-    cdef list _settle(self, verdict, packet)
-    cdef bint _begins_plainly(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
+    cdef list _set_protocol(self, verdict, packet)
+    cdef bint _begins_ordinary_request(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
     @cython.locals(streams=tuple, ends=tuple, client=cython.int, quick=QuickSession)
     cdef _begin_quickly(self, verdict)
     cdef bint _is_opened(self, int side) except -1
@@ -83,7 +83,7 @@ cdef class Conversation:
     @cython.locals(found=list)
     cdef _pair(self, int side, events, packet, list out)
     @cython.locals(first=Framer, second=Framer, held=int64_t)
-    cdef _weigh(self)
+    cdef _count_held(self)
     cdef _count(self, int side, int64_t length)
     cpdef list close(self, packet, bint cut, bint evicted=*)
     cdef list _flush(self, int64_t packet, str reason)

@@ -36,7 +36,7 @@ from kdissect.model import (
 from kdissect.protocol.framing import REST, Framer, Witness, chunk_in, read_size_prefix
 from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
-from kdissect.session.evidence import begins_plainly
+from kdissect.session.evidence import begins_ordinary_request
 from kdissect.session.pairing import Completed, Recognised, Session
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
@@ -257,7 +257,7 @@ class Conversation:
         if self._duplex.is_finished() and not self._flushed and not self.waits_for_secrets:
             out += self._flush(segment.packet, "connection closed")
         if pieces or segment.length:
-            self._weigh()
+            self._count_held()
         return out
 
     def take(
@@ -306,19 +306,19 @@ class Conversation:
                 out += found if not self._proxied else self._mark(found)
                 if self._session._first.has_logged_in:
                     self._return_to_quick(self._session._first)
-                self._weigh()
+                self._count_held()
                 return True
             self._frame(side, chunk_in(packet, timestamp_ns, offset, data, start, length), packet, out)
         elif self._verdict is not None:
             self._count(side, length)
             self._skipped += length
-        elif self._begins_plainly(side, data, start, length):
+        elif self._begins_ordinary_request(side, data, start, length):
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         else:
             chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
             self._take(((side, chunk),), packet, out)
-        self._weigh()
+        self._count_held()
         return True
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
@@ -332,13 +332,13 @@ class Conversation:
         if self._quick is not None:
             self._quick.renumber(number, exchange_number)
 
-    def go_on_with(self, secrets: TlsSecrets, forms: PairLayouts | None) -> None:
+    def resume_with(self, secrets: TlsSecrets, forms: PairLayouts | None) -> None:
         """Use the shared objects of this process, because the connection came from another process."""
         self._secrets = secrets
         if self._forms is not None:
             self._forms = forms
         if self._quick is not None and forms is not None:
-            self._quick.go_on_with(forms)
+            self._quick.resume_with(forms)
 
     def place_of(self, segment: Segment) -> tuple[Side, int, int]:
         """The position of the segment that was fed last.
@@ -373,10 +373,10 @@ class Conversation:
         """The events of the bytes that waited for new secrets, as of ``packet``."""
         if self._tls is None:
             return []
-        out = self._hear_all(self._tls.retry(), packet)
+        out = self._feed_decrypted(self._tls.retry(), packet)
         if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
             out += self._flush(packet, "connection closed")
-        self._weigh()
+        self._count_held()
         return out
 
     @property
@@ -408,10 +408,10 @@ class Conversation:
         """Whether a reset was seen."""
         return self._duplex.reset
 
-    def let_go(self) -> None:
+    def drop_kept_bytes(self) -> None:
         """Drop the kept bytes of streams, because hardly any more segments come."""
         for stream in self._duplex.streams:
-            stream.let_go()
+            stream.drop_kept_bytes()
 
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and was silent for ``linger_ns`` since."""
@@ -437,7 +437,7 @@ class Conversation:
         self._forms = None
         self._take(self._duplex.give_up(limit), packet, out)
         if self._tls is not None:
-            out += self._hear_all(self._tls.give_up(), packet)
+            out += self._feed_decrypted(self._tls.give_up(), packet)
         reason = f"more than {limit:,} bytes wait in all connections"
         self._end_preambles(packet, out)
         if self._recogniser is not None:
@@ -445,7 +445,7 @@ class Conversation:
             if verdict.protocol != "kafka":
                 message = f"{reason}; this connection does not show Kafka so far, so kdissect leaves it out"
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
-            out += self._settle(verdict, packet)
+            out += self._set_protocol(verdict, packet)
         if self._framers is not None and self._session is not None:
             if self._session.is_waiting or any(framer.held_bytes() for framer in self._framers):
                 message = (
@@ -458,7 +458,7 @@ class Conversation:
                 self._pair(side, framer.give_up(reason), packet, out)
             out += self._mark(self._session.give_up())
             self._session.end("capture ended")
-        self._weigh()
+        self._count_held()
         return out
 
     def _count(self, side: Side, length: int) -> None:
@@ -467,7 +467,7 @@ class Conversation:
         else:
             self._first_bytes += length
 
-    def _weigh(self) -> None:
+    def _count_held(self) -> None:
         held = self._duplex.held_bytes
         if self._framers is not None and self._session is not None:
             first, second = self._framers
@@ -512,11 +512,11 @@ class Conversation:
         """Whether both ends sent FIN, or a reset was seen."""
         return self._duplex.has_ended
 
-    def summary(self, end: str | None = None, tells_tcp: bool = True) -> Connection:
+    def summary(self, end: str | None = None, adds_tcp: bool = True) -> Connection:
         """The connection's row.
 
         :param end: the reason why it ended, if TCP does not show it.
-        :param tells_tcp: whether it has the facts of TCP, which take longer than everything else in it.
+        :param adds_tcp: whether it has the facts of TCP, which take longer than everything else in it.
         """
         duplex = self._duplex
         session = self._session.first if self._session is not None else None
@@ -532,7 +532,7 @@ class Conversation:
             exchanges, client_id, software = quick.exchanges, quick.client_id, quick.software
             login = quick.login
         if self._recogniser is not None:
-            skipped += sum(self._recogniser.passed)
+            skipped += sum(self._recogniser.dropped_bytes)
         if self._tls is not None:
             skipped += (self._first_bytes + self._other_bytes) - (
                 self._tls.read_bytes if self._tls.is_decrypted else 0
@@ -566,7 +566,7 @@ class Conversation:
             self._tls.summary(duplex.closed_side, duplex.closed_ns) if self._tls is not None else None,
             self._proxies or None,
             (one, other)[client].opened,
-            tcp_facts(duplex, client) if tells_tcp and shows_tcp else None,
+            tcp_facts(duplex, client) if adds_tcp and shows_tcp else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------
@@ -590,11 +590,11 @@ class Conversation:
             else:
                 out.append(self._gap_fault(side, piece))
             if self._tls is None:
-                out += self._hear(side, piece, packet)
+                out += self._feed_plain(side, piece, packet)
             else:
-                out += self._hear_all(self._tls.feed(side, piece), packet)
+                out += self._feed_decrypted(self._tls.feed(side, piece), packet)
 
-    def _hear_all(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
+    def _feed_decrypted(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
         """The events of the pieces that TLS decrypted."""
         out: list[Event] = []
         for side, piece in pieces:
@@ -604,10 +604,10 @@ class Conversation:
             else:
                 if self._listener is not None and isinstance(piece, Chunk):
                     self._listener.decrypted(self, side, piece)
-                out += self._hear(side, piece, packet)
+                out += self._feed_plain(side, piece, packet)
         return out
 
-    def _hear(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
+    def _feed_plain(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
         """The events of plain bytes: recognise the protocol, then frame them."""
         out: list[Event] = []
         if self._verdict is not None:
@@ -617,10 +617,10 @@ class Conversation:
             self._preambles = Preambles() if begins(piece.data) else None
         if self._preambles is None or self._preambles.is_over:
             return self._recognise(side, piece, packet)
-        self._hear_behind(self._preambles, self._preambles.feed(side, piece), packet, out)
+        self._feed_after_preambles(self._preambles, self._preambles.feed(side, piece), packet, out)
         return out
 
-    def _hear_behind(
+    def _feed_after_preambles(
         self, preambles: Preambles, pieces: Sequence[Piece], packet: int, out: list[Event]
     ) -> None:
         """Append the events of finished preambles, and of the pieces after them."""
@@ -636,11 +636,11 @@ class Conversation:
         preambles.defects.clear()
         for side, piece in pieces:
             if not isinstance(piece, Fault):
-                out += self._hear(side, piece, packet)
+                out += self._feed_plain(side, piece, packet)
 
     def _end_preambles(self, packet: int, out: list[Event]) -> None:
         if self._preambles is not None and not self._preambles.is_over:
-            self._hear_behind(self._preambles, self._preambles.close(), packet, out)
+            self._feed_after_preambles(self._preambles, self._preambles.close(), packet, out)
 
     def _recognise(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
         """Take in a piece until the protocol of the connection is decided."""
@@ -648,7 +648,7 @@ class Conversation:
             at_its_start = at_once(piece.data, side, self._limits)
             if at_its_start is not None:
                 self._held = [(side, piece)]
-                return self._settle(at_its_start, packet)
+                return self._set_protocol(at_its_start, packet)
         if self._recogniser is None or self._held is None:
             self._recogniser, self._held = Recogniser(self._limits, (self._port(0), self._port(1))), []
         self._held.append((side, piece))
@@ -656,7 +656,7 @@ class Conversation:
         if verdict is None or verdict.protocol != "tls":
             verdict = self._decode_as() or verdict
         if verdict is not None:
-            return self._settle(verdict, packet)
+            return self._set_protocol(verdict, packet)
         if self._recogniser.is_late:
             self._held = []
         return []
@@ -674,10 +674,10 @@ class Conversation:
         out: list[Event] = []
         for side, piece in held:
             if not isinstance(piece, Fault):
-                out += self._hear_all(self._tls.feed(side, piece), packet)
+                out += self._feed_decrypted(self._tls.feed(side, piece), packet)
         return out
 
-    def _settle(self, verdict: Verdict, packet: int) -> list[Event]:
+    def _set_protocol(self, verdict: Verdict, packet: int) -> list[Event]:
         """Set the protocol of the connection, and process the held pieces in their order, which is that of
         cause and effect."""
         if verdict.protocol == "tls":
@@ -686,7 +686,7 @@ class Conversation:
             verdict = UNKNOWN
         self._verdict = verdict
         held = self._held or ()
-        passed = (0, 0) if self._recogniser is None else self._recogniser.passed
+        passed = (0, 0) if self._recogniser is None else self._recogniser.dropped_bytes
         self._recogniser = self._held = None
         self._skipped += sum(passed)
         if verdict.protocol == "kafka":
@@ -704,7 +704,7 @@ class Conversation:
         if verdict.doubt is not None:
             out.append(self._doubt_fault(verdict.doubt))
         if self._session is not None and any(passed):
-            self._tell_passed(passed, packet, out)
+            self._report_dropped(passed, packet, out)
         for side, piece in held:
             if not isinstance(piece, Fault):
                 self._frame(side, piece, packet, out)
@@ -747,9 +747,9 @@ class Conversation:
             return False
         return verdict.inferred is None and starts == (True, True)
 
-    def _begins_plainly(self, side: Side, data: bytes, start: int, length: int) -> bool:
+    def _begins_ordinary_request(self, side: Side, data: bytes, start: int, length: int) -> bool:
         """Whether the first bytes of a connection prove Kafka, and it may be brief. Nearly all do;
-        :meth:`_hear` would find the same. If not, nothing has changed.
+        :meth:`_feed_plain` would find the same. If not, nothing has changed.
 
         :param data: contains the bytes.
         """
@@ -757,7 +757,7 @@ class Conversation:
             return False
         if self._broker_ports or self._proxied or not self._is_opened(0) or not self._is_opened(1):
             return False
-        if not begins_plainly(data, start, start + length, self._limits):
+        if not begins_ordinary_request(data, start, start + length, self._limits):
             return False
         self._verdict = plain_verdict(data, start, side)
         self._begin_quickly(self._verdict)
@@ -844,9 +844,13 @@ class Conversation:
                 break
             place, stop = offset + at - start, begin + size
             if is_request:
-                found = quick.ask(now, data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
+                found = quick.take_request(
+                    now, data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None
+                )
             else:
-                found = quick.answer(data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
+                found = quick.take_response(
+                    data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None
+                )
             if found is None:
                 self.leave_quick()
                 break
@@ -871,16 +875,16 @@ class Conversation:
         payload, end, place = frame.payload, frame.size, frame.offset
         first_ns, packet, last_ns = frame.first_ns, frame.last_packet, frame.last_ns
         if is_request:
-            found = quick.ask(now, payload, 0, end, place, first_ns, packet, last_ns, frame)
+            found = quick.take_request(now, payload, 0, end, place, first_ns, packet, last_ns, frame)
         else:
-            found = quick.answer(payload, 0, end, place, first_ns, packet, last_ns, frame)
+            found = quick.take_response(payload, 0, end, place, first_ns, packet, last_ns, frame)
         if found is not None:
             out.append(found)
             return
         self.leave_quick()
         self._pair(quick.client if is_request else 1 - quick.client, (frame,), now, out)
 
-    def _tell_passed(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
+    def _report_dropped(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
         """Report the bytes that were dropped before the connection was recognised as Kafka."""
         assert self._session is not None
         assert self._framers is not None
@@ -945,17 +949,17 @@ class Conversation:
         if pieces:
             self._take(pieces, packet, out)
         if self._tls is not None:
-            out += self._hear_all(self._tls.close(), packet)
+            out += self._feed_decrypted(self._tls.close(), packet)
         if self._preambles is not None:
             self._end_preambles(packet, out)
         if self._recogniser is not None:
-            out += self._settle(self._recogniser.close(), packet)
+            out += self._set_protocol(self._recogniser.close(), packet)
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
             for side, framer in enumerate(self._framers):
                 self._pair(side, framer.close(self._witnesses[side]), packet, out)
             out += self._mark(self._session.close())
-        self._weigh()
+        self._count_held()
         return out
 
     def _holds_frames(self) -> bool:

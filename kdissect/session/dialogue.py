@@ -130,6 +130,6 @@ class Dialogue:
     def _feed_either(self, second: Session, frame: Frame, packet: int) -> list[Event]:
         """The events of a frame that may be a request or a response of its sender."""
         asker, answered = (self._first, second) if frame.direction is _TO_BROKER else (second, self._first)
-        is_response = answered.awaits(frame) or not asker.may_ask(frame)
+        is_response = answered.is_awaited(frame) or not asker.may_be_request(frame)
         heard = answered if is_response else asker
         return heard.feed(frame if heard is self._first else turned(frame), packet) or []

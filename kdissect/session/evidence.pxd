@@ -18,7 +18,7 @@ cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
     raw="const unsigned char*", left=Py_ssize_t, size=Py_ssize_t, length=Py_ssize_t, name=Py_ssize_t, body=Py_ssize_t,
     end=Py_ssize_t, key=cython.int, version=cython.int, known=Layout, seen=Survey,
 )
-cpdef bint begins_plainly(bytes data, Py_ssize_t start, Py_ssize_t stop, limits=*) except -1
+cpdef bint begins_ordinary_request(bytes data, Py_ssize_t start, Py_ssize_t stop, limits=*) except -1
 @cython.locals(value=int64_t, place=Py_ssize_t, following=int64_t)
 cpdef int64_t number_at(data, Py_ssize_t at, Py_ssize_t count) except? -1
 @cython.locals(value=int64_t, place=Py_ssize_t, following=int64_t)

@@ -32,7 +32,7 @@ FUTURE_VERSIONS = 16
 MOST_VERSIONS = 64
 """The largest number of versions of an API without definitions; no API of Kafka has had half as many."""
 
-TELLING_RESPONSES = (
+DISTINCTIVE_RESPONSES = (
     *(apis.API_VERSIONS, apis.METADATA, apis.FETCH, apis.PRODUCE),
     *(apis.LIST_OFFSETS, apis.OFFSET_COMMIT, apis.OFFSET_FETCH),
 )
@@ -137,7 +137,7 @@ def examine_request(
     return _BROKEN if is_broken else whole, end
 
 
-def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS) -> bool:
+def begins_ordinary_request(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS) -> bool:
     """Whether the bytes of ``data`` from ``start`` to ``stop`` begin with an ordinary request that fits to
     its last byte. It has a client id in ASCII, and no tagged fields in its header. :func:`examine_request`
     examines the others. No preamble of a proxy begins like this."""
@@ -398,11 +398,11 @@ def _is_distinct(request: Request) -> bool:
     return any(data and frame_defect(data, 0) is None for data in sets)
 
 
-def is_telling_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
+def is_distinctive_response(payload: bytes, limits: Limits = DEFAULTS) -> bool:
     """Whether a frame with an unknown request is surely a response. Then one of the frequent responses fits
     it to the last byte, and contains text. Sizes and ascending numbers alone are no proof, because other
     protocols have them too."""
-    for api_key in TELLING_RESPONSES:
+    for api_key in DISTINCTIVE_RESPONSES:
         for version in apis.versions(api_key):
             try:
                 response = parse_response(bare_frame(payload), api_key, version, limits)

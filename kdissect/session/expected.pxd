@@ -17,22 +17,22 @@ cdef class Expected:
     cdef public set _refused
     cdef public dict _runs
 
-    cpdef lose(self)
-    cpdef bint serves(self, int api_key) except -1
+    cpdef forget_all(self)
+    cpdef bint note_success(self, int api_key) except -1
     @cython.locals(codes=list)
     cpdef tuple judge(self, Exchange exchange, Request asked, Response response)
     @cython.locals(seen=Survey)
     cpdef tuple judge_brief(self, Brief brief)
     @cython.locals(found=list, out=list)
-    cdef tuple _judge(self, _Answered told, list codes)
+    cdef tuple _judge(self, _AnsweredExchange told, list codes)
     @cython.locals(key=tuple, now_ns=int64_t)
-    cdef bint _is_within(self, int code, bound, _Answered told) except -1
+    cdef bint _is_within(self, int code, bound, _AnsweredExchange told) except -1
     cdef bint _has_begun(self, api_key, bound) except -1
-    cdef _end_runs(self, _Answered told, list codes)
+    cdef _end_runs(self, _AnsweredExchange told, list codes)
 
 @cython.final
-cdef class _Answered:
-    cdef object _about
+cdef class _AnsweredExchange:
+    cdef object _subjects
     cdef Brief _brief
     cdef Exchange _exchange
     cdef public int64_t answered_ns
@@ -40,17 +40,17 @@ cdef class _Answered:
     cdef public object api_key
 
     @cython.locals(asked=Survey)
-    cdef about(self)
+    cdef subjects(self)
     cdef dict body(self)
     cdef list places_of(self, int code)
     cdef Exchange _whole(self)
 
-@cython.locals(told=_Answered)
-cdef _Answered _answered_in_brief(Brief brief)
+@cython.locals(told=_AnsweredExchange)
+cdef _AnsweredExchange _answered_in_brief(Brief brief)
 cdef _bound_of(code)
-cdef _about(Exchange exchange)
+cdef _subjects(Exchange exchange)
 @cython.locals(about=set)
-cdef _about_in_brief(int api_key, Survey asked, Survey answered)
+cdef _subjects_in_brief(int api_key, Survey asked, Survey answered)
 @cython.locals(found=set)
 cdef set _named_in(Survey seen, Survey asked, set about)
 @cython.locals(made=Expected)

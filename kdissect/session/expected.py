@@ -75,7 +75,7 @@ class Expected:
         """All its values, for :func:`expected_of`."""
         return self._from_start, self._served, self._refused, self._runs
 
-    def lose(self) -> None:
+    def forget_all(self) -> None:
         """Forget everything, because bytes are missing whose content is unknown."""
         self._from_start = False
         self._served.clear()
@@ -83,7 +83,7 @@ class Expected:
         for run in self._runs.values():
             run.is_begun = False
 
-    def serves(self, api_key: int) -> bool:
+    def note_success(self, api_key: int) -> bool:
         """Take in a response without an error. Return False if :meth:`judge` must be called for it, because
         earlier errors may be over."""
         if self._runs:
@@ -98,17 +98,17 @@ class Expected:
         :param exchange: the exchange of both messages.
         """
         codes = exchange.codes()
-        if not codes and asked.api_key is not None and self.serves(asked.api_key):
+        if not codes and asked.api_key is not None and self.note_success(asked.api_key):
             return _NONE
-        return self._judge(_Answered(exchange, None), codes)
+        return self._judge(_AnsweredExchange(exchange, None), codes)
 
     def judge_brief(self, brief: Brief) -> tuple[int, ...]:
         """The routine codes of an exchange in brief whose answer was surveyed."""
-        seen = brief.answer_seen
+        seen = brief.response_survey
         assert seen is not None
         return self._judge(_answered_in_brief(brief), [] if seen.errors is None else seen.errors)
 
-    def _judge(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
+    def _judge(self, told: _AnsweredExchange, codes: list[int]) -> tuple[int, ...]:
         found = codes if len(codes) < 2 else list(dict.fromkeys(codes))
         if self._runs:
             self._end_runs(told, found)
@@ -128,10 +128,10 @@ class Expected:
                 self._refused = {told.api_key}
         return tuple(out)
 
-    def _is_within(self, code: int, bound: Bound, told: _Answered) -> bool:
+    def _is_within(self, code: int, bound: Bound, told: _AnsweredExchange) -> bool:
         api_key, now_ns = told.api_key, told.answered_ns
         assert api_key is not None
-        key = (code, api_key, told.about())
+        key = (code, api_key, told.subjects())
         run = self._runs.get(key)
         if run is None:
             if len(self._runs) >= MOST_RUNS:
@@ -155,7 +155,7 @@ class Expected:
             return self._from_start and not served and api_key not in self._refused
         return served if bound.served else served or self._from_start
 
-    def _end_runs(self, told: _Answered, codes: list[int]) -> None:
+    def _end_runs(self, told: _AnsweredExchange, codes: list[int]) -> None:
         """End the runs of its API whose error a response does not have. A response without errors also ends
         the runs that last until its API."""
         for key, run in list(self._runs.items()):
@@ -163,7 +163,7 @@ class Expected:
             is_same = api_key == told.api_key and code not in codes
             if not is_same and (codes or run.until is None or run.until != told.api):
                 continue
-            about = told.about()
+            about = told.subjects()
             if about == theirs or (not is_same and about <= theirs):
                 del self._runs[key]
 
@@ -175,36 +175,36 @@ def expected_of(parts: tuple[Any, ...]) -> Expected:
     return made
 
 
-class _Answered:
+class _AnsweredExchange:
     """An exchange to judge, whole or in brief."""
 
-    __slots__ = ("_about", "_brief", "_exchange", "answered_ns", "api", "api_key")
+    __slots__ = ("_brief", "_exchange", "_subjects", "answered_ns", "api", "api_key")
 
     def __init__(self, exchange: Exchange | None, brief: Brief | None) -> None:
         """One of the two must be given."""
         self._exchange = exchange
         self._brief = brief
-        self._about: frozenset[object] | None = None
+        self._subjects: frozenset[object] | None = None
         self.api: str | None
         self.api_key: int | None
         self.answered_ns: int
         """The time of the answer's last byte."""
         if brief is not None:
-            self.api, self.api_key, self.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
+            self.api, self.api_key, self.answered_ns = brief.form.name, brief.form.key, brief.response_ns
         elif exchange is not None and exchange.request is not None and exchange.response is not None:
             self.api, self.api_key = exchange.api, exchange.request.api_key
             self.answered_ns = exchange.response.frame.last_ns
 
-    def about(self) -> frozenset[object]:
+    def subjects(self) -> frozenset[object]:
         """Groups, transactional ids and the fetch session of the request."""
-        if self._about is None:
+        if self._subjects is None:
             asked = None if self._brief is None else self._brief.survey_request()
             if asked is None:
-                self._about = _about(self._whole())
+                self._subjects = _subjects(self._whole())
             else:
                 assert self._brief is not None
-                self._about = _about_in_brief(self._brief.form.key, asked, self._brief.answer_seen)
-        return self._about
+                self._subjects = _subjects_in_brief(self._brief.form.key, asked, self._brief.response_survey)
+        return self._subjects
 
     def body(self) -> dict[str, Any]:
         """The body of the request."""
@@ -223,11 +223,12 @@ class _Answered:
         return self._exchange
 
 
-def _answered_in_brief(brief: Brief) -> _Answered:
-    """``_Answered(None, brief)``, set attribute by attribute: compiled, that is several times faster."""
-    told = _Answered.__new__(_Answered)
-    told._exchange, told._brief, told._about = None, brief, None
-    told.api, told.api_key, told.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
+def _answered_in_brief(brief: Brief) -> _AnsweredExchange:
+    """``_AnsweredExchange(None, brief)``, set attribute by attribute: compiled, that is several times
+    faster."""
+    told = _AnsweredExchange.__new__(_AnsweredExchange)
+    told._exchange, told._brief, told._subjects = None, brief, None
+    told.api, told.api_key, told.answered_ns = brief.form.name, brief.form.key, brief.response_ns
     return told
 
 
@@ -240,7 +241,7 @@ def _bound_of(code: int) -> Bound | None:
     return found  # type: ignore[return-value]  # it was asked for
 
 
-def _about(exchange: Exchange) -> frozenset[object]:
+def _subjects(exchange: Exchange) -> frozenset[object]:
     """Groups, transactional ids and the fetch session of a request."""
     about: set[object] = {*exchange.groups, *exchange.transactional_ids}
     asked = exchange.request
@@ -252,7 +253,7 @@ def _about(exchange: Exchange) -> frozenset[object]:
     return frozenset(about)
 
 
-def _about_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> frozenset[object]:
+def _subjects_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> frozenset[object]:
     """Groups, transactional ids and the fetch session, by the surveys of both messages."""
     about: set[object] | None = _named_in(asked, asked, None)
     if answered is not None:

@@ -15,31 +15,31 @@ _MOST = 256
 LONGEST = 4_096
 """The largest number of messages kept, and the largest size of each."""
 
-Said = tuple[int | None, bytes]
+VersionedBody = tuple[int | None, bytes]
 """The version, and the bytes of the body."""
 
-_software: dict[Said, str | None] = {}
-_answers_first: dict[Said, bool] = {}
+_software: dict[VersionedBody, str | None] = {}
+_answers_first: dict[VersionedBody, bool] = {}
 
 
 def software(asked: Request) -> str | None:
     """Name and version of the client, from its ApiVersions request; None if it has none."""
-    return software_in(_said(asked), lambda: asked)
+    return software_in(_versioned_body(asked), lambda: asked)
 
 
-def software_in(said: Said, request: Callable[[], Request]) -> str | None:
+def software_in(versioned: VersionedBody, request: Callable[[], Request]) -> str | None:
     """Name and version of the client, by the bytes of its request.
 
     :param request: returns the message, if the bytes are new.
     """
-    if said in _software:
-        return _software[said]
+    if versioned in _software:
+        return _software[versioned]
     body = request().body()
     name = body.get("clientSoftwareName")
     told = f"{name} {body.get('clientSoftwareVersion')}" if name else None
-    if len(said[1]) <= LONGEST:
+    if len(versioned[1]) <= LONGEST:
         _make_room(_software)
-        _software[said] = told
+        _software[versioned] = told
     return told
 
 
@@ -48,27 +48,27 @@ def shows_answers_first(answer: Message) -> bool:
 
     :param answer: its response to ApiVersions, without an error.
     """
-    return shows_answers_first_in(_said(answer), lambda: answer)
+    return shows_answers_first_in(_versioned_body(answer), lambda: answer)
 
 
-def shows_answers_first_in(said: Said, answer: Callable[[], Message]) -> bool:
+def shows_answers_first_in(versioned: VersionedBody, answer: Callable[[], Message]) -> bool:
     """Whether a broker's versions show that it answers before it throttles, by the bytes of its response.
 
     :param answer: returns the message, if the bytes are new.
     """
-    if said in _answers_first:
-        return _answers_first[said]
+    if versioned in _answers_first:
+        return _answers_first[versioned]
     shown = offers_answers_first(answer().body())
-    if len(said[1]) <= LONGEST:
+    if len(versioned[1]) <= LONGEST:
         _make_room(_answers_first)
-        _answers_first[said] = shown
+        _answers_first[versioned] = shown
     return shown
 
 
-def _said(message: Message) -> Said:
+def _versioned_body(message: Message) -> VersionedBody:
     return message.api_version, message.frame.payload[message.body_start :]
 
 
-def _make_room(known: dict[Said, str | None] | dict[Said, bool]) -> None:
+def _make_room(known: dict[VersionedBody, str | None] | dict[VersionedBody, bool]) -> None:
     if len(known) >= _MOST:
         known.clear()

@@ -48,7 +48,7 @@ cdef class Session:
     cdef public bint _is_fresh_loss
     cdef public bint takes_all
     cdef public int64_t _turning_effort
-    cdef public int64_t _told_bytes
+    cdef public int64_t _client_bytes
     cdef public object _answered
     cdef public Reassembler _requests
     cdef public Reassembler _responses
@@ -71,29 +71,29 @@ cdef class Session:
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)
     cdef list _feed_request(self, Frame frame, packet)
-    cdef bint _has_come_late(self, Request request, Frame frame) except -1
+    cdef bint _is_late_request(self, Request request, Frame frame) except -1
     @cython.locals(seen=Survey)
-    cdef bint _asks_for_nothing(self, Request produce) except -1
+    cdef bint _expects_no_response(self, Request produce) except -1
     @cython.locals(payload=bytes)
     cdef bint _is_token(self, Frame frame) except -1
     cdef _evict(self)
     @cython.locals(before=int64_t, asked=int64_t, think=int64_t)
-    cdef _tell_thinking(self, Exchange exchange, Frame frame)
+    cdef _set_think_time(self, Exchange exchange, Frame frame)
     @cython.locals(
         exchange=Exchange, request=Message, asked=int64_t, before=int64_t, behind=int64_t, answered=int64_t, network=int64_t, path=int64_t,
         left=int64_t, muted=int64_t,
     )
-    cdef bint _tell_wait(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1
-    cdef _answer_came(self, Frame frame, correlation_id, int64_t mute_ns, api_key=*)
+    cdef bint _set_waits(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1
+    cdef _note_response(self, Frame frame, correlation_id, int64_t mute_ns, api_key=*)
     @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t, seen=Survey, key=cython.int)
     cdef list _feed_response(self, Frame frame, packet)
-    cdef list _settle_earlier(self, serial, Frame frame)
+    cdef list _resolve_earlier(self, serial, Frame frame)
     @cython.locals(exchange=Exchange)
     cdef Exchange _exchange(self, Frame frame, packet)
     @cython.locals(key=cython.int)
     cdef _learn_from_request(self, Request request)
     cdef _learn_from_response(self, Exchange exchange)
-    cdef _why_missing(self, Waiting waiting)
-    cdef _why_lost(self, Waiting waiting)
+    cdef _missing_reason(self, Waiting waiting)
+    cdef _loss_reason(self, Waiting waiting)
 
 cdef list _own_faults(Frame frame)

@@ -52,7 +52,7 @@ from kdissect.session.witness import FrameWitness
 from kdissect.tcp.reassembly import Reassembler
 from kdissect.wording import plural
 
-ORDINARY_TOLD_BYTES = 512
+ORDINARY_CLIENT_BYTES = 512
 """Client ids and software shorter than this are not counted."""
 
 PARTITION_BYTES = 100
@@ -126,7 +126,7 @@ class Session:
         *("_answers_first", "_is_fresh_loss", "_is_latest", "_latest_api_key", "_latest_id"),
         *("_latest_is_whole", "_latest_ns"),
         *("_lost_behind", "_mute_end_ns", "_pending", "_request_loss", "_requests", "_responses"),
-        *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
+        *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_client_bytes"),
         *("_turning_effort", "client_id", "ending", "exchanges", "has_logged_in", "login", "software"),
         *("takes_all", "witness"),
     )
@@ -170,7 +170,7 @@ class Session:
         """Whether no request came since."""
         self._lost_behind = 0
         """The latest request before that loss."""
-        self._told_bytes = 0
+        self._client_bytes = 0
         self._answered = 0
         """The latest request that was answered; brokers answer in order."""
         self._requests = requests
@@ -212,7 +212,7 @@ class Session:
         """Note that bytes of a direction were not captured; ``packet`` showed it. A gap is given in one
         piece, at its beginning. Some of its bytes may have come after frames that were read before that
         packet."""
-        self._expected.lose()
+        self._expected.forget_all()
         if direction is not _TO_BROKER:
             self._is_latest = False
             self._response_losses += 1
@@ -225,7 +225,7 @@ class Session:
 
     def skip(self, direction: Direction) -> None:
         """Note that no frame was found in captured bytes of a direction."""
-        self._expected.lose()
+        self._expected.forget_all()
         if direction is not _TO_BROKER:
             self._is_latest = False
             self._response_losses += 1
@@ -240,7 +240,7 @@ class Session:
 
     def held_bytes(self) -> int:
         """The cost of waiting requests, and of the facts remembered about the client."""
-        return self._pending.held_bytes + self._told_bytes
+        return self._pending.held_bytes + self._client_bytes
 
     @property
     def is_waiting(self) -> bool:
@@ -280,12 +280,12 @@ class Session:
         """End the connection: no response will come any more."""
         out: list[Event] = []
         for waiting in self._pending.clear():
-            waiting.exchange.missing = self._why_missing(waiting)
+            waiting.exchange.missing = self._missing_reason(waiting)
             out.append(Completed(waiting.exchange))
         return out
 
-    def _why_missing(self, waiting: Waiting) -> str:
-        return self._why_lost(waiting) if self._may_be_lost(waiting) else self.ending
+    def _missing_reason(self, waiting: Waiting) -> str:
+        return self._loss_reason(waiting) if self._may_be_lost(waiting) else self.ending
 
     def _may_be_lost(self, waiting: Waiting) -> bool:
         """Whether bytes of responses were lost since a request began to wait."""
@@ -296,7 +296,7 @@ class Session:
         request = waiting.exchange.request
         return request is not None and self._gap_packet > request.frame.last_packet
 
-    def _why_lost(self, waiting: Waiting) -> str:
+    def _loss_reason(self, waiting: Waiting) -> str:
         """The reason for a response in bytes that were lost since its request began to wait."""
         if self._response_gap <= waiting.losses and not self._is_in_gap(waiting):
             return "skipped"
@@ -311,7 +311,7 @@ class Session:
             request = parse_request(frame, self._limits)
         except DecodeError as error:
             return self._report_headless(frame, f"without a request header: {error.reason}")
-        if request.client_id != self.client_id and self._is_answer(request):
+        if request.client_id != self.client_id and self._is_unmatched_response(request):
             return None
         self._saw_request = True
         self._is_fresh_loss = False
@@ -319,17 +319,17 @@ class Session:
         self._expects_tokens = key == SASL_HANDSHAKE and request.api_version == 0
         exchange = self._exchange(frame, packet)
         exchange.request = request
-        self._tell_thinking(exchange, frame)
+        self._set_think_time(exchange, frame)
         self._learn_from_request(request)
         exchange.principal = self.login.principal
         begun = Recognised.__new__(Recognised)
         begun.exchange = exchange
         out: list[Event] = [begun]
-        if key == PRODUCE and self._asks_for_nothing(request):
+        if key == PRODUCE and self._expects_no_response(request):
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
             return out
-        if self._has_come_late(request, frame):
+        if self._is_late_request(request, frame):
             exchange.missing, exchange.think_ns = "not captured", None
             out.append(Completed(exchange))
             return out
@@ -340,7 +340,7 @@ class Session:
             lost = older.exchange
             lost.missing = "not captured"
             if self._may_be_lost(older):
-                lost.missing = self._why_lost(older)
+                lost.missing = self._loss_reason(older)
             out.append(Completed(lost))
         elif same is not None:
             message = f"correlation id {request.correlation_id} belongs to a request that still waits"
@@ -350,7 +350,7 @@ class Session:
             out.append(self._evict())
         return out
 
-    def _has_come_late(self, request: Request, frame: Frame) -> bool:
+    def _is_late_request(self, request: Request, frame: Frame) -> bool:
         """Whether the capture has a request after its answer, which is an exchange without a request by now.
 
         The latest answer belongs to no known request, has the same correlation id, and a later time. That
@@ -360,7 +360,7 @@ class Session:
         is_unknown = self._latest_api_key is None and self._latest_id == request.correlation_id
         return is_unknown and frame.last_ns < self._latest_ns
 
-    def _asks_for_nothing(self, produce: Request) -> bool:
+    def _expects_no_response(self, produce: Request) -> bool:
         """Whether the broker sends no response to it."""
         seen = produce.survey()
         if seen is not None:
@@ -411,18 +411,18 @@ class Session:
         if token is not None and not self._answers_request(frame.payload):
             self._saw_response = True
             waiting = self._pending.take(token)
-            why_missing = self._why_missing(waiting)
+            why_missing = self._missing_reason(waiting)
             exchange = waiting.exchange
             exchange.response = Token(frame, "response")
-            self._tell_wait(waiting, frame, 0)
-            self._answer_came(frame, None, 0)
+            self._set_waits(waiting, frame, 0)
+            self._note_response(frame, None, 0)
             exchange.session_faults += _own_faults(frame)
             if exchange.response.is_cut:
                 exchange.missing = why_missing
             return [Completed(exchange)]
         if len(frame.payload) < 4:
             self._saw_response = True
-            self._answer_came(frame, None, 0)
+            self._note_response(frame, None, 0)
             return self._report_headless(frame, "without a correlation id")
         correlation_id = read_correlation_id(frame.payload)
         serial = self._pending.find(correlation_id)
@@ -430,10 +430,10 @@ class Session:
             unmatched = self._feed_unmatched(frame, packet)
             if unmatched is not None:  # otherwise it is a request of the broker
                 self._saw_response = True
-                self._answer_came(frame, correlation_id, 0)
+                self._note_response(frame, correlation_id, 0)
             return unmatched
         self._saw_response = True
-        out = [] if self._pending.oldest() == serial else self._settle_earlier(serial, frame)
+        out = [] if self._pending.oldest() == serial else self._resolve_earlier(serial, frame)
         waiting = self._pending.take(serial)
         exchange = waiting.exchange
         asked = exchange.request
@@ -455,13 +455,13 @@ class Session:
         ) * _MILLISECOND
         if throttle_ns and not self._answers_first:
             self._answers_first = answers_first(asked)
-        if self._tell_wait(waiting, frame, throttle_ns):
+        if self._set_waits(waiting, frame, throttle_ns):
             throttle_ns = 0  # the throttling is over
-        self._answer_came(frame, correlation_id, throttle_ns, asked.api_key)
+        self._note_response(frame, correlation_id, throttle_ns, asked.api_key)
         if frame.fault is not None:
             exchange.session_faults.append(frame.fault)
         if frame.size > len(frame.payload):
-            exchange.missing = self._why_missing(waiting)
+            exchange.missing = self._missing_reason(waiting)
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
         key = asked.api_key
@@ -474,7 +474,7 @@ class Session:
         out.append(done)
         return out
 
-    def _tell_thinking(self, exchange: Exchange, frame: Frame) -> None:
+    def _set_think_time(self, exchange: Exchange, frame: Frame) -> None:
         """Set an exchange's think time of its client; ``frame`` is the request."""
         before, asked = self._latest_ns, frame.first_ns
         if not self._is_latest or before < 0 or asked < 0:
@@ -490,7 +490,7 @@ class Session:
         if self._mute_end_ns > asked and think >= ON_ITS_WAY_NS:
             exchange.breaks_quota = 2 * think < self._mute_end_ns - before
 
-    def _tell_wait(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
+    def _set_waits(self, waiting: Waiting, frame: Frame, throttle_ns: int) -> bool:
         """Set the waiting exchange's times that were not its own work: the wait behind the response before
         ``frame`` (its own), the wait for a quota, and the network's part.
 
@@ -540,7 +540,7 @@ class Session:
         exchange.throttle_ns = muted + throttle_ns
         return True
 
-    def _answer_came(
+    def _note_response(
         self, frame: Frame, correlation_id: int | None, mute_ns: int, api_key: int | None = None
     ) -> None:
         """Note that the next response waits behind this one, and for its quota."""
@@ -562,7 +562,7 @@ class Session:
             return False
         return self.witness.answers(payload, self._pending.request(serial))
 
-    def _settle_earlier(self, serial: int, frame: Frame) -> list[Event]:
+    def _resolve_earlier(self, serial: int, frame: Frame) -> list[Event]:
         """Handle the waiting requests that are older than the answered one: their answers were lost, or the
         order is broken."""
         out: list[Event] = []
@@ -572,7 +572,7 @@ class Session:
                 continue
             if self._may_be_lost(waiting):
                 self._pending.remove(older)
-                waiting.exchange.missing = self._why_lost(waiting)
+                waiting.exchange.missing = self._loss_reason(waiting)
                 out.append(Completed(waiting.exchange))
                 continue
             answered = self._pending[serial].exchange
@@ -582,7 +582,7 @@ class Session:
         return out
 
     def _feed_unmatched(self, frame: Frame, packet: int) -> list[Event] | None:
-        if self._is_asked(frame):
+        if self._is_broker_request(frame):
             return None
         exchange = self._exchange(frame, packet)
         exchange.response = parse_response(frame, None, None, self._limits)
@@ -593,7 +593,7 @@ class Session:
 
     # -- the roles turned round ---------------------------------------------------------------------
 
-    def _is_asked(self, frame: Frame) -> bool:
+    def _is_broker_request(self, frame: Frame) -> bool:
         """Whether a broker's frame that answers nothing is a request of the broker."""
         if self.takes_all:
             return False
@@ -604,14 +604,14 @@ class Session:
         is_answer_to_none = is_answer_to_none and self._answered > 0 and self._evicted is None
         return is_answer_to_none and may_be_request(frame, self._limits)
 
-    def _is_answer(self, request: Request) -> bool:
+    def _is_unmatched_response(self, request: Request) -> bool:
         """Whether a client's frame is no request, but the response to an unknown request."""
         if self.takes_all or not self._saw_request or self._turning_effort <= 0:
             return False
         self._turning_effort -= len(request.frame.payload)
         return fits_as_response(request, self._limits)
 
-    def awaits(self, frame: Frame) -> bool:
+    def is_awaited(self, frame: Frame) -> bool:
         """Whether a frame, or its captured part, is the response to a waiting request."""
         if len(frame.payload) < 4:
             return False
@@ -621,7 +621,7 @@ class Session:
         is_cut = frame.size > len(frame.payload)
         return is_cut or self.witness.answers(frame.payload, self._pending.request(serial))
 
-    def may_ask(self, frame: Frame) -> bool:
+    def may_be_request(self, frame: Frame) -> bool:
         """Whether a frame can be a request of this client, if its end also answers requests."""
         if is_surely_request(frame, self._limits):
             return True
@@ -658,7 +658,7 @@ class Session:
         if request.client_id is not None:
             if request.client_id != self.client_id:
                 self.client_id = request.client_id
-                self._count_told()
+                self._count_client_bytes()
             request.client_id = self.client_id  # one text object for all of them
         self.witness.learn(request)
         key = request.api_key
@@ -666,14 +666,14 @@ class Session:
             told = software(request)
             if told is not None:
                 self.software = told
-                self._count_told()
+                self._count_client_bytes()
         elif key == SASL_HANDSHAKE:
             self.login.begin(request.body().get("mechanism"))
         elif key == SASL_AUTHENTICATE:
             self.login.read_token(request.body().get("authBytes") or b"")
 
-    def _count_told(self) -> None:
-        self._told_bytes = told_bytes(self.client_id, self.software)
+    def _count_client_bytes(self) -> None:
+        self._client_bytes = client_bytes(self.client_id, self.software)
 
     def _learn_from_response(self, exchange: Exchange) -> None:
         """:param exchange: an exchange of a login, or of ApiVersions."""
@@ -692,12 +692,12 @@ class Session:
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
 
 
-def told_bytes(client_id: str | None, software: str | None) -> int:
+def client_bytes(client_id: str | None, software: str | None) -> int:
     """The cost of remembering a client's id and software."""
     told = 0 if software is None else len(software)
     if client_id is not None:
         told += 2 * len(client_id)  # the witness keeps it too
-    return told if told > ORDINARY_TOLD_BYTES else 0
+    return told if told > ORDINARY_CLIENT_BYTES else 0
 
 
 @cache

@@ -50,7 +50,7 @@ class Preambles:
         self._count = 0
         self._held: list[Piece] = []
         self._starter: Side | None = None
-        self._is_deaf = False
+        self._lacks_responder = False
         """Whether bytes of the other end were not captured, so that its answer is unknown."""
 
     @property
@@ -64,7 +64,7 @@ class Preambles:
             return [*self._end("bytes of it were not captured"), (side, piece)]
         self._held.append((side, piece))
         if isinstance(piece, Gap):
-            self._is_deaf = True
+            self._lacks_responder = True
         if self._starter is None:
             self._starter = side
         out = self._read(final=False)
@@ -90,7 +90,7 @@ class Preambles:
     def _read(self, final: bool) -> list[Piece]:
         while self._held and not self.is_over and self._starter is not None:
             said = self._bytes_of(self._starter)
-            heard = bytearray() if self._is_deaf else self._bytes_of(1 - self._starter)
+            heard = bytearray() if self._lacks_responder else self._bytes_of(1 - self._starter)
             reader = reader_of(said) if self._count < MOST else None
             try:
                 preamble = None if reader is None else reader(said, heard)
@@ -101,8 +101,8 @@ class Preambles:
                 preamble = None
             if preamble is None:
                 return self._release()
-            is_waited_for = preamble.is_half and not self._is_deaf
-            is_waited_for = is_waited_for and len(said) - preamble.said <= MOST_BEHIND
+            is_waited_for = preamble.is_half and not self._lacks_responder
+            is_waited_for = is_waited_for and len(said) - preamble.initiator_bytes <= MOST_BEHIND
             if (preamble.is_refused or is_waited_for) and not final:
                 return []
             if preamble.defect is not None:
@@ -111,8 +111,8 @@ class Preambles:
             self.found.append((self._starter, preamble))
             if preamble.is_refused:
                 return self._release()
-            self._take_off(self._starter, preamble.said)
-            self._take_off(1 - self._starter, preamble.heard)
+            self._take_off(self._starter, preamble.initiator_bytes)
+            self._take_off(1 - self._starter, preamble.responder_bytes)
             if self._held and self._held[0][0] != self._starter:
                 return self._release()  # the other end speaks: all needed bytes are there
             if not self._held:
@@ -156,5 +156,5 @@ def facts(preamble: Preamble, own: str, other: str) -> dict[str, Any]:
     :param own: the address and port of the end that began; ``other`` is the other end's.
     """
     is_told = "target" not in preamble.facts
-    size = {} if preamble.is_refused else {"size": preamble.said + preamble.heard}
+    size = {} if preamble.is_refused else {"size": preamble.initiator_bytes + preamble.responder_bytes}
     return preamble.facts | {"proxy": own if is_told else other} | size

@@ -44,9 +44,9 @@ class More(Exception):  # noqa: N818 - it is no error
 class Preamble(NamedTuple):
     """A complete preamble."""
 
-    said: int
+    initiator_bytes: int
     """The number of its bytes from the end that began."""
-    heard: int
+    responder_bytes: int
     """The number of its bytes from the other end."""
     facts: dict[str, Any]
     """Its facts, for people and JSON."""
@@ -101,14 +101,14 @@ Reader = Callable[[bytearray, bytearray], Preamble | None]
 _FAMILIES: dict[str, type[IPv4Address | IPv6Address]] = {"TCP4": IPv4Address, "TCP6": IPv6Address}
 
 
-def read_v1(said: bytearray, _: bytearray) -> Preamble | None:
+def read_v1(sent: bytearray, _: bytearray) -> Preamble | None:
     """``PROXY TCP4 192.0.2.1 198.51.100.1 51000 9092\\r\\n``"""
-    end = said.find(b"\r\n", 0, V1_BYTES)
+    end = sent.find(b"\r\n", 0, V1_BYTES)
     if end < 0:
-        if len(said) < V1_BYTES:
+        if len(sent) < V1_BYTES:
             raise More
         raise DecodeError(f"a PROXY line does not end within {V1_BYTES} bytes", 0)
-    words = said[:end].decode("latin-1").split(" ")
+    words = sent[:end].decode("latin-1").split(" ")
     facts: dict[str, Any] = {"protocol": "PROXY v1"}
     if words[1] == "UNKNOWN":
         return Preamble(end + 2, 0, facts)
@@ -137,26 +137,26 @@ _AWS_ENDPOINT = 0x01
 """The type of AWS's own field with a VPC endpoint."""
 
 
-def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
+def read_v2(sent: bytearray, _: bytearray) -> Preamble | None:
     """Read a signature, command and family, and a length of addresses and further fields."""
-    if len(said) < 16:
+    if len(sent) < 16:
         raise More
-    size = 16 + int.from_bytes(said[14:16], "big")
-    version, command = said[12] >> 4, said[12] & 0xF
+    size = 16 + int.from_bytes(sent[14:16], "big")
+    version, command = sent[12] >> 4, sent[12] & 0xF
     if version != 2:
         raise DecodeError(f"a PROXY header of version {version}", 12)
-    if len(said) < size:
+    if len(sent) < size:
         raise More
     facts: dict[str, Any] = {"protocol": "PROXY v2"}
     if command == 0:  # the proxy's own connection, to check whether the broker is there
         return Preamble(size, 0, facts | {"command": "LOCAL"})
     if command != 1:
         return Preamble(size, 0, facts, defect=f"a PROXY header with the unknown command {command}")
-    family = said[13] >> 4
+    family = sent[13] >> 4
     width = _ADDRESS_BYTES.get(family)
     if width is None:  # unspecified, or a Unix socket
         return Preamble(size, 0, facts)
-    body = bytes(said[16:size])
+    body = bytes(sent[16:size])
     fields = 2 * width + 4
     if len(body) < fields:
         defect = f"a PROXY header of {len(body)} bytes, too short for the {fields} bytes of its addresses"
@@ -164,7 +164,7 @@ def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
     client = body[:width] + body[2 * width : 2 * width + 2]
     target = body[width : 2 * width] + body[2 * width + 2 : fields]
     facts |= {"client": endpoint_text(client), "destination": endpoint_text(target)}
-    return Preamble(size, 0, facts, client, _read_fields(said, 16 + fields, size, facts))
+    return Preamble(size, 0, facts, client, _read_fields(sent, 16 + fields, size, facts))
 
 
 def _read_fields(header: bytearray, position: int, end: int, facts: dict[str, Any]) -> str | None:
@@ -197,11 +197,11 @@ _REPLIES = (
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 
 
-def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
+def read_socks5(sent: bytearray, received: bytearray) -> Preamble | None:
     """Read the methods and the choice among them, a login, a request and its reply. If nothing of the proxy
     was captured, the client's next bytes show its choice."""
-    ours, theirs = _Bytes(said), _Bytes(heard)
-    is_half = not heard
+    ours, theirs = _Bytes(sent), _Bytes(received)
+    is_half = not received
     ours.byte()
     methods = ours.take(ours.byte())
     if not methods or len(set(methods)) < len(methods) or _NO_METHOD in methods:
@@ -214,7 +214,7 @@ def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
         if guessed is None or guessed not in methods:
             return None
         method = guessed
-    elif heard[0] != 5:
+    elif received[0] != 5:
         return None
     else:
         method = theirs.take(2)[1]
@@ -270,12 +270,12 @@ _LENGTH = re.compile(rb"\ncontent-length:[ \t]*([0-9]{1,9})[ \t]*\r?\n", re.IGNO
 _SCHEME = re.compile(rb"\nproxy-authorization:[ \t]*(basic|bearer|digest|negotiate|ntlm)?\b", re.IGNORECASE)
 
 
-def read_connect(said: bytearray, heard: bytearray) -> Preamble | None:
+def read_connect(sent: bytearray, received: bytearray) -> Preamble | None:
     """Read a request for a tunnel and its answer. They are repeated if the proxy refused the first for lack
     of a login."""
     asked = answered = 0
     while True:
-        head = _head(said, asked)
+        head = _head(sent, asked)
         found = _ASKS.match(head)
         if found is None:
             return None
@@ -283,13 +283,13 @@ def read_connect(said: bytearray, heard: bytearray) -> Preamble | None:
         facts: dict[str, Any] = {"protocol": "HTTP CONNECT", "target": _text(found[1].rpartition(b"@")[2])}
         if scheme := _SCHEME.search(head):
             facts["login"] = (scheme[1] or b"other").decode().lower()
-        if not heard:
-            if len(said) == asked:
+        if not received:
+            if len(sent) == asked:
                 raise More
             return Preamble(asked, 0, facts, is_half=True)
         status = 100
         while status < 200:
-            answer = _head(heard, answered)
+            answer = _head(received, answered)
             word = _ANSWERS.match(answer)
             if word is None:
                 return None
@@ -298,11 +298,11 @@ def read_connect(said: bytearray, heard: bytearray) -> Preamble | None:
         facts["outcome"] = SUCCEEDED if status < 300 else f"status {status}"
         if status < 300:
             return Preamble(asked, answered, facts)
-        if len(heard) > ANSWER_BYTES or len(said) == asked:
+        if len(received) > ANSWER_BYTES or len(sent) == asked:
             return Preamble(asked, answered, facts, is_refused=True)
         length = _LENGTH.search(answer)
-        answered = answered + int(length[1]) if length else max(answered, heard.find(b"HTTP/1.", answered))
-        if answered >= len(heard):
+        answered = answered + int(length[1]) if length else max(answered, received.find(b"HTTP/1.", answered))
+        if answered >= len(received):
             raise More
 
 

@@ -57,7 +57,7 @@ cdef class QuickSession:
     cdef public Reassembler _requests
     cdef public Reassembler _responses
     cdef public int64_t _serial
-    cdef public int64_t _told_bytes
+    cdef public int64_t _client_bytes
     cdef public list _waiting
     cdef public int64_t _waiting_bytes
     cdef public int client
@@ -78,7 +78,7 @@ cdef class QuickSession:
         raw="const unsigned char*", length=Py_ssize_t, body=Py_ssize_t, key=cython.int, form=PairLayout, client=bytes,
         high=int64_t, correlation_id=int64_t, waiting=Brief, seen=Survey, brief=Brief, way=Route, said=bytes,
     )
-    cpdef Brief ask(
+    cpdef Brief take_request(
         self, int64_t packet, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns,
         int64_t last_packet, int64_t last_ns, Frame frame,
     )
@@ -87,7 +87,7 @@ cdef class QuickSession:
         key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route, is_looked_at=cython.bint,
         is_at_hand=cython.bint,
     )
-    cpdef answer(
+    cpdef take_response(
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,
         int64_t last_ns, Frame frame,
     )
@@ -96,19 +96,19 @@ cdef class QuickSession:
     @cython.locals(brief=Brief)
     cpdef renumber(self, int64_t number, exchange_number)
     @cython.locals(brief=Brief)
-    cpdef go_on_with(self, PairLayouts forms)
+    cpdef resume_with(self, PairLayouts forms)
     @cython.locals(found=PairLayout, latest=PairLayout)
     cdef PairLayout _form(self, int key, int version)
     cdef _learn_login(self, int key, bytes said)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _is_sound(self, Brief brief) except -1
     @cython.locals(before=int64_t, asked=int64_t, think=int64_t)
-    cdef _tell_thinking(self, Brief brief)
+    cdef _set_think_time(self, Brief brief)
     @cython.locals(
         asked=int64_t, before=int64_t, behind=int64_t, answered=int64_t, network=int64_t, path=int64_t, left=int64_t,
         muted=int64_t,
     )
-    cdef bint _tell_wait(self, Brief brief, int64_t throttle_ns) except -1
+    cdef bint _set_waits(self, Brief brief, int64_t throttle_ns) except -1
 
 @cython.locals(made=QuickSession)
 cpdef QuickSession quick_session_of(tuple parts, tuple streams)

@@ -24,9 +24,9 @@ from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected, expected_of
 from kdissect.session.greeting import LONGEST, shows_answers_first, shows_answers_first_in, software_in
-from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
+from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, client_bytes
 from kdissect.session.pending import REQUEST_BYTES
-from kdissect.session.sasl import Login, lifetime_in, said_in
+from kdissect.session.sasl import Login, first_field_in, lifetime_in
 from kdissect.session.throttling import told_ms
 from kdissect.tcp.reassembly import Reassembler
 
@@ -90,8 +90,8 @@ class PairLayouts:
 
     def software_of(self, brief: Brief) -> str | None:
         """Name and version of the client, from its ApiVersions request."""
-        form, data, start = brief.form, brief.asked, brief.asked_body
-        size, known = brief.asked_end - start, self._request
+        form, data, start = brief.form, brief.request_data, brief.request_body
+        size, known = brief.request_end - start, self._request
         if self._request_form is form and len(known) == size and data.startswith(known, start):
             return self._software
         body = data[start : start + size]
@@ -102,8 +102,8 @@ class PairLayouts:
 
     def shows_answers_first(self, brief: Brief) -> bool:
         """Whether the versions in its answer show that the broker answers before it throttles."""
-        form, data, start = brief.form, brief.answer, brief.answer_body
-        size, known = brief.answer_end - start, self._offer
+        form, data, start = brief.form, brief.response_data, brief.response_body
+        size, known = brief.response_end - start, self._offer
         assert data is not None
         if self._offer_form is form and len(known) == size and data.startswith(known, start):
             return self._shows
@@ -144,7 +144,7 @@ class QuickSession:
             "_requests",
             "_responses",
         ),
-        *("_serial", "_told_bytes", "_waiting", "_waiting_bytes"),
+        *("_serial", "_client_bytes", "_waiting", "_waiting_bytes"),
         *("client", "client_id", "ending", "exchanges", "login", "most_bytes", "principal", "software"),
     )
 
@@ -187,7 +187,7 @@ class QuickSession:
         """The client's id as in its requests; None before the first."""
         self.client_id: str | None = None
         self.software: str | None = None
-        self._told_bytes = 0
+        self._client_bytes = 0
         self._waiting: list[Brief] = []
         """Requests without answers, the oldest first."""
         self._most_waiting = min(MOST_WAITING, limits.pending_requests)
@@ -213,7 +213,7 @@ class QuickSession:
             self._expected.parts(),
             self._answers_first, self._client, self._connection, self._ends, self._forms,
             self._latest_api_key, self._latest_form, self._latest_id, self._latest_ns, self._limits,
-            self._most_waiting, self._mute_end_ns, self._serial, self._told_bytes, self._waiting,
+            self._most_waiting, self._mute_end_ns, self._serial, self._client_bytes, self._waiting,
             self._waiting_bytes, self.client, self.client_id, self.ending, self.exchanges, self.login,
             self.most_bytes, self.principal, self.software,
         )  # fmt: skip
@@ -225,9 +225,9 @@ class QuickSession:
 
     def held_bytes(self) -> int:
         """The cost of waiting requests, and of the facts remembered about the client."""
-        return self._waiting_bytes + self._told_bytes
+        return self._waiting_bytes + self._client_bytes
 
-    def ask(
+    def take_request(
         self,
         packet: int,
         data: bytes,
@@ -259,7 +259,7 @@ class QuickSession:
         form = self._form(key, raw[start + 3])
         if not form.is_brief:
             return None
-        if form.asked.header_version == 2:
+        if form.request.header_version == 2:
             if body >= end or raw[body] != 0:
                 return None
             body += 1
@@ -279,7 +279,7 @@ class QuickSession:
                 return None
         seen: Survey | None = None
         if key == PRODUCE:
-            way = form.asked.way
+            way = form.request.way
             assert way is not None
             seen = survey_at(way, data, body, end, self._limits)
             if seen is None:
@@ -287,14 +287,14 @@ class QuickSession:
             if seen.acks == 0 and self._forms.checks_records and not _are_sound(data, seen, self._limits):
                 return None
         elif form.is_login:
-            seen = _survey_login(form.asked.way, data, body, end, self._limits)
-            said = None if seen is None else said_in(form.api, data, body)
+            seen = _survey_login(form.request.way, data, body, end, self._limits)
+            said = None if seen is None else first_field_in(form.api, data, body)
             if said is None or (key == SASL_HANDSHAKE and not said.isascii()):
                 return None
             self._learn_login(key, said)
         if self._client is None:
             self._client, self.client_id = client, client.decode("ascii")
-            self._count_told()
+            self._count_client_bytes()
         assert self.client_id is not None
         # Set attribute by attribute: compiled, that is several times faster than one call with all values.
         brief = Brief.__new__(Brief)
@@ -303,29 +303,34 @@ class QuickSession:
         brief.client_id, brief.limits = self.client_id, self._limits
         brief.principal = self.principal
         brief.correlation_id, brief.recognised_packet = correlation_id, packet
-        brief.asked, brief.asked_start, brief.asked_end, brief.asked_body = data, start, end, body
-        brief.asked_offset, brief.asked_packet = offset, last_packet
-        brief.asked_first_ns, brief.asked_ns, brief.asked_frame = first_ns, last_ns, frame
+        brief.request_data, brief.request_start, brief.request_end, brief.request_body = (
+            data,
+            start,
+            end,
+            body,
+        )
+        brief.request_offset, brief.request_packet = offset, last_packet
+        brief.request_first_ns, brief.request_ns, brief.request_frame = first_ns, last_ns, frame
         self.exchanges += 1
-        self._tell_thinking(brief)
+        self._set_think_time(brief)
         if key == API_VERSIONS:
             told = self._forms.software_of(brief)
             if told is not None:
                 self.software = told
-                self._count_told()
+                self._count_client_bytes()
         if seen is not None:
             if len(seen.mentions) + len(seen.records) <= _FEW:
-                brief.asked_seen = seen
+                brief.request_survey = seen
             if seen.acks == 0:
                 brief.missing, brief.is_over = "acks=0", True
-                brief.asked_seen = seen
+                brief.request_survey = seen
                 return brief
         self._waiting.append(brief)
         self._waiting_bytes += _REQUEST_BYTES + 2 * (end - start)
         self._serial += 1
         return brief
 
-    def answer(
+    def take_response(
         self,
         data: bytes,
         start: int,
@@ -336,9 +341,9 @@ class QuickSession:
         last_ns: int,
         frame: Frame | None,
     ) -> Brief | Completed | None:
-        """Take a complete frame of the broker; the parameters are those of :meth:`ask`. Return the exchange
-        in brief, or as a whole if a brief cannot hold it. Return None if it is not the answer to the oldest
-        request, or not ordinary: nothing was taken."""
+        """Take a complete frame of the broker; the parameters are those of :meth:`take_request`. Return the
+        exchange in brief, or as a whole if a brief cannot hold it. Return None if it is not the answer to the
+        oldest request, or not ordinary: nothing was taken."""
         raw = data
         if end - start < 4 or not self._waiting or first_ns < 0 or last_ns < 0:
             return None
@@ -352,20 +357,25 @@ class QuickSession:
             return None
         form, body = brief.form, start + 4
         key = form.key
-        if form.answered.header_version == 1:
+        if form.response.header_version == 1:
             if body >= end or raw[body] != 0:
                 return None
             body += 1
         if form.is_login:
-            seen = _survey_login(form.answered.way, data, body, end, self._limits)
+            seen = _survey_login(form.response.way, data, body, end, self._limits)
             if seen is None or seen.error:
                 return None
         del self._waiting[0]
-        self._waiting_bytes -= _REQUEST_BYTES + 2 * (brief.asked_end - brief.asked_start)
-        brief.answer, brief.answer_start, brief.answer_end, brief.answer_body = data, start, end, body
-        brief.answer_offset, brief.answer_packet = offset, last_packet
-        brief.answer_first_ns, brief.answer_ns, brief.answer_frame = first_ns, last_ns, frame
-        way = form.answered.way
+        self._waiting_bytes -= _REQUEST_BYTES + 2 * (brief.request_end - brief.request_start)
+        brief.response_data, brief.response_start, brief.response_end, brief.response_body = (
+            data,
+            start,
+            end,
+            body,
+        )
+        brief.response_offset, brief.response_packet = offset, last_packet
+        brief.response_first_ns, brief.response_ns, brief.response_frame = first_ns, last_ns, frame
+        way = form.response.way
         if (
             key == API_VERSIONS
             and end - body >= 2
@@ -373,14 +383,14 @@ class QuickSession:
             and raw[body + 1] == _UNSUPPORTED_VERSION
         ):
             # A broker that does not know the version answers in the oldest one.
-            way = self._forms.find(API_VERSIONS, 0).answered.way
+            way = self._forms.find(API_VERSIONS, 0).response.way
         is_at_hand = form.throttle_is_at_hand and not (form.throttles and end - body < 4)
         is_looked_at = self._forms.checks_bodies or not is_at_hand or key == API_VERSIONS or form.is_login
         throttle_ms = 0
         if is_looked_at:
             if seen is None and way is not None:
                 seen = survey_at(way, data, body, end, self._limits)
-            brief.answer_seen = seen
+            brief.response_survey = seen
             throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
         elif form.throttles:
             high = raw[body]
@@ -391,7 +401,7 @@ class QuickSession:
         throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
         if throttle_ns and not self._answers_first:
             self._answers_first = form.answers_first
-        if self._tell_wait(brief, throttle_ns):
+        if self._set_waits(brief, throttle_ns):
             throttle_ns = 0  # the throttling is over
         self._latest_api_key, self._latest_ns, self._latest_id = key, last_ns, correlation_id
         self._mute_end_ns = _NEVER
@@ -407,7 +417,7 @@ class QuickSession:
             self.login.lasts(last_ns, lifetime_in(form.version, data, body))
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             self._answers_first = form.answers_first or self._forms.shows_answers_first(brief)
-        if self._forms.judges and (seen.error or not self._expected.serves(key)):
+        if self._forms.judges and (seen.error or not self._expected.note_success(key)):
             brief.routine = self._expected.judge_brief(brief)
         if not self._forms.checks_records or self._is_sound(brief):
             brief.is_over = True
@@ -432,7 +442,7 @@ class QuickSession:
         for brief in self._waiting:
             brief.connection, brief.number = number, exchange_number(brief.number)
 
-    def go_on_with(self, forms: PairLayouts) -> None:
+    def resume_with(self, forms: PairLayouts) -> None:
         """Use the layouts of this process, because the connection came from another process."""
         self._forms, self._latest_form = forms, None
         for brief in self._waiting:
@@ -445,7 +455,7 @@ class QuickSession:
         """
         self.login, self.principal = session.login, session.login.principal
         self._client, self.client_id = client_id.encode("ascii"), client_id
-        self.software, self._told_bytes = session.software, session._told_bytes
+        self.software, self._client_bytes = session.software, session._client_bytes
         self.exchanges, self.ending = session.exchanges, session.ending
         self._expected, self._answers_first = session._expected, session._answers_first
         self._latest_ns, self._mute_end_ns = session._latest_ns, session._mute_end_ns
@@ -459,7 +469,7 @@ class QuickSession:
         session.client_id, session.software = self.client_id, self.software
         session.exchanges = self.exchanges
         session.ending = self.ending
-        session._told_bytes = self._told_bytes
+        session._client_bytes = self._client_bytes
         session._saw_request = self.exchanges > 0
         session._saw_response = self._latest_ns != _NEVER
         session._expected = self._expected
@@ -497,17 +507,17 @@ class QuickSession:
 
     def _is_sound(self, brief: Brief) -> bool:
         """Whether both messages, and the parts of their records that listings need, are sound."""
-        asked, answered = brief.survey_request(), brief.answer_seen
+        asked, answered = brief.survey_request(), brief.response_survey
         if asked is None or answered is None:
             return False
-        if asked.records and not _are_sound(brief.asked, asked, self._limits):
+        if asked.records and not _are_sound(brief.request_data, asked, self._limits):
             return False
-        answer = brief.answer
+        answer = brief.response_data
         return not answered.records or (answer is not None and _are_sound(answer, answered, self._limits))
 
-    def _tell_thinking(self, brief: Brief) -> None:
-        """As :meth:`Session._tell_thinking`."""
-        before, asked = self._latest_ns, brief.asked_first_ns
+    def _set_think_time(self, brief: Brief) -> None:
+        """As :meth:`Session._set_think_time`."""
+        before, asked = self._latest_ns, brief.request_first_ns
         if before < 0:
             return
         think = asked - before
@@ -519,10 +529,10 @@ class QuickSession:
         if self._mute_end_ns > asked and think >= _ON_ITS_WAY_NS:
             brief.breaks_quota = 2 * think < self._mute_end_ns - before
 
-    def _tell_wait(self, brief: Brief, throttle_ns: int) -> bool:
-        """As :meth:`Session._tell_wait`."""
+    def _set_waits(self, brief: Brief, throttle_ns: int) -> bool:
+        """As :meth:`Session._set_waits`."""
         brief.after_api_key = self._latest_api_key
-        asked, before, answered = brief.asked_ns, self._latest_ns, brief.answer_first_ns
+        asked, before, answered = brief.request_ns, self._latest_ns, brief.response_first_ns
         network = path = 0
         if self._requests.round_trip_ns > 0:
             network = self._requests.round_trip_ns
@@ -555,9 +565,9 @@ class QuickSession:
         brief.throttle_ns = muted + throttle_ns
         return True
 
-    def _count_told(self) -> None:
-        """As :meth:`Session._count_told`."""
-        self._told_bytes = told_bytes(self.client_id, self.software)
+    def _count_client_bytes(self) -> None:
+        """As :meth:`Session._count_client_bytes`."""
+        self._client_bytes = client_bytes(self.client_id, self.software)
 
 
 def quick_session_of(parts: tuple[Any, ...], streams: tuple[Reassembler, Reassembler]) -> QuickSession:
@@ -570,7 +580,7 @@ def quick_session_of(parts: tuple[Any, ...], streams: tuple[Reassembler, Reassem
         expected,
         made._answers_first, made._client, made._connection, made._ends, made._forms, made._latest_api_key,
         made._latest_form, made._latest_id, made._latest_ns, made._limits, made._most_waiting,
-        made._mute_end_ns, made._serial, made._told_bytes, made._waiting, made._waiting_bytes, made.client,
+        made._mute_end_ns, made._serial, made._client_bytes, made._waiting, made._waiting_bytes, made.client,
         made.client_id, made.ending, made.exchanges, made.login, made.most_bytes, made.principal,
         made.software,
     ) = parts  # fmt: skip
@@ -583,10 +593,10 @@ def _begin(brief: Brief) -> None:
     """Set the attributes that all briefs have at first, as ``__init__`` does."""
     brief.number = brief.up_to_packet = brief.names_count = 0
     brief.missing = brief.became = brief.names = None
-    brief.asked_seen = brief.answer_seen = brief.answer = brief.answer_frame = None
-    brief._answer_places = None
-    brief.answer_start = brief.answer_body = brief.answer_end = brief.answer_offset = 0
-    brief.answer_packet = brief.answer_first_ns = brief.answer_ns = 0
+    brief.request_survey = brief.response_survey = brief.response_data = brief.response_frame = None
+    brief._response_places = None
+    brief.response_start = brief.response_body = brief.response_end = brief.response_offset = 0
+    brief.response_packet = brief.response_first_ns = brief.response_ns = 0
     brief.behind_ns = brief.network_ns = brief.throttle_ns = _NOT_KNOWN
     brief.think_ns = brief.after_api_key = _NOT_KNOWN
     brief.is_over = brief.is_behind = brief.breaks_quota = False

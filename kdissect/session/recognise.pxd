@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk
 from kdissect.session.chain cimport Chain
-from kdissect.session.evidence cimport begins_plainly, examine_request
+from kdissect.session.evidence cimport begins_ordinary_request, examine_request
 
 cdef int64_t PART_BYTES
 
@@ -12,9 +12,9 @@ cdef class _Side:
     cdef public bytearray data
     cdef public int64_t examined
     cdef public bint is_loose
-    cdef public bint is_settled
+    cdef public bint is_decided
     cdef public bint opened
-    cdef public int64_t passed
+    cdef public int64_t dropped_bytes
     cdef public list starts
     cdef public bytes strange
     cdef public int64_t total
@@ -23,7 +23,7 @@ cdef class _Side:
     cdef add(self, Chunk chunk)
     cdef int64_t held_bytes(self) except -1
     cdef cut(self)
-    cpdef let_go(self)
+    cpdef drop_data(self)
     cdef _clear(self)
 
 @cython.final
@@ -34,7 +34,7 @@ cdef class Recogniser:
     cdef public object _limits
     cdef public tuple _ports
     cdef public tuple _sides
-    cdef public object _stranger
+    cdef public object _strange_frame
     cdef public bint is_late
 
     @cython.locals(one=_Side, other=_Side)
@@ -44,14 +44,14 @@ cdef class Recogniser:
     cpdef close(self)
     cdef _unknown(self)
     @cython.locals(here=_Side, asking=_Side, chain=Chain, client=cython.int)
-    cdef _settle_by_exchanges(self, int side, piece)
+    cdef _decide_by_exchanges(self, int side, piece)
     @cython.locals(one=Chain, other=Chain)
-    cdef bint _may_be_told_later(self) except -1
+    cdef bint _may_decide_later(self) except -1
     @cython.locals(here=_Side, is_open=cython.bint)
-    cdef _settle_late(self, int side, piece)
+    cdef _decide_late(self, int side, piece)
     cdef _greeting(self, _Side here)
     @cython.locals(here=_Side)
-    cdef _settle(self, int side, enough)
+    cdef _decide(self, int side, enough)
     @cython.locals(end=int64_t, is_open=cython.bint)
     cdef _examine(self, _Side here)
     @cython.locals(end=int64_t)

@@ -37,10 +37,10 @@ from kdissect.protocol.framing import PART_BYTES
 from kdissect.session.chain import Chain
 from kdissect.session.evidence import (
     Evidence,
-    begins_plainly,
+    begins_ordinary_request,
     defect_of,
     examine_request,
-    is_telling_response,
+    is_distinctive_response,
 )
 from kdissect.tcp.duplex import Side
 
@@ -121,7 +121,7 @@ _new_verdict = tuple.__new__
 def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | None:
     """The verdict of the first piece of a connection, if it begins with a request that fits to the last byte.
     Nearly all do. A Recogniser would give the same verdict. None if more bytes must be examined."""
-    is_plain = begins_plainly(data, 0, len(data), limits)
+    is_plain = begins_ordinary_request(data, 0, len(data), limits)
     if not is_plain and examine_request(data, 0, limits)[0] is not _EXACT:
         return None
     return plain_verdict(data, 0, side)
@@ -143,8 +143,8 @@ class _Side:
     """The data of one side since it was last without a gap."""
 
     __slots__ = (
-        *("broken", "data", "examined", "is_loose", "is_settled"),
-        *("opened", "passed", "starts", "strange", "total", "whole"),
+        *("broken", "data", "examined", "is_loose", "is_decided"),
+        *("opened", "dropped_bytes", "starts", "strange", "total", "whole"),
     )
 
     def __init__(self) -> None:
@@ -154,11 +154,11 @@ class _Side:
         self.whole = True
         """Whether no gap came before ``data``."""
         self.total = 0
-        self.passed = 0
+        self.dropped_bytes = 0
         """The number of dropped bytes."""
         self.examined = 0
         """The beginning of the first frame that is not known to be a token."""
-        self.is_settled = False
+        self.is_decided = False
         """Whether that frame is complete, or impossible: more bytes cannot change the result."""
         self.is_loose = False
         """Whether it is a request with bytes left over."""
@@ -179,22 +179,22 @@ class _Side:
         self._clear()
         self.whole = False
 
-    def let_go(self) -> None:
+    def drop_data(self) -> None:
         self._clear()
-        self.passed = self.total
+        self.dropped_bytes = self.total
 
     def _clear(self) -> None:
         self.data.clear()
         self.starts.clear()
         self.examined = 0
-        self.is_settled = self.is_loose = False
+        self.is_decided = self.is_loose = False
         self.broken = self.strange = None
 
 
 class Recogniser:
     """Decides the protocol. ``feed`` and ``close`` return a Verdict, once."""
 
-    __slots__ = ("_chains", "_doubt", "_effort", "_limits", "_ports", "_sides", "_stranger", "is_late")
+    __slots__ = ("_chains", "_doubt", "_effort", "_limits", "_ports", "_sides", "_strange_frame", "is_late")
 
     def __init__(self, limits: Limits = DEFAULTS, ports: tuple[int, int] = (0, 0)) -> None:
         self._limits = limits
@@ -206,16 +206,16 @@ class Recogniser:
         self._effort = PROBE_EFFORT * limits.settle_bytes
         self._doubt: Doubt | None = None
         """The first doubt."""
-        self._stranger: Doubt | None = None
+        self._strange_frame: Doubt | None = None
         """The first doubt about a frame that is a request except for its API or version."""
         self.is_late = False
         """Whether the limit was reached and the held bytes were dropped: a verdict only uses later bytes."""
 
     @property
-    def passed(self) -> tuple[int, int]:
+    def dropped_bytes(self) -> tuple[int, int]:
         """The dropped bytes of each side."""
         one, other = self._sides
-        return one.passed, other.passed
+        return one.dropped_bytes, other.dropped_bytes
 
     def held_bytes(self) -> int:
         """The cost of its bytes, and of their pieces, which the conversation keeps."""
@@ -227,23 +227,23 @@ class Recogniser:
         here = self._sides[side]
         here.opened = opened
         if self.is_late:
-            return self._settle_late(side, piece)
+            return self._decide_late(side, piece)
         if isinstance(piece, Gap):
-            verdict = self._settle(side, _HEADER) if here.data else None
+            verdict = self._decide(side, _HEADER) if here.data else None
             here.cut()
-            return verdict or self._settle_by_exchanges(side, piece)
+            return verdict or self._decide_by_exchanges(side, piece)
         here.add(piece)
-        verdict = self._greeting(here) or self._settle(side, _EXACT)
+        verdict = self._greeting(here) or self._decide(side, _EXACT)
         if self._doubt is None and here.broken is not None:
             self._doubt = Doubt(side, piece.packet, *defect_of(here.broken, self._limits))
-        if self._stranger is None and here.strange is not None:
-            self._stranger = Doubt(side, piece.packet, *defect_of(here.strange, self._limits))
-        verdict = verdict or self._settle_by_exchanges(side, piece)
+        if self._strange_frame is None and here.strange is not None:
+            self._strange_frame = Doubt(side, piece.packet, *defect_of(here.strange, self._limits))
+        verdict = verdict or self._decide_by_exchanges(side, piece)
         other = self._sides[1 - side]
         if verdict is None and here.total + other.total >= self._limits.settle_bytes:
             verdict = self.close()
-            if verdict.protocol == "unknown" and self._may_be_told_later():
-                self._let_go()
+            if verdict.protocol == "unknown" and self._may_decide_later():
+                self._drop_data()
                 return None
         return verdict
 
@@ -252,22 +252,26 @@ class Recogniser:
         if self.is_late:
             return self._unknown()
         for side in (0, 1):
-            verdict = self._settle(side, _HEADER)
+            verdict = self._decide(side, _HEADER)
             if verdict is not None:
                 return verdict
         for side in (0, 1):
-            verdict = self._settle_by_chain(side) or self._settle_by_scan(side)
+            verdict = self._decide_by_chain(side) or self._decide_by_scan(side)
             if verdict is not None:
                 return verdict
         return self._unknown()
 
     def _unknown(self) -> Verdict:
         doubt = self._doubt
-        if doubt is None and self._stranger is not None and self._chains[self._stranger.side].is_likely:
-            doubt = self._stranger
+        if (
+            doubt is None
+            and self._strange_frame is not None
+            and self._chains[self._strange_frame.side].is_likely
+        ):
+            doubt = self._strange_frame
         return UNKNOWN._replace(doubt=doubt)
 
-    def _settle_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
+    def _decide_by_exchanges(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
         """Decide by requests and responses whose heads fit; ``piece`` is the latest."""
         here = self._sides[side]
         for client in (0, 1):
@@ -284,16 +288,16 @@ class Recogniser:
                 return Verdict("kafka", client, (False, False), inferred, chain.correlation_id, name)
         return None
 
-    def _may_be_told_later(self) -> bool:
+    def _may_decide_later(self) -> bool:
         one, other = self._chains
         return not one.is_broken or not other.is_broken
 
-    def _let_go(self) -> None:
+    def _drop_data(self) -> None:
         self.is_late = True
         for side in self._sides:
-            side.let_go()
+            side.drop_data()
 
-    def _settle_late(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
+    def _decide_late(self, side: Side, piece: Chunk | Gap) -> Verdict | None:
         """Decide by the beginning of this piece alone, because earlier bytes were dropped."""
         here = self._sides[side]
         verdict = None
@@ -305,9 +309,9 @@ class Recogniser:
             if is_open and examine_request(piece.data, 0, self._limits)[0] is _EXACT:
                 correlation_id = int.from_bytes(piece.data[8:12], "big", signed=True)
                 verdict = Verdict("kafka", side, correlation_id=correlation_id)
-        verdict = verdict or self._settle_by_exchanges(side, piece)
+        verdict = verdict or self._decide_by_exchanges(side, piece)
         if verdict is None:
-            here.passed = here.total
+            here.dropped_bytes = here.total
         return verdict
 
     def _greeting(self, here: _Side) -> Verdict | None:
@@ -320,7 +324,7 @@ class Recogniser:
             return Verdict("tls")
         return Verdict("http") if head.startswith(HTTP_WORDS) else None
 
-    def _settle(self, side: Side, enough: Evidence) -> Verdict | None:
+    def _decide(self, side: Side, enough: Evidence) -> Verdict | None:
         """Decide by a request at the beginning of the data of ``side``, or at the start of its latest
         segment."""
         here = self._sides[side]
@@ -335,7 +339,7 @@ class Recogniser:
 
     def _examine(self, here: _Side) -> Evidence:
         """Judge the first frame that is neither a token nor broken. Every frame is judged once."""
-        while not here.is_settled:
+        while not here.is_decided:
             evidence, end = examine_request(here.data, here.examined, self._limits)
             if evidence is _EXACT or (evidence is _HEADER and here.broken is here.strange is None):
                 return evidence
@@ -347,13 +351,13 @@ class Recogniser:
                 here.strange = here.strange or bytes(here.data[here.examined + 4 : end])
                 here.examined = end
             elif evidence is _LOOSE and here.broken is here.strange is None:
-                here.is_settled = here.is_loose = True
+                here.is_decided = here.is_loose = True
             elif is_open or _may_become_token(here.data, here.examined, end):
                 return _MORE
             elif _is_token(here.data, here.examined, end):
                 here.examined = end
             else:
-                here.is_settled = True
+                here.is_decided = True
         return _LOOSE if here.is_loose else _NONE
 
     def _probe(self, here: _Side, position: int) -> Evidence:
@@ -365,7 +369,7 @@ class Recogniser:
             self._effort -= max(0, end - position)
         return evidence
 
-    def _settle_by_chain(self, side: Side) -> Verdict | None:
+    def _decide_by_chain(self, side: Side) -> Verdict | None:
         """Decide by responses alone: sizes that lead from frame to frame, correlation ids that ascend, and a
         certain response."""
         here, other = self._sides[side], self._sides[1 - side]
@@ -386,13 +390,13 @@ class Recogniser:
                 if len(sample) < CHAIN_SAMPLE and end <= len(data):
                     sample.append(data[position + 4 : end])
                 position, frames, last = end, frames + 1, correlation
-            if frames >= CHAIN_FRAMES and any(is_telling_response(each, self._limits) for each in sample):
+            if frames >= CHAIN_FRAMES and any(is_distinctive_response(each, self._limits) for each in sample):
                 why = f"role: {frames} responses end to end with ascending correlation ids, no request"
                 starts = (start == 0 and side == 0, start == 0 and side == 1)
                 return Verdict("kafka", 1 - side, starts, why)
         return None
 
-    def _settle_by_scan(self, side: Side) -> Verdict | None:
+    def _decide_by_scan(self, side: Side) -> Verdict | None:
         """Decide by a request that fits exactly, at any byte, because the capture began inside a message."""
         here = self._sides[side]
         if here.opened and here.whole:

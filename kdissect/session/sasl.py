@@ -20,8 +20,8 @@ _AUTHENTICATES = 3
 PLAIN_LOGINS = frozenset(
     {(SASL_HANDSHAKE, 1), *((SASL_AUTHENTICATE, version) for version in range(_AUTHENTICATES))}
 )
-"""The steps of a login, API and version, whose fields :func:`said_in` and :func:`lifetime_in` find. Behind a
-handshake of version 0 come tokens without headers."""
+"""The steps of a login, API and version, whose fields :func:`first_field_in` and :func:`lifetime_in` find.
+Behind a handshake of version 0 come tokens without headers."""
 _FIRST_COMPACT, _FIRST_LIFETIME = 2, 1
 """Versions of SaslAuthenticate."""
 
@@ -68,7 +68,7 @@ class Login:
         }
 
 
-def said_in(api: tuple[int, int], data: bytes, at: int) -> bytes | None:
+def first_field_in(api: tuple[int, int], data: bytes, at: int) -> bytes | None:
     """The mechanism or token that stands first in the body of a request of :data:`PLAIN_LOGINS`. None for
     null.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from kdissect.limits import Limits
 from kdissect.message import Request
 from kdissect.model import Direction, Frame
-from kdissect.session.evidence import Evidence, examine_request, is_telling_response, read_head
+from kdissect.session.evidence import Evidence, examine_request, is_distinctive_response, read_head
 
 
 def opposite(direction: Direction) -> Direction:
@@ -45,7 +45,7 @@ def fits_as_response(request: Request, limits: Limits) -> bool:
     if request.is_cut or request.survey() is not None or request.decoded().is_exact:
         return False
     request.forget_body()
-    return is_telling_response(frame.payload, limits)
+    return is_distinctive_response(frame.payload, limits)
 
 
 def _with_size(frame: Frame) -> bytes:

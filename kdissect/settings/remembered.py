@@ -21,7 +21,7 @@ from kdissect.filter.compiled import Filter
 from kdissect.filter.field import plain
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.redact import secret_fields
-from kdissect.present.secret_names import says_secret
+from kdissect.present.secret_names import suggests_secret
 
 MOST_USED = 200
 MOST_BYTES = 1 << 20
@@ -85,7 +85,7 @@ def asks_for_a_secret(chosen: Filter) -> bool:
     """Whether a filter uses a field with hidden values, so that it may contain a secret."""
     asked = (name.rpartition(".")[2] for name in chosen.fields if "." in name)
     secret = frozenset(map(plain, secret_fields()))
-    return any(plain(field) in secret or says_secret(field) for field in asked)
+    return any(plain(field) in secret or suggests_secret(field) for field in asked)
 
 
 def _read(path: Path | None) -> str:

@@ -59,13 +59,13 @@ def register(spark: SparkSession) -> None:
     If a file is damaged, the driver warns when it is read, also by ``readStream``. Spark Connect returns
     rows only: look at the table ``faults`` there.
     """
-    from kdissect.spark.news import news_of
+    from kdissect.spark.news import fault_accumulator
     from kdissect.spark.scans import give_rule
     from kdissect.spark.source import CaptureSource, called, make_known
 
     warn_without_kdissect(spark)
     give_rule(spark)
-    make_known(spark, called(CaptureSource.name(), news_of(spark)))
+    make_known(spark, called(CaptureSource.name(), fault_accumulator(spark)))
 
 
 def table(
@@ -105,7 +105,7 @@ def table(
         from kdissect.spark.source import replicated
 
         return replicated(spark, settings, given)
-    from kdissect.spark.news import news_of
+    from kdissect.spark.news import fault_accumulator
     from kdissect.spark.source import called, make_known
 
     files = None if _is_elsewhere(spark) else list_files(given)
@@ -113,7 +113,7 @@ def table(
         refuse_unreadable([file.path for file in files])  # if nothing can be read, that is reported at once
     register(spark)
     title = _title(name, given, files)
-    make_known(spark, called(title, news_of(spark)))
+    make_known(spark, called(title, fault_accumulator(spark)))
     return spark.read.format(title).options(**settings.options()).load(given)
 
 

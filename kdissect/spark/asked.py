@@ -24,7 +24,7 @@ _MOST = 60
 """The most characters of a value in a message."""
 
 
-def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> dict[str, Any]:
+def stored_request(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> dict[str, Any]:
     """The stored form of the request of a run: ``tables`` and ``by`` are lists, and ``options`` has settings
     as text, by name. Settings that may differ from run to run are left out.
 
@@ -37,7 +37,7 @@ def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> d
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any], *, of_commands: bool = True) -> str | None:
     """The difference from the runs before, and the option to give; None if they are the same. The order of
-    tables does not matter. Both requests are in the form of :func:`told`.
+    tables does not matter. Both requests are in the form of :func:`stored_request`.
 
     :param of_commands: whether to name options as commands have them, and not as the data source has them.
     """
@@ -53,8 +53,8 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any], *, of_commands
     return None
 
 
-def is_told(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a value has the form of :func:`told`."""
+def is_stored_request(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value has the form of :func:`stored_request`."""
     if not isinstance(value, dict):
         return False
     tables, by, options = (value.get(name) for name in ("tables", "by", "options"))
@@ -65,13 +65,13 @@ def is_told(value: object) -> TypeGuard[dict[str, Any]]:
 def first(folder: str, now: Mapping[str, Any]) -> dict[str, Any]:
     """The request of the first start in this folder. If the folder has none, it is this one.
 
-    :param now: a request in the form of :func:`told`.
+    :param now: a request in the form of :func:`stored_request`.
     :raises OSError: the file cannot be written or read, or is damaged.
     """
     files = small_files(folder)
     try:
         found: dict[str, Any] = json.loads(files.read(FILE))
-        if is_told(found):
+        if is_stored_request(found):
             return found
     except FileNotFoundError:
         files.write(FILE, json.dumps(now).encode())

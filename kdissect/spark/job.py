@@ -79,7 +79,7 @@ class RowMaker(NamedTuple):
     """The names of topic ids."""
 
 
-class WantedTable(NamedTuple):
+class RequestedTable(NamedTuple):
     """A table that is made."""
 
     key: str
@@ -157,7 +157,7 @@ class Job(NamedTuple):
     """The data that all tasks have."""
 
     units: tuple[Unit | BatchUnit | RowMaker, ...]
-    wanted: tuple[WantedTable, ...]
+    tables: tuple[RequestedTable, ...]
     settings: TableSettings
     """How captures are read."""
     tallies: bool = False

@@ -91,7 +91,7 @@ _OF_SESSIONS: dict[str, News] = {}
 know the accumulator by its number."""
 
 
-def news_of(spark: SparkSession) -> News | None:
+def fault_accumulator(spark: SparkSession) -> News | None:
     """The accumulator for faults of files; None with Spark Connect."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
@@ -103,7 +103,7 @@ def news_of(spark: SparkSession) -> News | None:
     return _OF_SESSIONS[name]
 
 
-def tell(news: News | None, items: Iterable[object], paths: Sequence[str]) -> int:
+def send_faults(news: News | None, items: Iterable[object], paths: Sequence[str]) -> int:
     """Send the faults of files among these items to the driver, for a task that reads these files; return how
     many there are."""
     found = [each for each in items if isinstance(each, Fault) and each.layer == "file"]
@@ -112,9 +112,9 @@ def tell(news: News | None, items: Iterable[object], paths: Sequence[str]) -> in
     return len(found)
 
 
-def telling(news: News | None, events: Iterable[E], paths: Sequence[str]) -> Iterator[E]:
+def sending_faults(news: News | None, events: Iterable[E], paths: Sequence[str]) -> Iterator[E]:
     """The events. The faults of files among them are sent to the driver."""
     for event in events:
         if isinstance(event, Fault):
-            tell(news, (event,), paths)
+            send_faults(news, (event,), paths)
         yield event

@@ -25,7 +25,7 @@ import kdissect
 from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.model import Fault
-from kdissect.spark.asked import difference, told
+from kdissect.spark.asked import difference, stored_request
 from kdissect.spark.described import described
 from kdissect.spark.growing import OTHERS_ARE_READ, ends_whole
 from kdissect.spark.job import batch_units
@@ -163,7 +163,7 @@ def add_new(
     inputs = Inputs(paths, start, runs.digests())
     settings = asked.settings
     end = SpoolFolder("", settings.capture_point, settings.limits, there=inputs).next(start)
-    if _says_nothing(start, end, runs, settings):
+    if _has_nothing_new(start, end, runs, settings):
         end = start
     for path, other in inputs.doubles.items():
         doubled(path, other)
@@ -190,7 +190,7 @@ def add_new(
     return out
 
 
-def _says_nothing(start: Position, end: Position, runs: Runs, settings: TableSettings) -> bool:
+def _has_nothing_new(start: Position, end: Position, runs: Runs, settings: TableSettings) -> bool:
     """Whether a run would have nothing to report: it would only look again at unchanged files, to report
     those that end in the middle of a packet. To check that, this reads the whole files, but only once."""
     changed = [path for path in {**start, **end} if start.get(path) != end.get(path)]
@@ -239,7 +239,7 @@ def _whole_path(path: str) -> str:
 
 
 def _text_of(asked: NightlyOptions) -> dict[str, Any]:
-    return told(asked.tables, asked.by, asked.settings)
+    return stored_request(asked.tables, asked.by, asked.settings)
 
 
 def _asked_of(plan: RunPlan, now: NightlyOptions) -> NightlyOptions:
@@ -332,7 +332,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
         history.append(spans)
     known = [plan and plan.has_secrets for plan in map(runs.plan, range(1, number))]
     has_secrets = True if True in known else None if None in known else False
-    work = partial(_again, tuple(old), history, runs.states, number, settings, has_secrets)
+    work = partial(_read_again, tuple(old), history, runs.states, number, settings, has_secrets)
     with described(spark, "make states again that another version made"):
         made = spark.range(0, len(old), 1, len(old)).mapInArrow(work, "is_made boolean").collect()
     if not all(row.is_made for row in made):
@@ -342,7 +342,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
         )
 
 
-def _again(
+def _read_again(
     points: Sequence[str],
     history: Sequence[Sequence[FileSpan] | None],
     folder: str,

@@ -33,7 +33,7 @@ from kdissect.session.conversation import Connection
 from kdissect.spark.changes import change_batch
 from kdissect.spark.choice import Choice
 from kdissect.spark.described import described
-from kdissect.spark.job import BatchUnit, Job, RowMaker, RunCounts, TaskOutcome, Unit, WantedTable, rows_of
+from kdissect.spark.job import BatchUnit, Job, RequestedTable, RowMaker, RunCounts, TaskOutcome, Unit, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
 from kdissect.spark.named import named
@@ -100,10 +100,10 @@ def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutc
     """The tables, which Spark keeps until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
     its key. Units must keep no events."""
     count = len(job.units)
-    schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
+    schema = f"{wide_ddl((each.key, each.table) for each in job.tables)}, `_outcome` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
     with described(spark, job.words):
-        told = wide.where("_told is not null").select("_told.outcome").collect()
+        told = wide.where("_outcome is not null").select("_outcome.outcome").collect()
     return wide, [pickle.loads(row.outcome) for row in told]
 
 
@@ -115,7 +115,7 @@ def _write(job: Job, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator
         task = _task(job, number, folder)
         sinks = {
             at: FileSink(
-                *(folder, job.wanted[at].key, job.first + number, schema, job.wanted[at].epochs),
+                *(folder, job.tables[at].key, job.first + number, schema, job.tables[at].epochs),
                 is_first=number == 0,
             )
             for at, schema in task.schemas.items()
@@ -129,18 +129,18 @@ def _write(job: Job, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator
                 sink.abandon()
             task.abandon()
             raise
-        yield _told(task.outcome(written))
+        yield _outcome_batch(task.outcome(written))
 
 
 def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for number in task_numbers(batches):
         task = _task(job, number, None)
         own = task.schemas
-        schemas = [(each.key, own[at]) for at, each in enumerate(job.wanted)]
-        widener = Widener([*schemas, ("_told", _OUTCOME)])
+        schemas = [(each.key, own[at]) for at, each in enumerate(job.tables)]
+        widener = Widener([*schemas, ("_outcome", _OUTCOME)])
         for at, batch in task.batches():
             yield from widener.widened(at, (batch,))
-        yield from widener.widened(len(job.wanted), (_told(task.outcome(())),))
+        yield from widener.widened(len(job.tables), (_outcome_batch(task.outcome(())),))
 
 
 class _WholeCapture:
@@ -201,14 +201,14 @@ class _PassTask:
         self._tally = RunCounts()
         self.rows = {
             at: _rows_of(each, unit)
-            for at, each in enumerate(job.wanted)
+            for at, each in enumerate(job.tables)
             if each.is_of(unit) and not each.is_of_findings
         }
         """The rows of each table of captures that it makes, by the table's index."""
         self._packets = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PacketRows)]
         self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PointRows)]
         self._of_findings = [
-            at for at, each in enumerate(job.wanted) if each.is_of(unit) and each.is_of_findings
+            at for at, each in enumerate(job.tables) if each.is_of(unit) and each.is_of_findings
         ]
         self._point = unit.point or None
         self._number = unit.batch if isinstance(unit, BatchUnit) else 0
@@ -217,13 +217,13 @@ class _PassTask:
     def schemas(self) -> dict[int, pa.Schema]:
         """The schema of each table that it makes, without moments."""
         found = {at: rows.schema for at, rows in self.rows.items()}
-        return found | {at: arrow_schema(self._job.wanted[at].table) for at in self._of_findings}
+        return found | {at: arrow_schema(self._job.tables[at].table) for at in self._of_findings}
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The record batches of all tables that it makes, with the table's index."""
         with rarely_collected():
             for at, batch in chain(self._made(), self._rest()):
-                self._made_rows[self._job.wanted[at].key] += batch.num_rows
+                self._made_rows[self._job.tables[at].key] += batch.num_rows
                 yield at, batch
         self._note.write()
 
@@ -244,7 +244,7 @@ class _PassTask:
             for batch in each.close():
                 yield at, batch
 
-    def _fed(self, event: Event) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _feed_event(self, event: Event) -> Iterator[tuple[int, pa.RecordBatch]]:
         for at, rows in self._others:
             if rows.takes(event):
                 for batch in rows.feed(event):
@@ -252,18 +252,18 @@ class _PassTask:
 
     def _changes(self, findings: list[dict[str, Any]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         for at in self._of_findings:
-            batch = change_batch(self._job.wanted[at].table, self._point, self._number, findings)
+            batch = change_batch(self._job.tables[at].table, self._point, self._number, findings)
             if batch is not None:
                 yield at, batch
 
-    def _tell_file(self, event: Event) -> None:
+    def _report_file(self, event: Event) -> None:
         """Report faults of files."""
         if isinstance(event, Fault) and event.layer == "file":
             self._note.damage += 1
             if len(self._damage) < self._job.settings.limits.rows:
                 self._damage.append(named(event, self._paths))
 
-    def _tell(self, event: Event) -> None:
+    def _count_event(self, event: Event) -> None:
         """Count what becomes rows."""
         if isinstance(event, Exchange):
             self._note.rows_of(size_of(event))
@@ -297,9 +297,9 @@ class _WholePoint(_Dissecting):
                 is_exchange = isinstance(event, Exchange)
                 is_own = (owners.owner(event) if isinstance(event, Exchange) else 0) == self._share
                 if is_own:
-                    self._tell_file(event)
-                    self._tell(event)
-                    yield from self._fed(event)
+                    self._report_file(event)
+                    self._count_event(event)
+                    yield from self._feed_event(event)
                 elif is_exchange and self._share == 0:
                     # Whether a connection is shown depends on all of its exchanges.
                     for _, rows in self._others:
@@ -315,7 +315,7 @@ class _Keeping(_Dissecting):
         super().__init__(job, number, unit)
         self._unit = unit
         self._keeper = Keeper(folder, job.key, unit.file_bytes)
-        packets = (each for each in job.wanted if each.settings.table == "packets")
+        packets = (each for each in job.tables if each.settings.table == "packets")
         self._of_packets = [_packet_rows(each, unit) for each in packets]
         self._kept: tuple[RowMaker, ...] = ()
 
@@ -325,8 +325,8 @@ class _Keeping(_Dissecting):
             for rows in self._of_packets:
                 keeper.add_packets(rows.sources(items))
             for event in events:
-                self._tell_file(event)
-                yield from self._fed(event)
+                self._report_file(event)
+                yield from self._feed_event(event)
                 keeper.add(event)
         names = keeper.close(self._source.names)
         self._kept = rows_of(unit.point, keeper.files, names, unit.tasks)
@@ -358,8 +358,8 @@ class _Making(_PassTask):
                 events.reverse()
                 while events:  # the decoded values of an event take many times its bytes, so they are dropped
                     event = events.pop()
-                    self._tell(event)
-                    yield from self._fed(event)
+                    self._count_event(event)
+                    yield from self._feed_event(event)
 
 
 def _tally_of(event: Event, settings: TableSettings) -> RunCounts:
@@ -384,17 +384,17 @@ def _task(job: Job, number: int, folder: str | None) -> _PassTask:
     return _Keeping(job, number, unit, folder)
 
 
-def _rows_of(wanted: WantedTable, unit: Unit | BatchUnit | RowMaker) -> PointRows | PacketRows:
+def _rows_of(wanted: RequestedTable, unit: Unit | BatchUnit | RowMaker) -> PointRows | PacketRows:
     if wanted.settings.table == "packets":
         return _packet_rows(wanted, unit)
     return PointRows(wanted.table, unit.point, wanted.settings, Choice(wanted.settings))
 
 
-def _packet_rows(wanted: WantedTable, unit: Unit | BatchUnit | RowMaker) -> PacketRows:
+def _packet_rows(wanted: RequestedTable, unit: Unit | BatchUnit | RowMaker) -> PacketRows:
     at_point = table_at(wanted.table, unit.point, wanted.settings.head)
     shares = (unit.share, unit.shares) if isinstance(unit, Unit) else ()
     return PacketRows(at_point, wanted.settings.limits, *shares)
 
 
-def _told(outcome: TaskOutcome) -> pa.RecordBatch:
+def _outcome_batch(outcome: TaskOutcome) -> pa.RecordBatch:
     return pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], schema=_OUTCOME)

@@ -51,7 +51,7 @@ class Plan(NamedTuple):
     """How many tasks make the rows of each point."""
     passes: int = 1
     """How often a task reads the captures."""
-    is_told: bool = True
+    is_set_by_user: bool = True
     """Whether the user set the number of tasks; otherwise it depends on the cores of the session
     (:meth:`on`)."""
 
@@ -67,11 +67,11 @@ class Plan(NamedTuple):
 
     def on(self, cores: int) -> Plan:
         """The plan for a number of cores: the larger a capture point is, the more of them make its rows."""
-        if self.is_told:
+        if self.is_set_by_user:
             return self
         share = cores / max(self.size, 1)
         tasks = tuple(tasks_for(point.size, round(point.size * share)) for point in self.points)
-        return self._replace(tasks=tasks, is_told=True)
+        return self._replace(tasks=tasks, is_set_by_user=True)
 
     def lines(self) -> list[str]:
         """The plan in words, with sizes in MiB (1,048,576 bytes), and the reason for files that cannot be
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         for point, tasks in zip(self.points, self.tasks, strict=True):
             name = f"capture point {point.name}" if point.name else "one capture"
             rows = "1 task" if tasks == 1 else f"1 task reads it, {tasks} make its rows"
-            if not self.is_told and point.size > BYTES_A_TASK:
+            if not self.is_set_by_user and point.size > BYTES_A_TASK:
                 rows = "1 task reads it; the number of cores decides how many tasks make its rows"
             out.append(f"{name}: {plural(len(point.files), 'file')}, {_mib(point.size)}, {rows}")
             out += [f"  {file.path} ({_state_of(file)})" for file in point.files]

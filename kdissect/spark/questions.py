@@ -16,7 +16,7 @@ from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
 from kdissect.present.html.report import report_page
 from kdissect.present.html.sheet import ReportOptions
-from kdissect.present.statistics import STATISTICS, asked
+from kdissect.present.statistics import STATISTICS, statistic_of
 from kdissect.spark.fold_question import FoldQuestion, FoldRows
 
 
@@ -39,7 +39,7 @@ class AskedStatistics:
         return [STATISTICS[each.name] for each in self.new().statistics]
 
     def new(self) -> Together:
-        return Together([asked(text, self.limits) for text in self.texts])
+        return Together([statistic_of(text, self.limits) for text in self.texts])
 
     def rows(self, whole: Together) -> Sequence[FoldRows]:
         return [FoldRows(each.result(), each.left_out) for each in whole.statistics]

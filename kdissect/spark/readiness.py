@@ -50,17 +50,19 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
     facts = VersionFacts(Room(DEFAULTS))
     for row in spark.sql(_SPOKEN).toLocalIterator():
         talker = _talker(row)
-        facts.spoke(talker, row.api_key, row.api_version, row["count"])
+        facts.add_requests(talker, row.api_key, row.api_version, row["count"])
         if row.answered:
-            facts.answered(talker.broker, row.api_key, row.api_version)
+            facts.note_answered(talker.broker, row.api_key, row.api_version)
         if is_of_broker(row.api, row.api_version, replica_id_of(body_of(row.sample))):
-            facts.is_between_brokers(talker.connection)
+            facts.note_between_brokers(talker.connection)
     for row in spark.sql(_ASKED).toLocalIterator():
-        facts.asked(_talker(row), row.number, body_of(row.request), ranges_of(body_of(row.response)))
+        facts.take_api_versions(
+            _talker(row), row.number, body_of(row.request), ranges_of(body_of(row.response))
+        )
     if "opened" in spark.table("connections").columns:  # tables of older releases do not have it
         for row in spark.sql(_WHOLE).toLocalIterator():
             if is_whole(row.opened, row.gaps, row.skipped_bytes):
-                facts.is_whole((row[POINT], row.connection))
+                facts.note_whole((row[POINT], row.connection))
     table = STATISTICS["versions"]
     gone = [row for row in facts.result() if row["removed_in"] is not None]
     return spark.createDataFrame([tuple(row.values()) for row in gone], ddl(table)), facts.left_out

@@ -130,7 +130,7 @@ def last_pass(
                 pass
         for _ in reading.end():
             pass
-        reading = reading.again(with_names=True)
+        reading = reading.repeat(with_names=True)
     return reading
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.present.columns import Table, dict_column
-from kdissect.spark.asked import is_told
+from kdissect.spark.asked import is_stored_request
 from kdissect.spark.spool import Position, of_offset, to_offset
 from kdissect.spark.storage import open_file
 from kdissect.system import try_lock
@@ -147,7 +147,7 @@ class Runs:
         digests, asked = value.get("digests"), value.get("asked")
         if isinstance(digests, dict) and all(isinstance(each, str) for each in digests.values()):
             with suppress(KeyError, TypeError, AttributeError):
-                if is_told(asked):
+                if is_stored_request(asked):
                     closes, drains = (value.get(word, False) for word in ("closes", "drains"))
                     end, has_secrets = of_offset(value["end"]), value.get("has_secrets")
                     return RunPlan(number, end, digests, asked, closes, drains, has_secrets)

@@ -19,7 +19,7 @@ from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.present.statistics import STATISTICS, asked
+from kdissect.present.statistics import STATISTICS, statistic_of
 from kdissect.registry.folders import read_schemas
 from kdissect.registry.rules import rule_of
 from kdissect.source import read_rsa_key
@@ -158,7 +158,7 @@ class TableSettings(NamedTuple):
         elif self.stats == FINDINGS.name:
             table = with_point(FINDINGS, self.capture_point is not None)
         else:
-            name = asked(self.stats, self.limits).name
+            name = statistic_of(self.stats, self.limits).name
             table = with_point(STATISTICS[name], self.capture_point is not None)
         return table.select(self.columns) if self.columns else table
 

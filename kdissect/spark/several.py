@@ -18,7 +18,7 @@ from kdissect.model import Fault
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
 from kdissect.spark.described import described
-from kdissect.spark.job import BatchUnit, Job, RunCounts, TaskOutcome, Unit, WantedTable, units_of
+from kdissect.spark.job import BatchUnit, Job, RequestedTable, RunCounts, TaskOutcome, Unit, units_of
 from kdissect.spark.joining import joined
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
@@ -63,22 +63,22 @@ class BatchOptions(NamedTuple):
     """Whether there is a table of findings, which change from batch to batch."""
 
     @property
-    def wanted(self) -> tuple[WantedTable, ...]:
+    def requested_tables(self) -> tuple[RequestedTable, ...]:
         """The tables that the tasks make."""
         settings = self.settings._replace(places=needs_places(self.by))
         found = [
-            WantedTable(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
+            RequestedTable(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
             for name in self.tables
         ]
         if settings.places and "faults" in self.tables:
             whole = settings._replace(table="connections", filter=None)
-            found.append(WantedTable(_CONNECTIONS, whole, has_moments=False))
+            found.append(RequestedTable(_CONNECTIONS, whole, has_moments=False))
         if self.merges and not {"records", "batches"}.isdisjoint(self.tables):
             bare = settings._replace(table="exchanges", payload="none")
-            found.append(WantedTable(_EXCHANGES, bare, has_moments=False))
+            found.append(RequestedTable(_EXCHANGES, bare, has_moments=False))
         if self.finds:
             own = self.settings._replace(stats=FINDING_CHANGES.name)
-            found.append(WantedTable(FINDING_CHANGES.name, own))
+            found.append(RequestedTable(FINDING_CHANGES.name, own))
         return tuple(found)
 
     @property
@@ -168,17 +168,17 @@ class MadeTables(NamedTuple):
             frame = of_exchanges(frame, merged(self._frame(_EXCHANGES)))
         if name == "faults" and needs_places(by):
             frame = of_connections(frame, self._frame(_CONNECTIONS))
-        wanted = self._wanted(name)
+        wanted = self._requested(name)
         if self.wide is not None or not wanted.has_moments:
             frame = with_moments(frame, epochs(wanted.table))
         frame, parts = partitioned(frame, name, by)
         self.target.write(frame, name, parts, run, overwrite, origin)
 
-    def _wanted(self, key: str) -> WantedTable:
-        return next(each for each in self.asked.wanted if each.key == key)
+    def _requested(self, key: str) -> RequestedTable:
+        return next(each for each in self.asked.requested_tables if each.key == key)
 
     def _staged(self, folder: str, key: str) -> Staged:
-        wanted = self._wanted(key)
+        wanted = self._requested(key)
         files = tuple(file.path for file in self.files if file.table == key)
         return Staged(join(folder, key), files, wanted.schema)
 
@@ -186,7 +186,7 @@ class MadeTables(NamedTuple):
         if self.wide is not None:
             return table_in(self.wide, key)
         assert self.folder is not None
-        wanted = self._wanted(key)
+        wanted = self._requested(key)
         schema = moments_ddl(wanted.table, wanted.epochs)
         return self.spark.read.schema(schema).parquet(
             *map(without_query, self._staged(self.folder, key).files)
@@ -249,7 +249,7 @@ def _made(
     """
     folder = _folder(spark, target, name, asked.settings)
     cores = None if folder is None else spark.sparkContext.defaultParallelism
-    job = Job(units(cores), asked.wanted, asked.settings, tallies)
+    job = Job(units(cores), asked.requested_tables, asked.settings, tallies)
     if folder is None:
         wide, outcomes = wide_tables(spark, job)
         return MadeTables(spark, asked, target, outcomes, None, wide)

@@ -30,7 +30,7 @@ from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_o
 from kdissect.spark.choice import Choice
 from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
-from kdissect.spark.news import News, news_of, tell, telling
+from kdissect.spark.news import News, fault_accumulator, send_faults, sending_faults
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
@@ -298,7 +298,7 @@ class FoldReader(DataSourceReader):
         question, _ = asked_tables((stats,), Judgement(settings.limits, {}, ()))
         note = Note(settings.progress, f"stats-{partition.index}")
         counted = counted_alone(partition.paths, settings, question, note, partition.points)
-        tell(self._news, counted.damage, partition.paths)
+        send_faults(self._news, counted.damage, partition.paths)
         (made,) = counted.rows
         (table,) = question.tables
         at_point = with_point(table, settings.capture_point is not None, partition.name)
@@ -365,7 +365,7 @@ class CaptureReader(DataSourceReader):
             own = table_at(table, share.point, settings.head)
             rows = PacketRows(own, settings.limits, share.index, share.count, self._pushed)
             for items in packets_of(share.paths, settings, note):
-                note.damage += tell(self._news, items, share.paths)
+                note.damage += send_faults(self._news, items, share.paths)
                 yield from rows.feed(items)
             note.write()
             yield from rows.close()
@@ -376,7 +376,7 @@ class CaptureReader(DataSourceReader):
             if settings.layer == "file"
             else share_of(share.paths, settings, share.index, share.count, note)
         )
-        told = telling(self._news, events, share.paths)
+        told = sending_faults(self._news, events, share.paths)
         yield from batches_of(told, table, share.point, settings, choice, note, self._pushed)
 
 
@@ -389,7 +389,7 @@ def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -
     :raises ValueError: an option is wrong, or a capture belongs to no capture point.
     """
     table = settings.chosen_table()
-    reader = CaptureReader(settings, paths, table, news_of(spark))
+    reader = CaptureReader(settings, paths, table, fault_accumulator(spark))
     shares = reader.partitions()
     every = spark.range(0, len(shares), 1, len(shares))
     return every.mapInArrow(partial(_read_shares, reader, shares), ddl(table))

@@ -60,7 +60,7 @@ class RowQuestion:
     def folds(self) -> list[RowFold]:
         """New folds, which have counted nothing yet."""
         asked = (text.split(",") for text in self.texts)
-        return [_FOLDS[name].asked(self.limits, tuple(how)) for name, *how in asked]
+        return [_FOLDS[name].from_option(self.limits, tuple(how)) for name, *how in asked]
 
     def new(self) -> Together:
         return Together(self.folds())

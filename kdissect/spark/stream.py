@@ -145,7 +145,7 @@ class Tables:
         states: States,
         names: Sequence[str],
         settings: TableSettings,
-        tell: Callable[[list[Fault]], None] | None = None,
+        report: Callable[[list[Fault]], None] | None = None,
         shown: Callable[[int], AbstractContextManager[object]] | None = None,
         judgement: Judgement | None = None,
         metrics: StreamMetrics | None = None,
@@ -153,11 +153,11 @@ class Tables:
         """
         :param out: the folder of the tables.
         :param names: the tables to write.
-        :param tell: receives the damage to files in a batch.
+        :param report: receives the damage to files in a batch.
         :param shown: returns, for a batch number, a context that shows a line with the progress.
         :param judgement: how to judge findings, which become a further table.
         """
-        self._tell = tell
+        self._report = report
         self._shown = shown
         self._target = ParquetFolder(out.rstrip("/"), BATCH)
         self._states = states
@@ -223,8 +223,8 @@ class Tables:
         # A batch should be visible soon; compaction joins its files later.
         made = add_batch(spark, units, self._asked, self._target, tallies, owner, joins=False)
         # Damage is reported, whether or not the table of faults is written.
-        if self._tell is not None:
-            self._tell(made.damage)
+        if self._report is not None:
+            self._report(made.damage)
         made.write(overwrite=True, run=batch if drained_at is None else -batch)
         if self._metrics is not None:
             self._metrics.batch(batch, time.monotonic() - begun, made)

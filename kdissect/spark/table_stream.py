@@ -26,10 +26,10 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes
 
 from kdissect.model import CaptureError
 from kdissect.present.columns import Table
-from kdissect.spark.asked import difference, first, told
+from kdissect.spark.asked import difference, first, stored_request
 from kdissect.spark.choice import Choice
 from kdissect.spark.folders import SmallFiles, small_files
-from kdissect.spark.news import News, telling
+from kdissect.spark.news import News, sending_faults
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
@@ -165,7 +165,7 @@ class TableStream(FolderReader):
                 pass
         note = Note(settings.progress, f"{settings.table}-{task.batch}-{task.point}")
         events = events_of_batch(states, task.batch, task.point, spans, settings, note)
-        heard = telling(self._news, events, [span.path for span in spans])
+        heard = sending_faults(self._news, events, [span.path for span in spans])
         yield from batches_of(heard, self._table, task.point, settings, Choice(settings), note)
 
     def _planned(self, states: States, task: BatchTask) -> list[tuple[int, list[FileSpan]]]:
@@ -196,7 +196,7 @@ class TableStream(FolderReader):
         if query in self._same:
             return
         self._states(query)
-        now = told((), (), self._settings)
+        now = stored_request((), (), self._settings)
         change = difference(first(join(self._state, query), now), now, of_commands=False)
         if change is not None:
             raise ValueError(

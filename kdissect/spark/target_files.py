@@ -122,13 +122,13 @@ def stats_of(metadata: Any) -> dict[str, Any]:
         if not valued or not all(each.has_min_max for each in valued):
             continue
         ends = min(each.min for each in valued), max(each.max for each in valued)
-        told = [_told(end) for end in ends]
+        told = [_bound_for_delta(end) for end in ends]
         if None not in told:
             least[name], most[name] = told
     return {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls}
 
 
-def _told(value: Any) -> int | str | None:
+def _bound_for_delta(value: Any) -> int | str | None:
     """A minimum or maximum in Delta's form; None if Delta does not store it."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-cdef int64_t _DRIFT, _MISCOUNTED, _MOST_TICKS, _SLACK_NS, _TICK_NS, _UNTOLD
+cdef int64_t _DRIFT, _MISCOUNTED, _MOST_TICKS, _SLACK_NS, _TICK_NS, _UNDECIDED
 
 @cython.locals(passed_ns=int64_t, slack_ns=int64_t)
 cpdef int64_t own_time_ns(int64_t ticks, int64_t before_ns, int64_t pause_ns, int64_t after_ns) except? -3

@@ -24,10 +24,10 @@ LONG_NS = PAUSE_NS * _DRIFT // 2
 _MOST_TICKS = 0xFFFFFFFF
 """A named constant: compiled, such a large number in an expression would be an object."""
 
-MISCOUNTED, UNTOLD = -1, -2
+MISCOUNTED, UNDECIDED = -1, -2
 """The results of :func:`own_time_ns` without a time. ``MISCOUNTED``: the clock does not count milliseconds,
-or was set. ``UNTOLD``: the time before the pause was too short to decide."""
-_MISCOUNTED, _UNTOLD = MISCOUNTED, UNTOLD
+or was set. ``UNDECIDED``: the time before the pause was too short to decide."""
+_MISCOUNTED, _UNDECIDED = MISCOUNTED, UNDECIDED
 """The same as C numbers when compiled, which other modules cannot import."""
 
 
@@ -43,7 +43,7 @@ class ClockHalt(NamedTuple):
 
 
 def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int:
-    """The length of a pause by the clock of an end; :data:`MISCOUNTED` or :data:`UNTOLD` if it is unknown.
+    """The length of a pause by the clock of an end; :data:`MISCOUNTED` or :data:`UNDECIDED` if it is unknown.
 
     :param ticks: the advance of that clock since its previous reading.
     :param before_ns: from the previous reading until the pause, by the clock of the capture.
@@ -51,7 +51,7 @@ def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int
     :param after_ns: from the end of the pause until the current reading.
     """
     if before_ns < pause_ns - before_ns:
-        return _UNTOLD  # a clock with ticks of 4 or 10 ms would seem to stand still
+        return _UNDECIDED  # a clock with ticks of 4 or 10 ms would seem to stand still
     passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - after_ns
     slack_ns = _slack_ns(before_ns)
     if passed_ns < -slack_ns or passed_ns - slack_ns > pause_ns:

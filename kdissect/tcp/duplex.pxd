@@ -5,7 +5,7 @@ from kdissect.tcp.clocks cimport is_halt, own_time_ns, passed_for_both
 from kdissect.tcp.reassembly cimport Reassembler, reassembler_of
 
 cdef int FIN, RST, SYN
-cdef int64_t _LONG_NS, _MILLISECOND, _MOST_MS, _NOWHERE, _PAUSE_NS, _UNTOLD
+cdef int64_t _LONG_NS, _MILLISECOND, _MOST_MS, _NOWHERE, _PAUSE_NS, _UNDECIDED
 
 @cython.final
 cdef class Duplex:

@@ -21,7 +21,7 @@ from kdissect.tcp.clocks import (
     LONG_NS,
     MOST_HALTS,
     PAUSE_NS,
-    UNTOLD,
+    UNDECIDED,
     ClockHalt,
     is_halt,
     own_time_ns,
@@ -33,7 +33,7 @@ from kdissect.tcp.waiting import PIECE_BYTES
 
 _NOWHERE = NOWHERE
 """The same as a C number when compiled."""
-_PAUSE_NS, _LONG_NS, _UNTOLD = PAUSE_NS, LONG_NS, UNTOLD
+_PAUSE_NS, _LONG_NS, _UNDECIDED = PAUSE_NS, LONG_NS, UNDECIDED
 _MILLISECOND = 1_000_000
 _MOST_MS = 0xFFFFFFFF
 """The longest time in ms that a connection keeps: 49 days."""
@@ -191,7 +191,7 @@ class Duplex:
         ours, theirs = self.streams[side], self.streams[1 - side]
         if segment.flags & SYN and ours.opened:
             # Another SYN-ACK may answer the same SYN.
-            is_other = segment.ack is not None and not ours.is_settled and theirs.confirms(segment.ack)
+            is_other = segment.ack is not None and not ours.is_base_final and theirs.confirms(segment.ack)
             return ours.initial(segment.seq) or is_other
         said = ours.is_near(segment.seq)
         heard = None if segment.ack is None else theirs.is_near(segment.ack)
@@ -228,7 +228,7 @@ class Duplex:
             if window == 0 or ours._zero_since_ns >= 0:
                 ours.offer(window, timestamp_ns)
             if segment.options and ack is not None and theirs.troubles is not None:
-                theirs.hear_sack(segment.options, ack)
+                theirs.take_sack(segment.options, ack)
         freed: Sequence[Chunk | Gap | Fault] = ()
         if ack is not None and not flags & RST:  # the numbers of a reset are often made up
             freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
@@ -342,7 +342,7 @@ class Duplex:
             before_ns, pause_ns = from_ns - ours.clock_ns, to_ns - from_ns
             after_ns = max(timestamp_ns, to_ns) - to_ns  # the distance of absurd times may not fit in 64 bits
             passed_ns = own_time_ns(clock - ours.clock, before_ns, pause_ns, after_ns)
-            if passed_ns == _UNTOLD:
+            if passed_ns == _UNDECIDED:
                 ours.unmeasured_ms = min(ours.unmeasured_ms + -(-pause_ns // _MILLISECOND), _MOST_MS)
                 return
             if passed_ns >= 0:
@@ -427,7 +427,7 @@ class Duplex:
         self.held_bytes = self.streams[0].held_bytes + self.streams[1].held_bytes + self._queued_cost
         return out
 
-    def _given(self, backlogs: tuple[_Backlog, _Backlog], side: Side) -> int:
+    def _delivered_offset(self, backlogs: tuple[_Backlog, _Backlog], side: Side) -> int:
         """The offset up to which a side's bytes were given."""
         for _, piece in backlogs[side].queue:
             if not isinstance(piece, Fault):
@@ -443,7 +443,9 @@ class Duplex:
             claim, piece = backlogs[side].queue[0]
             other, others = self.streams[1 - side], backlogs[1 - side].queue
             # The number after the last byte may be a FIN's: then it acknowledges no data.
-            if claim <= self._given(backlogs, 1 - side) or (claim == other.next + 1 and not others):
+            if claim <= self._delivered_offset(backlogs, 1 - side) or (
+                claim == other.next + 1 and not others
+            ):
                 return side
             if final or (others and claim <= other.next + 1):
                 blocked.append((piece.packet or 0, side))

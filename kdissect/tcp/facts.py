@@ -32,13 +32,13 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     asking, answering = duplex.streams[client], duplex.streams[1 - client]
     for stream in duplex.streams:
         if stream.troubles is not None:
-            stream.troubles.settle(duplex.last_ns)
+            stream.troubles.count_outage(duplex.last_ns)
     ours, theirs = _offered(asking), _offered(answering)
     both = ours is not None and theirs is not None
     scales = both and ours.scale is not None and theirs.scale is not None  # type: ignore[union-attr]
-    to_broker, to_client = _known(asking.path_ns), _known(answering.path_ns)
+    to_broker, to_client = _or_none(asking.path_ns), _or_none(answering.path_ns)
     mine, yours = asking.troubles or _NONE, answering.troubles or _NONE
-    sent, answered = _heard(asking), _heard(answering)
+    sent, answered = _losses(asking), _losses(answering)
     late: list[tuple[int, int]] = []
     if sent is not _NONE or answered is not _NONE:
         late = sorted(chain(sent.late(), answered.late()))[:EXAMPLES]
@@ -47,8 +47,8 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     return {
         "opening": _opening(duplex),
         "syns": duplex.syns,
-        "syn_rtt_client_ns": _known(answering.syn_ns),
-        "syn_rtt_broker_ns": _known(asking.syn_ns),
+        "syn_rtt_client_ns": _or_none(answering.syn_ns),
+        "syn_rtt_broker_ns": _or_none(asking.syn_ns),
         "rtt_client_ns": to_client,
         "rtt_broker_ns": to_broker,
         "rtt_min_ns": None if to_broker is None or to_client is None else to_broker + to_client,
@@ -90,11 +90,11 @@ def _name(side: Side | None, client: Side) -> str | None:
     return None if side is None else "client" if side == client else "broker"
 
 
-def _known(ns: int) -> int | None:
+def _or_none(ns: int) -> int | None:
     return None if ns < 0 else int(ns)
 
 
-def _heard(stream: Reassembler) -> Troubles:
+def _losses(stream: Reassembler) -> Troubles:
     """The losses of a stream. Only its receiver shows what it had. If nothing of the receiver was captured,
     retransmissions prove nothing."""
     return stream.troubles or _NONE if stream.acknowledged != NOWHERE else _NONE

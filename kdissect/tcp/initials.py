@@ -28,11 +28,11 @@ class Initials:
     """The initial numbers of one side, oldest first. Each is the number of the first byte, which follows the
     SYN."""
 
-    __slots__ = ("_heard", "_known")
+    __slots__ = ("_acknowledged", "_known")
 
     def __init__(self, first: int | None) -> None:
         self._known: list[int] = [] if first is None else [first]
-        self._heard: list[int] = []
+        self._acknowledged: list[int] = []
         """The numbers that only an acknowledgement shows."""
 
     def add(self, initial: int) -> None:
@@ -40,14 +40,14 @@ class Initials:
         self._known = [each for each in self._known if each != initial][1 - MOST :]
         self._known.append(initial)
 
-    def hear(self, number: int) -> None:
+    def add_acknowledged(self, number: int) -> None:
         """Add a number that the other end acknowledged, if it is far from all known ones."""
-        self._heard = [each for each in self._heard if each != number][1 - MOST :]
-        self._heard.append(number)
+        self._acknowledged = [each for each in self._acknowledged if each != number][1 - MOST :]
+        self._acknowledged.append(number)
 
-    def was_heard(self, number: int) -> bool:
+    def is_only_acknowledged(self, number: int) -> bool:
         """Whether only an acknowledgement shows it."""
-        return number in self._heard
+        return number in self._acknowledged
 
     def confirmed_by(self, acknowledgement: int, farthest: int) -> int | None:
         """The number that an acknowledgement confirms: the nearest before it, at most ``farthest`` bytes
@@ -66,7 +66,7 @@ class Initials:
         """The number that data at ``number`` continue best. ``wanted`` is the next byte's number if
         ``current`` counts."""
         best, least = current, abs(signed_distance(number, wanted))
-        for each in (*self._known, *self._heard):
+        for each in (*self._known, *self._acknowledged):
             distance = abs(signed_distance(number, each))
             if each != current and distance < least:
                 best, least = each, distance

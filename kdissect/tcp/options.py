@@ -21,7 +21,7 @@ class Offered(NamedTuple):
     timestamps: bool = False
 
 
-def _each(options: bytes) -> Iterator[tuple[int, bytes]]:
+def _options_in(options: bytes) -> Iterator[tuple[int, bytes]]:
     at, end = 0, len(options)
     while at < end and (kind := options[at]) != _END:
         if kind == _NOTHING:
@@ -38,7 +38,7 @@ def offered(options: bytes) -> Offered:
     """The options of a SYN."""
     mss = scale = None
     sack = timestamps = False
-    for kind, value in _each(options):
+    for kind, value in _options_in(options):
         if kind == _MSS and len(value) == 2:
             mss = int.from_bytes(value, "big")
         elif kind == _SCALE and len(value) == 1:
@@ -55,7 +55,7 @@ def first_block(options: bytes) -> tuple[int, int] | None:
     SACK."""
     if _SACK not in options:
         return None
-    for kind, value in _each(options):
+    for kind, value in _options_in(options):
         if kind == _SACK and len(value) >= 8:
             return int.from_bytes(value[:4], "big"), int.from_bytes(value[4:8], "big")
     return None

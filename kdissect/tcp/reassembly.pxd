@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t
 from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
-cdef int FIN, RST, SYN, AT_HAND
+cdef int FIN, RST, SYN, KEPT_BYTES
 cdef int64_t _ROUND_TRIPS, _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
 
 @cython.final

@@ -52,7 +52,7 @@ other. It is more than windows in use, and one in 128 of all numbers."""
 REBASE_BYTES = 65_536
 """The largest distance of the first captured byte before a position that was only acknowledged."""
 
-AT_HAND = 1_460
+KEPT_BYTES = 1_460
 """The number of the last delivered bytes that are kept, to compare retransmissions with them. An ordinary
 packet has as many; of larger ones, which offloading makes, the end is kept."""
 
@@ -285,7 +285,7 @@ class Reassembler:
         return self.opened and self._place(seq) == self.next
 
     @property
-    def is_settled(self) -> bool:
+    def is_base_final(self) -> bool:
         """Whether the peer has acknowledged data, so that no other initial number can count any more."""
         return self.acknowledged > 0
 
@@ -331,7 +331,7 @@ class Reassembler:
         if not segment.length:
             return self._declare(segment.packet, segment.timestamp_ns) if self._waiting else ()
         if not self._base_is_sure:
-            self._settle_base(segment, offset)
+            self._set_base(segment, offset)
             offset = self._place(seq)
         piece = Piece(offset, length, payload, packet, timestamp_ns)
         if offset == self.next and not self._waiting:
@@ -372,15 +372,15 @@ class Reassembler:
         self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int
     ) -> None:
         """Keep the end of these bytes for comparisons."""
-        before = length - AT_HAND
+        before = length - KEPT_BYTES
         if before > 0:
             raw = data
-            data, start, length = raw[start + before : start + length], 0, AT_HAND
+            data, start, length = raw[start + before : start + length], 0, KEPT_BYTES
             offset += before
         self._last_data, self._last_start, self._last_size = data, start, length
         self._last_offset, self._last_packet, self._last_ns = offset, packet, timestamp_ns
 
-    def let_go(self) -> None:
+    def drop_kept_bytes(self) -> None:
         """Drop the kept bytes, because hardly any more segments come."""
         if self._last_data is not None:
             self._last_data, self._last_start, self._last_size = b"", 0, 0
@@ -401,9 +401,9 @@ class Reassembler:
             freed = self._confirm(ack, packet)
         offset = self._place(ack)
         is_possible = offset - self.next <= FARTHEST_ACKNOWLEDGEMENT
-        if not is_possible or (offset < 0 and self.opened and not self.is_settled):
-            if self.opened and not self.is_settled and not self.next:
-                self._hear(ack)
+        if not is_possible or (offset < 0 and self.opened and not self.is_base_final):
+            if self.opened and not self.is_base_final and not self.next:
+                self._take_ack(ack)
             return freed
         if self.acknowledged == _NOWHERE:
             before = offset - 1
@@ -413,7 +413,7 @@ class Reassembler:
         if offset > before:
             self.acknowledged = before = offset
             if self.troubles is not None:
-                self.troubles.acknowledged(timestamp_ns)
+                self.troubles.take_ack(timestamp_ns)
             if offset > 0:
                 self._initials = None
         if 0 <= self._timed_end <= offset:
@@ -466,12 +466,12 @@ class Reassembler:
                     self._initials.add(seq)  # retransmitted, it is the newest
                     self.opened = True
                 return None
-            if not self.is_settled and not (self._base_is_sure and not self.opened):
+            if not self.is_base_final and not (self._base_is_sure and not self.opened):
                 if self._initials is None:
                     self._initials = Initials(self._initial)
                 self._initials.add(seq)
                 if not self._base_is_sure and self._base >= 0:
-                    self._initials.hear(self._base)
+                    self._initials.add_acknowledged(self._base)
                 if not self._base_is_sure or (self.acknowledged == _NOWHERE and not self.next):
                     return [*self._adopt(seq, segment.packet), *self.feed(segment)]
         elif not segment.length and not segment.flags & FIN:
@@ -483,7 +483,7 @@ class Reassembler:
             best = self._initials.continued_by(seq, self._initial, wanted)
             if best == self._initial:
                 return None
-            if self.acknowledged == _NOWHERE or self._initials.was_heard(best):
+            if self.acknowledged == _NOWHERE or self._initials.is_only_acknowledged(best):
                 return [*self._adopt(best, segment.packet), *self.feed(segment)]
         if not segment.length:
             return ()
@@ -499,7 +499,7 @@ class Reassembler:
         self._base = (initial - self.next) & 0xFFFFFFFF
         self._base_is_sure, self._initial = True, initial
         self._timed_end = -1  # the acknowledged SYN is unknown
-        self.opened = self._initials is not None and not self._initials.was_heard(initial)
+        self.opened = self._initials is not None and not self._initials.is_only_acknowledged(initial)
         self.acknowledged = self.ended_at = _NOWHERE
         if not self._waiting:
             return []
@@ -519,10 +519,10 @@ class Reassembler:
         initial = self._initials.confirmed_by(ack, FARTHEST_ACKNOWLEDGEMENT)
         return [] if initial in (None, self._initial) else self._adopt(initial, packet)
 
-    def _hear(self, ack: int) -> None:
+    def _take_ack(self, ack: int) -> None:
         if self._initials is None:
             self._initials = Initials(self._initial)
-        self._initials.hear(ack)
+        self._initials.add_acknowledged(ack)
 
     def _begin_timing(self, timestamp_ns: int) -> None:
         """Time the bytes before ``next``, which were captured now. They are not timed if they are already
@@ -550,7 +550,7 @@ class Reassembler:
         gap_ns = max(0, piece.timestamp_ns - due_ns)
         self.troubles.resent(Resent(piece.offset, piece.end, piece.packet, piece.timestamp_ns, gap_ns))
 
-    def hear_sack(self, options: bytes, ack: int) -> None:
+    def take_sack(self, options: bytes, ack: int) -> None:
         """Read the options of the peer's acknowledgement, which may show that it had some bytes before (RFC
         2883)."""
         block = first_block(options) if self.troubles is not None and self._base >= 0 else None
@@ -566,7 +566,7 @@ class Reassembler:
                 self.troubles.zeros += 1
                 self._zero_since_ns = timestamp_ns
         elif window > 0:
-            self.troubles.closed(self.shut_ns(timestamp_ns))
+            self.troubles.add_zero_window(self.shut_ns(timestamp_ns))
             self._zero_since_ns = -1
 
     def shut_ns(self, now_ns: int) -> int:
@@ -577,7 +577,7 @@ class Reassembler:
         distance = (seq - self._base - self.next) & _LAST_NUMBER
         return self.next + (distance - _LAST_NUMBER - 1 if distance > _HALF_WAY else distance)
 
-    def _settle_base(self, segment: Segment, offset: int) -> None:
+    def _set_base(self, segment: Segment, offset: int) -> None:
         """Set the base with the first captured bytes. Before any data it came only from an acknowledgement;
         bytes just before it move it back."""
         if offset == -1 and segment.length == 1:

@@ -96,18 +96,18 @@ class Troubles:
                         del self.late_packets[at], self.late_times_ns[at]
                 return
 
-    def acknowledged(self, ns: int) -> None:
+    def take_ack(self, ns: int) -> None:
         """Take in an acknowledgement of new bytes."""
         if self._since_ns >= 0:
-            self.settle(ns)
+            self.count_outage(ns)
             self._since_ns, self._times = -1, 0
 
-    def settle(self, ns: int) -> None:
+    def count_outage(self, ns: int) -> None:
         """Count a current outage as if it ended now."""
         if self._since_ns >= 0 and self._times > 1 and ns - self._since_ns > self.outage_ns:
             self.outage_ns, self.outage_from_ns = ns - self._since_ns, self._since_ns
 
-    def closed(self, took_ns: int) -> None:
+    def add_zero_window(self, took_ns: int) -> None:
         """Count a window of 0 that opened after this time."""
         self.zero_ns += took_ns
         self.zero_longest_ns = max(self.zero_longest_ns, took_ns)

@@ -151,7 +151,7 @@ class Tls:
             return keying.lacks()
         failed = [side for side in (0, 1) if self._flows[side].has_failed]
         if failed:
-            whose = "both directions" if len(failed) == 2 else f"{keying.whose(failed[0])} direction"
+            whose = "both directions" if len(failed) == 2 else f"{keying.side_name(failed[0])} direction"
             return f"authentication of records failed in {whose}: a wrong secret, or changed bytes"
         if self.seen.version is None:
             none = keying.negotiation.client_hello is None
@@ -339,7 +339,7 @@ class Tls:
     def _handshake(self, side: Side, data: bytes, record: TlsRecord, out: list[Piece]) -> None:
         try:
             for message in self._flows[side].messages.feed(data):
-                out += [(side, each) for each in self._keying.hear(side, message, record)]
+                out += [(side, each) for each in self._keying.take_message(side, message, record)]
         except DecodeError as error:
             reason = f"a handshake message: {error.reason}"
             out.append((side, fault("bad-handshake", reason, record.packet, record.offset)))

@@ -63,7 +63,7 @@ class Keying:
             first = EARLY if is_client and now.offers_early_data else HANDSHAKE_KEYS
             flow.stage = first if now.version == TLS_1_3 else TRAFFIC
         if flow.stage == EARLY:
-            if now.early_accepted is None and self._may_tell_of_early_data():
+            if now.early_accepted is None and self._may_answer_early_data():
                 return True
             if not now.early_accepted:
                 return not self._has_later(side, flow)
@@ -76,7 +76,7 @@ class Keying:
         now = self.negotiation
         return now.is_retried and now.server_hello is None and side == self.client
 
-    def _may_tell_of_early_data(self) -> bool:
+    def _may_answer_early_data(self) -> bool:
         """Whether the server's answer about early data is still to come, and can be read."""
         assert self.client is not None
         server = self._flows[1 - self.client]
@@ -127,7 +127,7 @@ class Keying:
         self.dark = self.dark or why
         self.moved = True
 
-    def whose(self, side: Side) -> str:
+    def side_name(self, side: Side) -> str:
         """A side in words."""
         return "the client's" if side == self.client else "the broker's"
 
@@ -144,7 +144,7 @@ class Keying:
         self._flows[side].enter(TRAFFIC)
         self.moved = True
 
-    def hear(self, side: Side, message: bytes, record: TlsRecord) -> list[Fault]:
+    def take_message(self, side: Side, message: bytes, record: TlsRecord) -> list[Fault]:
         """Take in a handshake message, which came in ``record``; return the faults of its content.
 
         :raises DecodeError: the message is too short.
@@ -153,7 +153,7 @@ class Keying:
         if kind == handshake.CLIENT_HELLO:
             self._client_hello(side, message)
             return []
-        now.hear(message)
+        now.take_message(message)
         if kind == handshake.SERVER_HELLO:
             self._server_hello(side, message)
         elif kind == handshake.ENCRYPTED_EXTENSIONS:
@@ -186,7 +186,7 @@ class Keying:
             self.negotiation = Negotiation()  # a renegotiation
         self.client = side
         self.negotiation.client_hello = hello
-        self.negotiation.hear(message)
+        self.negotiation.take_message(message)
         self.seen.client_hello(hello)
 
     def _server_hello(self, side: Side, message: bytes) -> None:

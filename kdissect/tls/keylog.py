@@ -70,7 +70,7 @@ class TlsSecrets:
     """
 
     __slots__ = (
-        *("_asked", "_known", "_sessions", "_taught"),
+        *("_missing", "_known", "_sessions", "_taught"),
         *("forgotten", "not_understood", "rsa_keys", "understood"),
     )
 
@@ -82,7 +82,7 @@ class TlsSecrets:
         """Master secrets by session (TLS 1.2)."""
         self._taught: set[bytes] = set()
         """Sessions learned from handshakes and not yet reported."""
-        self._asked: OrderedDict[bytes, bytes | None] = OrderedDict()
+        self._missing: OrderedDict[bytes, bytes | None] = OrderedDict()
         """The client randoms of connections that asked for secrets. The value is the master secret if it did
         not come from a line of its own."""
         self.forgotten = 0
@@ -123,7 +123,7 @@ class TlsSecrets:
         a private key or a resumed session are included, because no key log has them.
         """
         lines = []
-        for random, master in self._asked.items():
+        for random, master in self._missing.items():
             derived = {} if master is None else {MASTER: master}
             for label, secret in (derived | self._known.of(random)).items():
                 lines.append(f"{label} {random.hex()} {secret.hex()}\n")
@@ -135,8 +135,8 @@ class TlsSecrets:
 
     def of(self, client_random: bytes) -> dict[str, bytes]:
         """The secrets of a connection, by label."""
-        if client_random not in self._asked:
-            self._ask(client_random, None)
+        if client_random not in self._missing:
+            self._note_missing(client_random, None)
         return self._known.of(client_random)
 
     def premaster(self, encrypted: bytes) -> bytes | None:
@@ -161,12 +161,12 @@ class TlsSecrets:
 
     def learn_master(self, client_random: bytes, master: bytes) -> None:
         """Add a connection's master secret that did not come from a line of its own."""
-        self._ask(client_random, master)
+        self._note_missing(client_random, master)
 
-    def _ask(self, client_random: bytes, master: bytes | None) -> None:
-        self._asked[client_random] = master
-        if len(self._asked) > CONNECTIONS:
-            self._asked.popitem(last=False)
+    def _note_missing(self, client_random: bytes, master: bytes | None) -> None:
+        self._missing[client_random] = master
+        if len(self._missing) > CONNECTIONS:
+            self._missing.popitem(last=False)
             self.forgotten += 1
 
     def _remember_session(self, name: bytes, master: bytes) -> bool:

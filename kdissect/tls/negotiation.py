@@ -50,7 +50,7 @@ class Negotiation:
     """One handshake. A connection of TLS 1.2 may have several."""
 
     __slots__ = (
-        *("_is_heard", "_master", "_resumed", "_transcript", "client_hello", "early_accepted"),
+        *("_is_complete", "_master", "_resumed", "_transcript", "client_hello", "early_accepted"),
         *("encrypted_premaster", "is_retried", "server_hello", "suite", "ticket", "version"),
     )
 
@@ -68,26 +68,26 @@ class Negotiation:
         """The ticket with which the session may be resumed."""
         self._transcript = bytearray()
         """The messages up to the ClientKeyExchange. The extended master secret is derived from them."""
-        self._is_heard = False
+        self._is_complete = False
         self._master: bytes | None = None
         self._resumed: tuple[bytes, ...] = ()
         """The names of the session that may be resumed."""
 
-    def hear(self, message: bytes) -> None:
+    def take_message(self, message: bytes) -> None:
         """Take in a handshake message, in order."""
         if message[0] == HELLO_REQUEST:
             return  # it is not part of the transcript (RFC 5246, 7.4.1.1)
-        if self._is_heard or len(self._transcript) > LONGEST_TRANSCRIPT:
+        if self._is_complete or len(self._transcript) > LONGEST_TRANSCRIPT:
             return
         self._transcript += message
-        self._is_heard = message[0] == CLIENT_KEY_EXCHANGE
+        self._is_complete = message[0] == CLIENT_KEY_EXCHANGE
 
     def choose(self, hello: Hello) -> None:
         """Take in the server's hello."""
         self.server_hello = hello
         self.version = hello.chosen_version()
         if self.version == TLS_1_3:
-            self._is_heard = True
+            self._is_complete = True
             self._transcript.clear()
         self.suite = suite(hello.suites[0])
         ticket = None

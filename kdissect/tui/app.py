@@ -178,7 +178,7 @@ class Kdissect(Host):
         if self.settings.filter:
             self.shown.push(self.settings.filter)
         elif not self.settings.compared_as:
-            self._go_on_from(self.settings.before)
+            self._restore_from(self.settings.before)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
             self._first_news = self.set_interval(FIRST_TICK_SECONDS, self._await_first, repeat=FIRST_TICKS)
@@ -202,7 +202,7 @@ class Kdissect(Host):
         else:
             page.make_ready()
 
-    def _go_on_from(self, before: LastSession) -> None:
+    def _restore_from(self, before: LastSession) -> None:
         """Restore the state in which the screens were left, and say so."""
         if before.filter:
             with suppress(FilterError):  # of another version
@@ -271,11 +271,11 @@ class Kdissect(Host):
     def _await_first(self) -> None:
         """Take in the first exchanges as soon as they exist."""
         if not len(self.index) and self.ended is None:
-            self._take_in_news()
+            self._take_events()
         else:
             self._first_news.stop()
 
-    def _take_in_news(self) -> None:
+    def _take_events(self) -> None:
         if self._poll():
             for page in self._pages_shown():
                 page.index_grew()
@@ -285,7 +285,7 @@ class Kdissect(Host):
         if self.is_answering(self._looked_at):
             return
         self._looked_at = time.monotonic()
-        self._take_in_news()
+        self._take_events()
         if self.ended is not None:
             self._timer.stop()
             give_back_holes()
@@ -331,13 +331,13 @@ class Kdissect(Host):
             self._asking.stop()
             self._asking = None
         for page in self._pages_shown():
-            page.filter_went_on(found)
+            page.note_filter_progress(found)
 
     def action_page(self, name: str) -> None:
         here = self._here()
         if name in self.pages and here is not None and here != name:
             before = self.pages[here]
-            self.pages[name].came_from(before.chosen_place(), before.chosen_time())
+            self.pages[name].open_from(before.chosen_place(), before.chosen_time())
             self.way.turn(here, name)
             self.switch_screen(name)
 
@@ -391,7 +391,7 @@ class Kdissect(Host):
         if not lost or self.is_asking:
             self.exit(return_code=code)
         elif isinstance(self.screen, Page):
-            self.screen.say(
+            self.screen.show_message(
                 f"{', '.join(lost)}: w saves, q {'goes back' if code else 'quits'} without saving"
             )
             self.is_asking = True
@@ -425,11 +425,11 @@ class Kdissect(Host):
             key = event.character if event.is_printable else event.key.replace("_", "-")
             nothing = f"{key} does nothing here; ? shows the keys"
             if label is None:
-                self.screen.say(nothing)
+                self.screen.show_message(nothing)
             elif event.key in self._pane_keys and self.screen.query(DetailPanes):
-                self.screen.say(f"{label}: only in the tree and the bytes; Enter goes there")
+                self.screen.show_message(f"{label}: only in the tree and the bytes; Enter goes there")
             else:
-                self.screen.say(f"{label}: not on this screen")
+                self.screen.show_message(f"{label}: not on this screen")
 
     def on_mouse_down(self) -> None:
         self.is_asking = False
@@ -457,7 +457,7 @@ class Kdissect(Host):
         if can:
             self.app_suspend_signal.publish(self)
         if not (can and suspend()) and isinstance(self.screen, Page | Start):
-            self.screen.say("there is no shell to go back to")
+            self.screen.show_message("there is no shell to go back to")
 
     def action_turn_page(self, step: int) -> None:
         names = [name for name in PAGES if name in self.pages]
@@ -493,7 +493,7 @@ class Kdissect(Host):
         subject = here.chosen_subject()
         exchange = self.chosen_exchange() if subject is None else None
         if subject is not None or exchange is not None:
-            story.about(exchange, subject, here.chosen_time())
+            story.show_story_of(exchange, subject, here.chosen_time())
             self._jump("story", self.shown.depth)
 
     def chosen_exchange(self) -> Exchange | None:
@@ -502,7 +502,7 @@ class Kdissect(Host):
         assert isinstance(here, Page)
         place = here.chosen_place()
         if place is None:
-            here.say("there is no exchange under the cursor")
+            here.show_message("there is no exchange under the cursor")
             return None
         return self.exchange_at(place)
 
@@ -511,15 +511,15 @@ class Kdissect(Host):
             exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
         except OSError as error:
             if isinstance(self.screen, Page):
-                self.screen.say(f"the exchange cannot be read: {error.strerror or error}")
+                self.screen.show_message(f"the exchange cannot be read: {error.strerror or error}")
             return None
         exchange.topic_names = self.index.all_names()
         return exchange
 
-    def tell_story(self, subject: Subject) -> None:
+    def open_story(self, subject: Subject) -> None:
         story = self.pages["story"]
         assert isinstance(story, StoryPage)
-        story.about(None, subject)
+        story.show_story_of(None, subject)
         self._jump("story", self.shown.depth)
 
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
@@ -534,7 +534,7 @@ class Kdissect(Host):
         if place is not None:
             self.show_exchange(place)
         elif isinstance(self.screen, Page):
-            self.screen.say(nothing_at(target))
+            self.screen.show_message(nothing_at(target))
 
     @property
     def tables(self) -> Sequence[str]:
@@ -578,7 +578,7 @@ class Kdissect(Host):
             if target is not None:
                 self.go_to(target)
             elif isinstance(self.screen, Page):
-                self.screen.say("this is neither a number nor a time: 43, p43, 2.5s")
+                self.screen.show_message("this is neither a number nor a time: 43, p43, 2.5s")
 
         self.push_screen(
             Ask("Go to", "43: exchange or packet, p43: packet, 2.5s: time since the start"), given
@@ -597,11 +597,13 @@ class Kdissect(Host):
         if isinstance(self.screen, Page):
             paths = self.feed.source.paths
             if self.feed.source.is_live or len(paths) != 1 or not os.path.exists(paths[0]):
-                self.screen.say("kdissect diff BEFORE AFTER compares two files: save this capture first (w)")
+                self.screen.show_message(
+                    "kdissect diff BEFORE AFTER compares two files: save this capture first (w)"
+                )
                 return
             text = f"{shlex.join(['kdissect', 'diff', os.path.abspath(paths[0])])} AFTER"
             self.copy_to_clipboard(text)
-            self.screen.say(f"copied: {text}")
+            self.screen.show_message(f"copied: {text}")
 
     def action_help(self) -> None:
         here = self._here() or ""

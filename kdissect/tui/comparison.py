@@ -118,7 +118,7 @@ class ComparisonScreen(OrderedScreen):
         self.list_pane.focus()
         self.rows_changed(None)
         self._share_room()
-        self.tell()
+        self.update_message()
 
     def _share_room(self) -> None:
         """Give the list as many lines as it needs, up to its share, and the rest to the text."""
@@ -126,7 +126,7 @@ class ComparisonScreen(OrderedScreen):
 
     def on_resize(self) -> None:
         self.query_one(StatusLine).show(self._status())
-        self.call_after_refresh(self.tell)
+        self.call_after_refresh(self.update_message)
 
     def _status(self) -> Text:
         """The two captures, and as much of the result as there is room for."""
@@ -177,7 +177,7 @@ class ComparisonScreen(OrderedScreen):
         self.rows_changed(None)
         self._share_room()
         self.list_pane.focus()
-        self.tell()
+        self.update_message()
 
     def action_turn_view(self, step: int) -> None:
         names = list(VIEWS)
@@ -187,16 +187,16 @@ class ComparisonScreen(OrderedScreen):
     def _tab_chosen(self, event: Tabs.Chosen) -> None:
         self.action_view(event.name)
 
-    def tell(self) -> None:
+    def update_message(self) -> None:
         count = len(self.rows)
         if self._view == CHANGES:
             what = plural(count, "significant difference")
         else:
             many = DIFF_VIEWS[self._view].removesuffix("s")
             what = plural(count, many if many.isupper() else many.lower())
-        self.say_notes([what])
+        self.show_notes([what])
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         self.query_one("#where", SaidLine).say(sanitise(text, None))
 
     # -- the text of a row ----------------------------------------------------------------------------
@@ -290,9 +290,11 @@ class ComparisonScreen(OrderedScreen):
     def _show(self, row: Row, side: int) -> None:
         capture, text = self._captures[side], self._filters(row)[side]
         if text is None:
-            self.say(f"{WORDS[side]} has no such exchanges")
+            self.show_message(f"{WORDS[side]} has no such exchanges")
         elif capture.show is None:
-            self.say(f"{WORDS[side]} {self._called(side, NAME)} has no packets: it is a report or a state")
+            self.show_message(
+                f"{WORDS[side]} {self._called(side, NAME)} has no packets: it is a report or a state"
+            )
         else:
             try:
                 with self.app.suspend():
@@ -302,7 +304,7 @@ class ComparisonScreen(OrderedScreen):
             if outcome.ends_with is not None:
                 self.app.exit(return_code=outcome.ends_with)
             elif outcome.why_not:
-                self.say(outcome.why_not)
+                self.show_message(outcome.why_not)
 
     @on(TextPane.Chosen)
     def _text_chosen(self) -> None:
@@ -316,7 +318,7 @@ class ComparisonScreen(OrderedScreen):
 
     def action_out(self) -> None:
         if not self._leave():
-            self.say("q ends kdissect")
+            self.show_message("q ends kdissect")
 
     def action_out_or_end(self) -> None:
         if not self._leave():

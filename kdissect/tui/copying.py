@@ -251,7 +251,7 @@ def why_not_copied(form: str, detail: Detail, options: Options, paths: Sequence[
     return f"there is no {form} for this line"
 
 
-def told(form: str, text: str) -> str:
+def copied_message(form: str, text: str) -> str:
     """The message after a text was copied."""
     lines = text.count("\n") + 1
     if lines > 1:

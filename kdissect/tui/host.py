@@ -136,7 +136,7 @@ OF_FILES = "not-a-capture", "unreadable"
 """Kinds of faults that leave a file unread."""
 
 
-def _told(found: CountedFault) -> str:
+def _faults_text(found: CountedFault) -> str:
     """Faults of one kind in a line."""
     first, more = found.first, found.number - 1
     place = "" if first.offset is None else f" (at byte {first.offset:,})"
@@ -231,7 +231,7 @@ class Host(QuietApp):
         for message in messages:
             if isinstance(message, FeedBatch):
                 self.index.add(message)
-                self.marks.found(message.comments)
+                self.marks.note_found(message.comments)
             else:
                 self.ended = message
                 if message.reason is not None:  # for the judging process, as damage of the file is
@@ -268,7 +268,7 @@ class Host(QuietApp):
         :param kinds: the kinds of faults.
         """
         found = (each for each in self.index.faults.values() if each.first.kind in kinds)
-        return [_told(each) for each in found if is_unread(each.first)]
+        return [_faults_text(each) for each in found if is_unread(each.first)]
 
     def why_stopped(self) -> list[str]:
         """The reasons for having nothing, or nothing more, to show from a file, in some lines; sanitised.
@@ -309,10 +309,10 @@ class Host(QuietApp):
             lost.append(f"{plural(comments, 'comment')} {'is' if comments == 1 else 'are'} not saved")
         return lost
 
-    def was_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
+    def note_saved(self, comments: Mapping[int, str], numbers: Sequence[int]) -> None:
         """Note that the packets of exchanges were saved, with these comments."""
         self._saved = max(self._saved, len(numbers))
-        self.marks.saved(comments, numbers)
+        self.marks.note_saved(comments, numbers)
 
     def call_from_thread(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that shows a worker's result, unless the screens end: then the panes that it needs
@@ -420,7 +420,7 @@ class Host(QuietApp):
         """
         raise NotImplementedError
 
-    def tell_story(self, subject: Subject) -> None:
+    def open_story(self, subject: Subject) -> None:
         """Show the story of a subject."""
         raise NotImplementedError
 

@@ -70,11 +70,11 @@ class Marks:
             del self.comments[number]
             self.unsaved.discard(number)
 
-    def saved(self, comments: Mapping[int, str], numbers: Iterable[int]) -> None:
+    def note_saved(self, comments: Mapping[int, str], numbers: Iterable[int]) -> None:
         """Note that these comments were saved with exchanges of these numbers."""
         self.unsaved -= {each for each in numbers if comments.get(each) == self.comments.get(each)}
 
-    def found(self, comments: Iterable[tuple[int, str]]) -> None:
+    def note_found(self, comments: Iterable[tuple[int, str]]) -> None:
         """Note comments in the capture on exchanges."""
         self._captured.update(comments)
 

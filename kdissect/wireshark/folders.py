@@ -43,7 +43,7 @@ class Program(NamedTuple):
 
     def version(self) -> str:
         """The version, such as ``4.6.9``; empty if unknown."""
-        found = re.search(r"\b\d+\.\d+\.\d+\b", _said(self.path, "--version"))
+        found = re.search(r"\b\d+\.\d+\.\d+\b", _output_of(self.path, "--version"))
         return "" if found is None else found[0]
 
 
@@ -61,7 +61,7 @@ def documented(platform: str, environ: Mapping[str, str], home: str) -> Folders:
     return Folders(base / "plugins", base / "extcap")
 
 
-def told(text: str) -> Folders | None:
+def parse_folders(text: str) -> Folders | None:
     """The folders in the output of ``tshark -G folders``; None if it has none."""
     lines = (re.match(r"([^:]+):\s+(.+)", line) for line in text.splitlines())
     known = {found[1].strip().casefold(): found[2].strip() for found in lines if found is not None}
@@ -79,8 +79,8 @@ def find_program() -> Program | None:
     elsewhere = os.pathsep.join(_ELSEWHERE.get(sys.platform, ()))
     for name in ("tshark", "wireshark"):
         path = shutil.which(name) or shutil.which(name, path=elsewhere or os.devnull)
-        if path is not None and (answer := _said(path, "-G", "folders")):
-            return Program(path, told(answer))
+        if path is not None and (answer := _output_of(path, "-G", "folders")):
+            return Program(path, parse_folders(answer))
     return None
 
 
@@ -91,12 +91,12 @@ def folders_of(program: Program | None) -> Folders:
     return documented(sys.platform, os.environ, os.path.expanduser("~"))
 
 
-def told_of(program: Program | None) -> str:
+def program_text(program: Program | None) -> str:
     """The name and version of the program, for people."""
     return "not found" if program is None else f"{program.path} {program.version()}".rstrip()
 
 
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     """The output of a program; empty if it cannot be run."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from kdissect.present.comments import TOLD
+from kdissect.present.comments import COMMENT_TABLE
 
 _PLACE = "--@COLUMNS@\n"
 
@@ -13,7 +13,8 @@ def plugin_text() -> str:
     """The plug-in, as Lua."""
     text = files(__package__).joinpath("postdissector.lua").read_text("utf-8")
     columns = (
-        f"    {{{_lua(each.name)}, {_lua(each.type)}, {_lua(each.meaning)}}},\n" for each in TOLD.columns
+        f"    {{{_lua(each.name)}, {_lua(each.type)}, {_lua(each.meaning)}}},\n"
+        for each in COMMENT_TABLE.columns
     )
     return text.replace(_PLACE, "".join(columns))
 

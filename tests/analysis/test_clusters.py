@@ -62,7 +62,7 @@ def of_a_cluster(cluster: str, host: str, high: int) -> list[Exchange]:
 def two() -> list[Exchange]:
     """Two clusters, as they were captured together."""
     events = [*of_a_cluster(EAST, "10.0.0.1", 100), *of_a_cluster(WEST, "10.9.0.1", 1_000)]
-    return sorted(events, key=lambda each: each.told_ns)
+    return sorted(events, key=lambda each: each.ended_ns)
 
 
 def rows(name: str, events: list[Exchange]) -> list[Row]:

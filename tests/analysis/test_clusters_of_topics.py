@@ -86,7 +86,7 @@ def traffic(cluster: str) -> list[Exchange]:
 
 
 def both() -> list[Exchange]:
-    return sorted((*traffic(EAST), *traffic(WEST)), key=lambda each: (each.told_ns, each.number))
+    return sorted((*traffic(EAST), *traffic(WEST)), key=lambda each: (each.ended_ns, each.number))
 
 
 def rows(name: str, events: list[Exchange]) -> list[Row]:

@@ -76,7 +76,7 @@ def test_a_consumer_that_asks_where_the_log_begins_shows_what_was_deleted(
     asked = listed((5, 6), -2, beginning)
     events = [commit((1, 2), 10), asked, *(commit((7, 8), offset) for offset in later)]
     row = only(fold("lag", events).result())
-    told = 10, beginning, asked.client_id, asked.told_ns, asked.number
+    told = 10, beginning, asked.client_id, asked.ended_ns, asked.number
     assert tuple(row[name] for name in DELETED) == (told if is_told else (None,) * 5)
 
 
@@ -92,7 +92,7 @@ def test_a_beginning_of_the_log_that_several_parts_tell_counts_once() -> None:
     first, second = fold("lag", events[:2]), fold("lag", events[2:])
     first.merge(second)
     assert first.result() == whole.result()
-    assert only(whole.result())["deleted_ns"] == events[1].told_ns
+    assert only(whole.result())["deleted_ns"] == events[1].ended_ns
 
 
 def test_a_refused_commit_is_none() -> None:

@@ -25,7 +25,7 @@ def exchange(at: int, **names: str) -> Exchange:
 
 
 def named(labels: Labels, topic_id: str) -> str | None:
-    labels.settle()
+    labels.resolve_names()
     return labels.name(labels.topic(None, topic_id))
 
 

@@ -20,9 +20,9 @@ def test_of_each_api_the_last_exchange_that_told_it_counts_in_any_order() -> Non
     for order in permutations([(1, ONE), (2, ALL), (3, OTHER), (4, ONE)]):
         whole, merged = OffersSeen(), OffersSeen()
         for number, ranges in order:
-            whole.told(number, ranges)
+            whole.take_offers(number, ranges)
             part = OffersSeen()
-            part.told(number, ranges)
+            part.take_offers(number, ranges)
             merged.merge(part)
         for seen in (whole, merged):
             assert [seen.offers(key) for key in (0, 1, 2, 18)] == [(3, 13), (4, 18), (1, 11), (0, 3)]
@@ -32,14 +32,14 @@ def test_of_each_api_the_last_exchange_that_told_it_counts_in_any_order() -> Non
 def test_the_same_exchange_twice_is_one() -> None:
     seen = OffersSeen()
     for ranges in (ONE, ALL, ONE):
-        seen.told(1, ranges)
+        seen.take_offers(1, ranges)
     assert [seen.offers(key) for key in (0, 18)] == [(3, 13), (0, 4)]
 
 
 def test_an_answer_without_offers_tells_nothing() -> None:
     seen = OffersSeen()
-    seen.told(1, ALL)
-    seen.told(2, ranges_of({}))
+    seen.take_offers(1, ALL)
+    seen.take_offers(2, ranges_of({}))
     assert seen.offers(0) == (3, 13)
 
 
@@ -50,9 +50,9 @@ def test_the_same_offers_of_many_connections_are_kept_once() -> None:
 
 def test_a_part_that_was_merged_is_not_changed() -> None:
     part, whole = OffersSeen(), OffersSeen()
-    part.told(1, ALL)
+    part.take_offers(1, ALL)
     whole.merge(part)
-    whole.told(2, OTHER)
+    whole.take_offers(2, OTHER)
     assert part.ranges == ALL
     assert not part.others
     assert ranges_of(body(ALL)) == ALL

@@ -54,14 +54,14 @@ def test_of_an_api_of_its_own_the_slow_ones_are_found() -> None:
 
 def test_of_a_handful_what_took_longer_than_three_times_the_median_is_slow() -> None:
     found = fed(*(beat(MILLISECOND) for _ in range(HANDFUL - 1)), beat(4 * MILLISECOND))
-    assert not found.nothing_is
+    assert not found.is_none_slow
     assert found.is_slow(beat(4 * MILLISECOND))
     assert not found.is_slow(beat(3 * MILLISECOND))
 
 
 def test_of_fewer_and_where_the_median_is_long_what_took_longer_than_a_second_is() -> None:
     for found in (fed(beat(1), beat(10**9)), fed(*(beat(10**9) for _ in range(HANDFUL)))):
-        assert found.nothing_is
+        assert found.is_none_slow
         assert found.is_slow(beat(10**9 + 1))
         assert not found.is_slow(beat(10**9))
     assert not Slowness().is_slow(beat(LONGEST_NS))
@@ -77,7 +77,7 @@ def test_the_median_is_that_of_the_times(times: list[int]) -> None:
 def test_long_polls_that_simply_waited_are_not_slow_where_others_did_not_wait() -> None:
     polls = [*(fetch(3) for _ in range(HANDFUL)), fetch(502), fetch(503)]
     found = fed(*polls)
-    assert found.nothing_is
+    assert found.is_none_slow
     assert not any(map(found.is_slow, polls))
     assert found.is_slow(fetch(1_501))
 
@@ -89,16 +89,16 @@ def test_a_long_poll_that_ends_a_moment_after_its_wait_is_not_slow() -> None:
     assert not found.is_slow(fetch(502))
     assert not found.is_slow(fetch(500 + POLL_ENDS_NS // MILLISECOND))
     assert found.is_slow(late)
-    assert fed(*polls).nothing_is
+    assert fed(*polls).is_none_slow
     assert not fed(*(fetch(502) for _ in range(HANDFUL)), fetch(510)).is_slow(fetch(510))
 
 
 def test_where_nothing_is_slow_it_is_known_why() -> None:
     found = fed(*(beat(MILLISECOND) for _ in range(9)))
-    assert found.nothing_is
-    assert "3 times their median, or 1 s" in found.why_nothing
-    assert not Slowness(200 * MILLISECOND).nothing_is  # which needs no capture before
-    assert "longer than 200 ms (slow_ms)" in Slowness(200 * MILLISECOND).why_nothing
+    assert found.is_none_slow
+    assert "3 times their median, or 1 s" in found.none_slow_message
+    assert not Slowness(200 * MILLISECOND).is_none_slow  # which needs no capture before
+    assert "longer than 200 ms (slow_ms)" in Slowness(200 * MILLISECOND).none_slow_message
 
 
 def test_what_a_request_waits_behind_another_is_not_its_time() -> None:

@@ -188,7 +188,7 @@ def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
         events += dissector.close()
         for event in events:
             counted.feed(event)
-            if isinstance(event, Brief) and event.answer is not None:
+            if isinstance(event, Brief) and event.response_data is not None:
                 assert _told_of(event) == split(event.exchange())
         rows.append([each.result() for each in asked])
     assert rows[0] == rows[1]

@@ -8,7 +8,7 @@ import pytest
 
 from kdissect.analysis.beside import MOST_BEFORE, Beside
 from kdissect.analysis.story import Offset, of_client, of_group, of_offset, of_transactional_id
-from kdissect.analysis.telling import told
+from kdissect.analysis.telling import action_of
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
 from tests.analysis.produced import MS, batch, fetch, produce
@@ -27,7 +27,7 @@ def transactions() -> list[Exchange]:
 
 
 def texts(found: Iterable[Exchange]) -> dict[int, str]:
-    return {each.number: told(each).text for each in found}
+    return {each.number: action_of(each).text for each in found}
 
 
 def test_what_transactions_do(transactions: list[Exchange]) -> None:
@@ -57,14 +57,14 @@ def test_what_failed_ends_with_the_error() -> None:
 @pytest.mark.parametrize("name", sorted(each.name for each in CAPTURES.glob("*.pcap*")))
 def test_everything_can_be_told(name: str) -> None:
     for each in exchanges(name):
-        assert told(each).text
+        assert action_of(each).text
 
 
 def test_equal_lines_of_a_connection_are_one(transactions: list[Exchange]) -> None:
     story = of_transactional_id("java39-transactions-tx")
     for each in transactions:
         story.feed(each)
-    lines = story.told()
+    lines = story.lines_in_order()
     assert [line.ns for line in lines] == sorted(line.ns for line in lines)
     by_connection: dict[int, str] = {}
     for line in story.lines:
@@ -79,7 +79,7 @@ def test_the_story_of_an_offset() -> None:
     story = of_offset(Offset("java43-basic", 1, 82))
     for each in exchanges("basic-kafka43.pcapng"):
         story.feed(each)
-    assert [line.text for line in story.told()] == [
+    assert [line.text for line in story.lines_in_order()] == [
         "wrote it, with offsets 81 to 88 of java43-basic-1",
         "read it, with offsets 81 to 88 of java43-basic-1",
         "group java43-basic-group committed 141, past this record",
@@ -91,12 +91,12 @@ def test_a_fetch_that_waited_for_a_record_read_it_after_it_was_written() -> None
     story = of_offset(Offset("t", 0, 0))
     read, written = fetch(0, batch("a"), 1), produce(40, batch("a"), offset=0)
     assert read.response is not None
-    read.response.frame.last_ns = written.told_ns + MS
+    read.response.frame.last_ns = written.ended_ns + MS
     for each in (written, read):
         story.feed(each)
-    assert [(line.text, line.ns) for line in story.told()] == [
+    assert [(line.text, line.ns) for line in story.lines_in_order()] == [
         ("wrote it, offset 0 of t-0", written.begun_ns),
-        ("read it, offset 0 of t-0", read.told_ns),
+        ("read it, offset 0 of t-0", read.ended_ns),
     ]
 
 

@@ -21,7 +21,7 @@ def test_what_a_spool_gave_up_is_told_and_the_rest_is_read(
     journal = JournalWriter(str(tmp_path))
     for number in (1, 2, 3):
         path = tmp_path / f"spool_{number}"
-        journal.tell(Begun(str(path), number - 1))
+        journal.append(Begun(str(path), number - 1))
         if number != 2:
             path.write_bytes(capture_of(number))
     journal.close()

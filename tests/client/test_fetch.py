@@ -10,7 +10,7 @@ from kdissect.client.fetch import (
     FetchOptions,
     FetchPosition,
     Leaders,
-    WantedRecords,
+    RequestedRecords,
     aborted_batches,
     request_body,
     why_nothing,
@@ -69,11 +69,11 @@ def row(offset: int, **more: Any) -> dict[str, Any]:
 
 
 def test_only_records_that_were_asked_for_count() -> None:
-    wanted = WantedRecords({0: (5, 8)}, {(0, 6)})
+    wanted = RequestedRecords({0: (5, 8)}, {(0, 6)})
     assert [each for each in range(10) if wanted.has(row(each))] == [5, 7]
     assert not wanted.has(row(5, control={"type": "COMMIT"}))
     assert not wanted.has(row(5, partition=1))
-    assert WantedRecords({0: (5, None)}).has(row(1 << 40))
+    assert RequestedRecords({0: (5, None)}).has(row(1 << 40))
 
 
 def log(*parts: tuple[str, int]) -> bytes:

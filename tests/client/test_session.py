@@ -94,12 +94,12 @@ def test_a_request_of_elsewhere_gets_a_correlation_id_of_this_connection() -> No
     session = session_of(Transcript())
     asked(session)
     old = session.request(apis.METADATA, 1, b"\xff\xff\xff\xff")[4:]
-    again = session.again(old)
+    again = session.repeat_request(old)
     assert again[4:8] == old[:4]
     assert int.from_bytes(again[8:12], "big") == 3
     assert again[12:] == old[8:]
     with pytest.raises(ValueError, match="8 bytes"):
-        session.again(b"1234567")
+        session.repeat_request(b"1234567")
 
 
 def test_a_session_can_be_pickled() -> None:

@@ -12,32 +12,32 @@ import numpy as np
 import pytest
 
 from kdissect.exchange import Exchange
-from kdissect.feed.asking import Answers, Asker
+from kdissect.feed.asking import AnswerClient, Answers
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
 from kdissect.filter.compiled import compile_filter
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, index_of
 
-Asked = tuple[Decoded, Index, Asker]
+Asked = tuple[Decoded, Index, AnswerClient]
 
 
 @pytest.fixture
 def asked() -> Iterator[Asked]:
     feed = decoded(CAPTURES / "errors.pcapng")
     index = index_of(feed)
-    asker = Asker(index, feed.descriptor)
+    asker = AnswerClient(index, feed.descriptor)
     yield feed, index, asker
     asker.close()
     feed.close()
 
 
-def process_of(asker: Asker) -> BaseProcess:
+def process_of(asker: AnswerClient) -> BaseProcess:
     assert asker._worker is not None
     return asker._worker._process
 
 
-def answers_of(asker: Asker) -> list[Answers]:
+def answers_of(asker: AnswerClient) -> list[Answers]:
     """All answers, when there are no more to come."""
     out = asker.poll()
     until = time.monotonic() + 60
@@ -52,7 +52,7 @@ def test_it_answers_as_the_question_does_and_in_the_order_asked(asked: Asked) ->
     feed, index, asker = asked
     question = compile_filter("produce.request.acks == -1")
     places = np.arange(len(index), dtype=np.uint32)[::-1]
-    asker.ask(question)
+    asker.set_question(question)
     assert asker.progress is None
     asker.add(places)
     assert asker.progress == 0
@@ -75,7 +75,7 @@ class Defect:
 
 def test_exchanges_that_cannot_be_asked_are_counted_and_cost_the_others_nothing(asked: Asked) -> None:
     _, index, asker = asked
-    asker.ask(Defect())
+    asker.set_question(Defect())
     asker.add(np.arange(len(index), dtype=np.uint32))
     hits = np.concatenate([each.hits for each in answers_of(asker)])
     odd = index.column("number") % 2 == 1
@@ -86,9 +86,9 @@ def test_exchanges_that_cannot_be_asked_are_counted_and_cost_the_others_nothing(
 def test_answers_to_a_question_that_was_dropped_do_not_come(asked: Asked) -> None:
     _, index, asker = asked
     everything = np.arange(len(index), dtype=np.uint32)
-    asker.ask(compile_filter("produce.request.acks == -1"))
+    asker.set_question(compile_filter("produce.request.acks == -1"))
     asker.add(np.tile(everything, 20))
-    asker.ask(compile_filter("api == Fetch"))
+    asker.set_question(compile_filter("api == Fetch"))
     asker.add(everything)
     answers = answers_of(asker)
     assert sum(len(each.places) for each in answers) == len(index)
@@ -99,7 +99,7 @@ def test_answers_to_a_question_that_was_dropped_do_not_come(asked: Asked) -> Non
 
 def test_the_first_portions_are_small(asked: Asked) -> None:
     _, index, asker = asked
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(np.tile(np.arange(len(index), dtype=np.uint32), 50))
     assert len(answers_of(asker)[0].places) <= 64
 
@@ -107,7 +107,7 @@ def test_the_first_portions_are_small(asked: Asked) -> None:
 def test_its_death_is_told_and_the_next_question_starts_it_anew(asked: Asked) -> None:
     _, index, asker = asked
     everything = np.arange(len(index), dtype=np.uint32)
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(np.tile(everything, 100))
     process = process_of(asker)
     assert process.pid is not None
@@ -115,7 +115,7 @@ def test_its_death_is_told_and_the_next_question_starts_it_anew(asked: Asked) ->
     answers_of(asker)
     assert asker.reason is not None
     assert "killed by signal 9" in asker.reason
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(everything)
     assert sum(len(each.places) for each in answers_of(asker)) == len(index)
     assert asker.reason is None
@@ -125,7 +125,7 @@ def test_a_death_is_told_when_more_is_asked_before_anybody_looked(asked: Asked) 
     """The process must not be started anew in silence: what it was asked would never be answered."""
     _, index, asker = asked
     everything = np.arange(len(index), dtype=np.uint32)
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(np.tile(everything, 100))
     process = process_of(asker)
     process.kill()
@@ -143,7 +143,7 @@ def test_a_pipe_that_breaks_under_a_question_is_told(asked: Asked, monkeypatch: 
     process.kill()
     process.join()
     monkeypatch.setattr(process, "is_alive", lambda: True)  # it died between the question and the pipe
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(np.arange(len(index), dtype=np.uint32))
     answers_of(asker)
     assert asker.reason is not None
@@ -156,7 +156,7 @@ def test_a_process_that_cannot_be_started_is_told(asked: Asked, monkeypatch: pyt
 
     _, index, asker = asked
     monkeypatch.setattr("kdissect.feed.beside.start_process", fails)
-    asker.ask(compile_filter("acks == 1"))
+    asker.set_question(compile_filter("acks == 1"))
     asker.add(np.arange(len(index), dtype=np.uint32))
     assert asker.reason == "exchanges cannot be searched: Resource temporarily unavailable"
     assert asker.progress is None

@@ -82,7 +82,7 @@ def test_keys_go_before_the_decoder_and_the_decoder_before_who_counts(tmp_path: 
         with pipe.open("wb") as writer:
             writer.write(CAPTURE.read_bytes())
             writer.flush()
-            statistics.ask(("srt",))
+            statistics.request(("srt",))
             until = time.monotonic() + 30
             while statistics.result(("srt",)) is None and time.monotonic() < until:
                 for message in decoder.poll():

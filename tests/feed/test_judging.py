@@ -26,7 +26,7 @@ def judged(path: Path, rules: Rules = Rules()) -> CountedTables:  # noqa: B008
     """What the screens get."""
     feed = decoded(path)
     statistics = Statistics(index_of(feed), feed, None, rules)
-    statistics.ask((FINDINGS,))
+    statistics.request((FINDINGS,))
     while statistics.is_busy:
         statistics.poll()
     found = statistics.result((FINDINGS,))

@@ -20,11 +20,11 @@ from kdissect.feed.records import (
     IS_CONTROL,
     IS_RELATIVE,
     KEY_BYTES,
-    KEY_IS_SAID,
+    KEY_IS_WORDS,
     LINE_BYTES,
     SPAN,
     VALUE_FRAMED,
-    VALUE_IS_SAID,
+    VALUE_IS_WORDS,
     AskRecords,
     FoundRecords,
     ListedRecords,
@@ -95,13 +95,13 @@ def test_internal_and_control_records_have_words() -> None:
     lines = listed(CAPTURES / "transactions-kafka39.pcapng")
     controls = [line for line in lines if line.flags & IS_CONTROL]
     assert controls
-    assert all(line.flags & VALUE_IS_SAID and b'"type":"' in line.value for line in controls)
+    assert all(line.flags & VALUE_IS_WORDS and b'"type":"' in line.value for line in controls)
 
 
 def test_secrets_are_in_no_line(tmp_path: Path) -> None:
     path = write_capture(tmp_path / "c.pcapng", *secret_talks())
     lines = listed(path)
-    assert any(line.flags & VALUE_IS_SAID for line in lines)
+    assert any(line.flags & VALUE_IS_WORDS for line in lines)
     assert [line for line in lines if SECRET.encode() in line.value + line.key] == []
     shown = listed(path, options=OPTIONS._replace(show_secrets=True, embedded=False))
     assert any(SECRET.encode()[:8] in line.value for line in shown)
@@ -174,12 +174,12 @@ def wait(records: ListedRecords, exchanges: int, generation: int) -> list[FoundR
 
 def test_the_process_lists_what_is_listed_at_once() -> None:
     packed, at_once = spans(BASIC)
-    at_once.ask(AskRecords(1, None, b"".join(packed)))
+    at_once.request(AskRecords(1, None, b"".join(packed)))
     found = at_once.poll()[-1]  # on a busy machine there is more than one
     assert isinstance(found, FoundRecords)
     with process(BASIC) as (_, records):
-        records.ask(AskRecords(1, None, b"".join(packed[:30])))
-        records.ask(AskRecords(1, None, b"".join(packed[30:])))
+        records.request(AskRecords(1, None, b"".join(packed[:30])))
+        records.request(AskRecords(1, None, b"".join(packed[30:])))
         told = wait(records, len(packed), 1)
         last = told[-1]
         assert isinstance(last, FoundRecords)
@@ -187,7 +187,7 @@ def test_the_process_lists_what_is_listed_at_once() -> None:
         assert records.lines(0, last.records) == at_once.lines(0, found.records)
         assert len(records.lines(last.records - 3, 10)) == 3
         chosen = compile_filter('record.key == "key-3"', OPTIONS)
-        records.ask(AskRecords(2, chosen, b"".join(packed)))
+        records.request(AskRecords(2, chosen, b"".join(packed)))
         last = wait(records, len(packed), 2)[-1]
         assert isinstance(last, FoundRecords)
         assert {line.key for line in records.lines(0, last.records)} == {b"key-3"}
@@ -200,10 +200,10 @@ def test_a_new_question_does_not_wait_for_the_old_one(tmp_path: Path) -> None:
     for number in range(1, 11):
         talk.ask(produced(many, correlation_id=number))
     with process(write_capture(tmp_path / "c.pcapng", talk.close())) as (packed, records):
-        records.ask(AskRecords(1, None, b"".join(packed)))
+        records.request(AskRecords(1, None, b"".join(packed)))
         while not records.poll():
             time.sleep(0.001)
-        records.ask(AskRecords(2, None, packed[0]))
+        records.request(AskRecords(2, None, packed[0]))
         told = wait(records, 1, 2)
         assert (
             sum(each.exchanges for each in told if isinstance(each, FoundRecords) and each.generation == 1)
@@ -220,17 +220,17 @@ def test_that_the_process_died_is_told_once() -> None:
         assert isinstance(records.worker, Process)
         assert records.worker.pid is not None
         os.kill(records.worker.pid, signal.SIGKILL)
-        records.ask(AskRecords(1, None, packed[0]))
+        records.request(AskRecords(1, None, packed[0]))
         (failed,) = wait(records, 1, 1)
         assert isinstance(failed, Ended)
         assert "killed by signal 9" in (failed.reason or "")
         assert records.poll() == []
-        records.ask(AskRecords(2, None, packed[0]))  # which nobody hears
+        records.request(AskRecords(2, None, packed[0]))  # which nobody hears
 
 
 def test_a_spool_that_cannot_be_read_is_told() -> None:
     with process(BASIC) as (_, records):
-        records.ask(AskRecords(1, None, SPAN.pack(0, 1 << 40, 10)))
+        records.request(AskRecords(1, None, SPAN.pack(0, 1 << 40, 10)))
         (failed,) = wait(records, 1, 1)
         assert isinstance(failed, Ended)
         assert "lists records stopped: " in (failed.reason or "")
@@ -238,4 +238,4 @@ def test_a_spool_that_cannot_be_read_is_told() -> None:
 
 def test_lines_have_a_size_that_divides_a_page() -> None:
     assert 4096 % LINE_BYTES == 0
-    assert KEY_IS_SAID != VALUE_IS_SAID
+    assert KEY_IS_WORDS != VALUE_IS_WORDS

@@ -104,7 +104,7 @@ class Oracle:
         self.reason: str | None = None
         self.asked: list[int] = []
 
-    def ask(self, question: object) -> None:
+    def set_question(self, question: object) -> None:
         self.waiting = []
 
     forget = close = lambda self: None

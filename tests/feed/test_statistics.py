@@ -69,7 +69,7 @@ def expected(only_connection: int | None = None) -> Any:
 def test_everything_is_counted_also_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_AT_ONCE", 50)
     screens = Screens()
-    screens.statistics.ask(ASKED)
+    screens.statistics.request(ASKED)
     screens.fill()
     assert screens.tables() == expected()
     screens.feed.close()
@@ -78,7 +78,7 @@ def test_everything_is_counted_also_in_portions(monkeypatch: pytest.MonkeyPatch)
 def test_a_filter_begins_anew_and_so_does_its_end() -> None:
     screens = Screens()
     screens.fill()
-    screens.statistics.ask(ASKED)
+    screens.statistics.request(ASKED)
     assert screens.tables() == expected()
     screens.shown.push("connection == 6")
     screens.statistics.sync()
@@ -93,7 +93,7 @@ def test_names_that_other_exchanges_tell_name_the_topics_of_what_is_shown() -> N
     screens = Screens()
     screens.fill()
     screens.shown.push("api == Fetch and connection == 6")
-    screens.statistics.ask(ASKED)
+    screens.statistics.request(ASKED)
     assert {row["topic"] for row in screens.tables()["topics"]} == {"java43-kip848"}
     screens.feed.close()
 
@@ -102,12 +102,12 @@ def test_connections_go_out_as_they_are_kept(monkeypatch: pytest.MonkeyPatch) ->
     """To unpack those of a large capture takes ten times as long as a key may."""
     screens = Screens()
     screens.fill()
-    screens.statistics.ask(())
+    screens.statistics.request(())
     screens.statistics._counter = counter = Mock()
     for name in ("packing", "storage"):
         monkeypatch.setattr(f"kdissect.feed.{name}.unpack", Mock(side_effect=AssertionError))
     monkeypatch.setattr(PackedConnections, "row", Mock(side_effect=AssertionError))
-    screens.statistics.ask(ASKED)
+    screens.statistics.request(ASKED)
     monkeypatch.undo()
     (grown,) = (call.args[0] for call in counter.send.call_args_list if isinstance(call.args[0], Grown))
     rows = [row for piece in grown.connections for row in piece.rows()]
@@ -118,7 +118,7 @@ def test_connections_go_out_as_they_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 def test_nothing_is_sent_where_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     screens = Screens()
     screens.fill()
-    screens.statistics.ask(ASKED)
+    screens.statistics.request(ASKED)
     screens.tables()
     assert screens.statistics._counter is not None
     sent: list[object] = []
@@ -132,11 +132,11 @@ def test_nothing_is_sent_where_nothing_changed(monkeypatch: pytest.MonkeyPatch) 
 def test_a_screen_that_is_left_late_does_not_stop_the_one_that_is_shown() -> None:
     screens = Screens()
     screens.fill()
-    screens.statistics.ask(("srt",))
-    screens.statistics.ask(ASKED)
-    screens.statistics.let_go(("srt",))
+    screens.statistics.request(("srt",))
+    screens.statistics.request(ASKED)
+    screens.statistics.release(("srt",))
     assert screens.tables() == expected()
-    screens.statistics.let_go(ASKED)
+    screens.statistics.release(ASKED)
     assert not screens.statistics.is_busy
     screens.fill()
     assert not screens.statistics.is_busy
@@ -146,7 +146,7 @@ def test_a_screen_that_is_left_late_does_not_stop_the_one_that_is_shown() -> Non
 def test_nothing_starts_before_something_is_asked_for() -> None:
     screens = Screens()
     screens.fill()
-    screens.statistics.ask(())
+    screens.statistics.request(())
     screens.statistics.sync()
     assert screens.statistics._counter is None
     assert not screens.statistics.is_busy

@@ -79,7 +79,7 @@ def payload(data: bytes) -> None:
 def _decode(decoder: PayloadDecoder, data: bytes, side: str, topic: str) -> None:
     found = decoder.decode(topic, side, data, ())
     json.loads(dumps(found.value))
-    told = json.loads(dumps(found.told()))
+    told = json.loads(dumps(found.columns()))
     assert "\n" not in told.get("problem", "")
     assert found.problem is None or found.value is None or found.format == "json"
     at = 0

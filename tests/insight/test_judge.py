@@ -322,9 +322,9 @@ def test_rows_are_let_go_after_the_last_rule_that_needs_them() -> None:
     done: list[str] = []
 
     class Watched(RowsInTurn):
-        def let_go(self, done_with: Iterable[type[Statistic]]) -> None:
+        def drop(self, done_with: Iterable[type[Statistic]]) -> None:
             every = [*done_with]
-            super().let_go(every)
+            super().drop(every)
             done.extend(each.name for each in every)
 
     every = of_captures()

@@ -35,7 +35,7 @@ def test_what_does_not_name_its_cluster_is_of_the_one_that_does() -> None:
     assert nodes["h1:9092"].named_clusters == {"a"}
     assert nodes["h9:9092"].named_clusters == {None}
     assert not nodes["h1:9092"].is_also(nodes["h2:9092"])
-    assert nodes["h1:9092"].has_told(at(None, 1, "h1"))
+    assert nodes["h1:9092"].is_source_of(at(None, 1, "h1"))
     assert NodeNames([*TWO, at(None, 1, "h1")]).at(nodes["h1:9092"], "h1:9092") == "h1:9092"
 
 

@@ -73,7 +73,7 @@ def test_a_process_is_told_what_it_must_know_and_ends_when_nobody_tells_it_more(
     process = fork(echoing, (), is_asked=True)
     large = bytes(range(256)) * 1_024  # more than goes through a pipe at once
     for kind, data in ((NEXT, b"seam"), (NEXT, large)):
-        process.tell(kind, data)
+        process.send(kind, data)
         assert next(answers_of(process)) == (kind, data)
     assert process.end(kills=False) == "stopped with exit code 0"
 

@@ -155,7 +155,7 @@ def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> No
                 several.workers.attend()
 
         several.workers.submit(batch_of(first))
-        several.workers.do_here(slowly(), lambda events: counted.append(len(events)))
+        several.workers.work_locally(slowly(), lambda events: counted.append(len(events)))
         several.do("f")
         assert several.text == alone([first, *(f"{word} {word}" for word in "bcdefghijk"), "f"], 1)
         assert counted == 10 * [2]
@@ -166,7 +166,7 @@ def test_what_fails_there_fails_after_what_came_before_was_written() -> None:
     with bench(2, 1) as several:
         several.workers.submit(batch_of("sleep0.05 longer"))
         with pytest.raises(LookupError):
-            several.workers.do_here(iter([batch_of("b"), batch_of("c fail d")]), lambda events: None)
+            several.workers.work_locally(iter([batch_of("b"), batch_of("c fail d")]), lambda events: None)
         assert several.text == alone(["longer", "b c"], 1)
 
 
@@ -209,7 +209,7 @@ def test_what_is_done_here_is_written_once_where_reading_fails(expected: int) ->
     with bench(3, state=1) as several:
         several.workers.submit(batch_of("sleep0.1 aaaaa"))
         with pytest.raises(OSError, match="does not answer"):
-            several.workers.do_here(read(), lambda events: None, Before(expected, 0, None))
+            several.workers.work_locally(read(), lambda events: None, Before(expected, 0, None))
         assert several.text == alone(["aaaaa", "bb"], 1)
 
 
@@ -257,18 +257,18 @@ def in_parts(several: Bench, words: Sequence[str], known: Sequence[int], own: Se
     """Have words done as parts, with what is known before each of how wide words are; gives how often a part
     was begun anew."""
     anew = 0
-    begin_anew = several.workers._begin_anew
+    begin_anew = several.workers._restart_part
 
     def counted(*what: Any) -> None:
         nonlocal anew
         anew += 1
         begin_anew(*what)
 
-    several.workers._begin_anew = counted  # type: ignore[method-assign,assignment]
+    several.workers._restart_part = counted  # type: ignore[method-assign,assignment]
     for at, word in enumerate(words):
         before = Before(known[at], 0, None)
         if at in own:
-            several.workers.do_here(iter([batch_of(f"{word} seam")]), lambda events: None, before)
+            several.workers.work_locally(iter([batch_of(f"{word} seam")]), lambda events: None, before)
             continue
         part = several.workers.begin_part(WordsTask(word))
         several.workers.edge_of(part)

@@ -26,7 +26,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     vars(windows).update(get_windows_if_list=lambda: known)
     monkeypatch.setitem(sys.modules, "scapy.arch.windows", windows)
-    monkeypatch.setattr(libpcap, "is_there", lambda: True)
+    monkeypatch.setattr(libpcap, "is_available", lambda: True)
     found = [(ETHERNET, INTEL), (LOOPBACK, "Adapter for loopback traffic capture")]
     monkeypatch.setattr(libpcap, "devices", lambda: found)
 
@@ -57,7 +57,7 @@ def test_it_is_told_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libpcap, "devices", list)
     with pytest.raises(NotPermittedError, match="Npcap shows no interface"):
         adapter("Ethernet")
-    monkeypatch.setattr(libpcap, "is_there", lambda: False)
+    monkeypatch.setattr(libpcap, "is_available", lambda: False)
     assert adapters() == []
     with pytest.raises(LiveError, match="capturing needs Npcap here: "):
         adapter("Ethernet")

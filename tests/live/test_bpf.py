@@ -77,7 +77,7 @@ frames = st.one_of(
 )
 
 
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 @given(
     frames.filter(lambda each: each[1] != 0x0800 or not int.from_bytes(each[0][20:22], "big") & 0x1FFF),
     st.sampled_from(["tcp", "tcp port 9092", "tcp port 9092 or 9093", "tcp port 9092 or tcp port 9094"]),
@@ -132,7 +132,7 @@ def test_without_libpcap_ports_can_be_chosen(monkeypatch: pytest.MonkeyPatch) ->
     assert program_of("tcp port 9092", ETHERNET, SNAP, None) == own_program("tcp port 9092", ETHERNET, SNAP)
 
 
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 def test_a_wrong_filter_is_told_in_libpcaps_words() -> None:
     with pytest.raises(BadFilterError, match="'tcp prt 9' is not a capture filter: can't parse"):
         program_of("tcp prt 9", ETHERNET, SNAP, None)

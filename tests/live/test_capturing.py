@@ -31,7 +31,7 @@ class Capturing:
         self.path = folder / "out.pcapng"
         self.clock = FakeClock()
         journal = JournalWriter(str(folder))
-        spool = Spool(str(self.path), Bounds(), self.clock, journal.tell, stop)
+        spool = Spool(str(self.path), Bounds(), self.clock, journal.append, stop)
         self.capturer = Capturer(sources, spool, journal, stop.seconds, self.clock)
 
     def step(self, passed: float = 1) -> str | None:

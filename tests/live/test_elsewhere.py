@@ -25,7 +25,7 @@ _CALLED = """
 import asyncio, click, os, subprocess, sys, multiprocessing.connection
 from kdissect.cli import main
 from kdissect.live import libpcap
-libpcap.is_there()  # which loads that of this system
+libpcap.is_available()  # which loads that of this system
 sys.platform, *sys.argv[1:] = sys.argv[1:]
 sys.exit(main(sys.argv[1:]))
 """
@@ -51,7 +51,7 @@ def run(platform: str, *arguments: object, **environment: str) -> tuple[int, str
 
 
 @requires_namespaces
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 def test_without_a_ring_libpcap_captures(tmp_path: Path) -> None:
     capture = CAPTURES / "basic-kafka43.pcapng"
     live = ("live", "-i", "vb", "--allow-root", "--spool", tmp_path, "-T", "ndjson", "-q")
@@ -74,7 +74,7 @@ def test_without_a_ring_libpcap_captures(tmp_path: Path) -> None:
         (("-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is not a capture filter"),
     ],
 )
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 @requires_namespaces
 def test_what_libpcap_refuses_is_one_line(arguments: tuple[str, ...], code: int, words: str) -> None:
     found, out, error = run("darwin", "live", "--allow-root", *arguments)
@@ -91,7 +91,7 @@ def test_root_is_shown_a_way_that_exists_there() -> None:
         assert "setpriv" not in error
 
 
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 def test_doctor_tells_how_far_it_goes() -> None:
     code, out, error = run("darwin", "doctor")
     assert (code, error) == (0, "")
@@ -100,7 +100,7 @@ def test_doctor_tells_how_far_it_goes() -> None:
     assert "tested on Linux" in line
 
 
-@pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+@pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed")
 def test_doctor_tells_what_is_missing_to_read_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr("kdissect.cli.commands.doctor.glob", lambda _: ["/dev/bpf0", "/dev/bpf1"])

@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 pytestmark = [
     requires_raw_sockets,
-    pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed"),
+    pytest.mark.skipif(not libpcap.is_available(), reason="libpcap is not installed"),
 ]
 
 

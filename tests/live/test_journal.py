@@ -27,10 +27,10 @@ def test_files_are_told_in_order_to_who_comes_late_too(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     early = JournalReader(str(tmp_path))
     assert early.next_entry() is None
-    writer.tell(Begun(f"{tmp_path}/a\nb.pcapng", 0))
+    writer.append(Begun(f"{tmp_path}/a\nb.pcapng", 0))
     assert early.next_entry() == Begun(f"{tmp_path}/a\nb.pcapng", 0)
     assert early.next_entry() is None
-    writer.tell(Begun("/else/ü.pcapng", 7))
+    writer.append(Begun("/else/ü.pcapng", 7))
     late = JournalReader(str(tmp_path))
     assert [late.next_entry(), late.next_entry(), late.next_entry()] == [
         Begun(f"{tmp_path}/a\nb.pcapng", 0),
@@ -94,7 +94,7 @@ ENTRIES = (Complete(), Lost(5, 7, 1, 2, "ü: no room"), Gone("eth0", 7, 3))
 def test_what_is_told_beside_files_comes_back(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     for entry in ENTRIES:
-        writer.tell(entry)
+        writer.append(entry)
     journal = JournalReader(str(tmp_path))
     assert tuple(journal.next_entry() for _ in ENTRIES) == ENTRIES
     assert journal.next_entry() is None
@@ -117,11 +117,11 @@ def test_a_full_disk_keeps_nothing_from_being_told_for_long(
     monkeypatch.setattr("kdissect.live.journal.write_at", within)
     told = 100
     for _ in range(told):
-        writer.tell(ENTRIES[1])
+        writer.append(ENTRIES[1])
     with pytest.raises(OSError, match="No space"):
-        writer.tell(Lost(1, 1, 1, 1, "x" * size))
+        writer.append(Lost(1, 1, 1, 1, "x" * size))
     monkeypatch.undo()
-    writer.tell(ENTRIES[2])
+    writer.append(ENTRIES[2])
     journal = JournalReader(str(tmp_path))
     assert [journal.next_entry() for _ in range(told + 2)] == [*[ENTRIES[1]] * told, ENTRIES[2], None]
     writer.close()
@@ -133,7 +133,7 @@ def test_who_writes_hears_how_much_was_decoded(tmp_path: Path) -> None:
     assert writer.decoded() == 0
     progress = DecodingProgress(str(tmp_path))
     for number in (0, 12, 3):
-        progress.tell(number)
+        progress.report(number)
         assert writer.decoded() == number
     progress.close()
     writer.close()

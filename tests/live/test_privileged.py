@@ -43,7 +43,7 @@ def test_nothing_of_root_is_left(user: int) -> None:
 @requires_raw_sockets
 def test_programs_that_are_started_do_not_get_the_sockets() -> None:
     (opened,) = privileged.open_sockets(
-        [privileged.WantedSocket("lo", program_of("tcp", ETHERNET, 96, None))]
+        [privileged.SocketRequest("lo", program_of("tcp", ETHERNET, 96, None))]
     )
     with opened:
         assert not opened.get_inheritable()

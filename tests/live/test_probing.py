@@ -18,8 +18,8 @@ pytest.importorskip("scapy")
 
 
 def test_what_came_is_told() -> None:
-    assert Silence("tcp", None).say(Status()) == "no packet has matched tcp so far"
-    said = Silence("tcp", None).say(Status(received=1))
+    assert Silence("tcp", None).message(Status()) == "no packet has matched tcp so far"
+    said = Silence("tcp", None).message(Status(received=1))
     assert said == "1 packet of tcp so far, none with Kafka"
 
 
@@ -36,7 +36,7 @@ def test_other_ports_with_kafka_are_named(name: str) -> None:
                 broker.recv(1000)
                 broker.sendall(framed(response("Metadata", 1, number, **METADATA_RESPONSE_1)))
                 client.recv(1000)
-        said = Silence("tcp port 1", opened.probe).say(Status())
+        said = Silence("tcp port 1", opened.probe).message(Status())
     assert said.startswith("no packet has matched tcp port 1 so far; there is Kafka on port")
     assert str(port) in said
     for opener in opened.openers:

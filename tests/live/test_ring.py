@@ -27,7 +27,7 @@ def ring(name: str, port: int, snap_length: int = SNAP_LENGTH) -> RingListenSock
     link_type = COOKED if name == devices.ANY else ETHERNET
     program = program_of(f"tcp port {port}", link_type, snap_length, socket.if_nametoindex("lo"))
     interface = "" if name == devices.ANY else name
-    (opened,) = privileged.open_sockets([privileged.WantedSocket(interface, program, link_type == COOKED)])
+    (opened,) = privileged.open_sockets([privileged.SocketRequest(interface, program, link_type == COOKED)])
     return RingListenSocket(opened, interface, link_type, snap_length)
 
 
@@ -115,14 +115,14 @@ def test_what_comes_while_nobody_reads_is_dropped_and_counted(server: socket.soc
 
 def test_a_socket_that_was_passed_on_cannot_be_turned_to_something_else() -> None:
     program = program_of("tcp port 1", ETHERNET, 96, None)
-    (opened,) = privileged.open_sockets([privileged.WantedSocket("lo", program)])
+    (opened,) = privileged.open_sockets([privileged.SocketRequest("lo", program)])
     with opened, pytest.raises(OSError, match="permitted"):
         opened.setsockopt(socket.SOL_SOCKET, 26, b"\1" + bytes(7) + (id(program)).to_bytes(8, "little"))
 
 
 def test_an_interface_that_does_not_exist_is_an_error_with_its_name() -> None:
     with pytest.raises(OSError, match="No such device") as caught:
-        privileged.open_sockets([privileged.WantedSocket("nix0", program_of("tcp", ETHERNET, 96, None))])
+        privileged.open_sockets([privileged.SocketRequest("nix0", program_of("tcp", ETHERNET, 96, None))])
     assert caught.value.filename == "nix0"
 
 

@@ -447,16 +447,16 @@ def test_losses_in_quick_succession_are_one_and_others_are_told_apart(
 
 def test_a_file_that_cannot_be_told_of_is_not_begun(tmp_path: Path) -> None:
     written = Written(tmp_path, Bounds(packets=1))
-    tell = written.spool._tell
+    tell = written.spool._report
 
     def fails(_: Entry) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal")
 
     written.write(b"a")
-    written.spool._tell = fails
+    written.spool._report = fails
     written.write(b"lost")
     assert len(list(tmp_path.iterdir())) == 1
-    written.spool._tell = tell
+    written.spool._report = tell
     written.write(b"b")
     written.spool.close()
     assert written.files() == [[b"a"], [b"b"]]

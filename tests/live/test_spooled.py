@@ -27,7 +27,7 @@ class Spool:
     def file(self, name: str, data: bytes, before: int = 0) -> Path:
         path = self.folder / name
         path.write_bytes(data)
-        self.journal.tell(Begun(str(path), before))
+        self.journal.append(Begun(str(path), before))
         return path
 
 
@@ -75,9 +75,9 @@ def test_a_file_that_was_given_up_before_it_was_read_is_told(tmp_path: Path) -> 
 def test_what_was_lost_is_told_between_the_packets_and_what_has_vanished_at_the_end(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.file("1", capture_of(1, 2))
-    spool.journal.tell(Lost(1_234, 1, 1_000_000_000, 3_500_000_000, "out.pcapng: No space left on device"))
+    spool.journal.append(Lost(1_234, 1, 1_000_000_000, 3_500_000_000, "out.pcapng: No space left on device"))
     spool.file("2", capture_of(3), 2)
-    spool.journal.tell(Gone("eth0", 3, 5_000_000_000))
+    spool.journal.append(Gone("eth0", 3, 5_000_000_000))
     spool.journal.close()
     following = Spooled(str(tmp_path))
     items = list(following)
@@ -100,7 +100,7 @@ def test_a_loss_is_told_while_a_file_grows(tmp_path: Path) -> None:
     spool.file("1", capture_of(1))
     following = Spooled(str(tmp_path))
     assert isinstance(next(following), Packet)
-    spool.journal.tell(Lost(1, 1, 1, 1, "why"))
+    spool.journal.append(Lost(1, 1, 1, 1, "why"))
     assert isinstance(next(following), Fault)
     spool.journal.close()
     assert list(following) == []
@@ -112,7 +112,7 @@ def test_a_file_after_which_there_is_no_room_goes_when_it_was_read(tmp_path: Pat
     path = spool.file("1", capture_of(1))
     following = Spooled(str(tmp_path), consume=True)
     assert isinstance(next(following), Packet)
-    spool.journal.tell(Complete())
+    spool.journal.append(Complete())
     rest: list[Item] = []
     reading = Thread(target=lambda: rest.extend(following))
     reading.start()

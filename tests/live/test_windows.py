@@ -40,7 +40,7 @@ from tests.tui.terminals import Terminal
 
 pytest.importorskip("scapy")
 pytestmark = pytest.mark.skipif(
-    not libpcap.is_there(), reason="the stand-in for Npcap is libpcap, which is not installed"
+    not libpcap.is_available(), reason="the stand-in for Npcap is libpcap, which is not installed"
 )
 
 BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
@@ -250,7 +250,7 @@ def test_interfaces_have_the_names_of_windows() -> None:
     ("lacks", "state", "words"),
     [
         ("", "untested", "no process gives up its privileges"),
-        ("libpcap.is_there = lambda: False", "absent", "install Npcap (https://npcap.com)"),
+        ("libpcap.is_available = lambda: False", "absent", "install Npcap (https://npcap.com)"),
         ("libpcap.devices = lambda: []", "forbidden", "start the terminal as an administrator"),
     ],
 )

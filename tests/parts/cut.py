@@ -91,7 +91,7 @@ def stitched(
         may_go_on = partial(_remembers, true) if knows else _nothing_goes_on
         part = dissect_part([some], None, may_go_on, limits, briefs=briefs, tls=tls)
         edge = pickle.loads(pickle.dumps(part.edge))
-        why = stitcher.why_not(edge)
+        why = stitcher.refusal_reason(edge)
         if why is not None:
             why_not.append(why)
             for events in true.feed_all(some):

@@ -210,5 +210,5 @@ class _Never(random.Random):
 def test_an_edge_of_another_version_is_not_believed(traffic: list[Item]) -> None:
     edge = dissect_part([traffic], None, lambda _: False).edge
     stitcher = Stitcher(Dissector(), DEFAULTS)
-    assert stitcher.why_not(edge) is None
-    assert stitcher.why_not(edge._replace(version=0)) == "it is of another version"
+    assert stitcher.refusal_reason(edge) is None
+    assert stitcher.refusal_reason(edge._replace(version=0)) == "it is of another version"

@@ -138,7 +138,7 @@ def test_another_decoder_may_do_anything() -> None:
 
 
 def test_what_is_told_beside_the_value_is_json() -> None:
-    told = PayloadDecoder(schemas()).decode("orders", "value", framed(7, b"\x80")).told()
+    told = PayloadDecoder(schemas()).decode("orders", "value", framed(7, b"\x80")).columns()
     assert json.loads(json.dumps(told)) == {
         "format": "avro",
         "confidence": "certain",
@@ -201,7 +201,7 @@ def test_json_is_compared_with_its_schema_and_stays_readable(
         found = PayloadDecoder(known).decode("orders", "value", given)
         assert (found.format, found.value, found.confidence) == ("json", value, confidence)
         assert (found.problem, found.is_unvalidated) == (whole, is_unvalidated)
-        assert "secret" not in json.dumps(found.told())
+        assert "secret" not in json.dumps(found.columns())
     assert known.problems == []
 
 

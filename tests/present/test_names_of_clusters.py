@@ -9,7 +9,7 @@ import pytest
 from kdissect.analysis.fold import Row
 from kdissect.insight.whole import whole_judge
 from kdissect.present.html.report import report_page
-from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
+from kdissect.present.names_of_clusters import NamesOfClusters, with_ambiguous_clusters
 from kdissect.reading import read
 from tests.present.reports import MADE
 from tests.two_clusters import EAST, GROUP, TRANSACTIONS, WEST, two_clusters
@@ -21,8 +21,17 @@ def row(group: str | None, cluster: str | None) -> Row:
 
 def test_a_cluster_is_named_only_where_rows_would_look_the_same() -> None:
     rows = [row("a", "x"), row("b", "x"), row("b", "y"), row("c", None), row("d", None), row("d", "y")]
-    assert [each["cluster_id"] for each in told_apart(rows, "group")] == [None, "x", "y", None, None, "y"]
-    assert told_apart(told_apart(rows, "group"), "group") == told_apart(rows, "group")
+    assert [each["cluster_id"] for each in with_ambiguous_clusters(rows, "group")] == [
+        None,
+        "x",
+        "y",
+        None,
+        None,
+        "y",
+    ]
+    assert with_ambiguous_clusters(
+        with_ambiguous_clusters(rows, "group"), "group"
+    ) == with_ambiguous_clusters(rows, "group")
     names = NamesOfClusters(rows, "group")
     assert [names.text(each) for each in rows] == ["a", "b of x", "b of y", "c", "d", "d of y"]
     assert NamesOfClusters([row(None, "x")], "group").text(row(None, "x")) == ""

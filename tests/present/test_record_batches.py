@@ -19,7 +19,7 @@ from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.record_columns import ColumnsWriter, RecordBatches
 from kdissect.present.record_lines import LinesWriter
-from kdissect.present.records import record_rows, told_sets
+from kdissect.present.records import record_rows, record_set_sources
 from kdissect.present.tables import row_line
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
@@ -139,7 +139,7 @@ def test_columns_of_exchanges_in_brief() -> None:
         for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
             for each in events:
                 if isinstance(each, Brief):
-                    told = [list(told_sets(source)) for source in (each, each.exchange())]
+                    told = [list(record_set_sources(source)) for source in (each, each.exchange())]
                     assert told[0] == told[1]
 
 

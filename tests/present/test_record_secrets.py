@@ -15,7 +15,7 @@ from kdissect.present.branch import message_branches
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options
 from kdissect.present.record_secrets import is_connect_config, shown_config, shown_headers
-from kdissect.present.secret_names import REDACTED, says_secret, tells_of_secrets
+from kdissect.present.secret_names import REDACTED, contains_secret_name, suggests_secret
 from kdissect.record.compression import CODECS
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
@@ -203,15 +203,15 @@ def test_panes_of_the_screens_hide_their_bytes(capture: Path) -> None:
     ],
 )
 def test_names_of_secrets(name: str) -> None:
-    assert says_secret(name)
-    assert tells_of_secrets(b"\0\x12" + name.encode() + b"\0")
+    assert suggests_secret(name)
+    assert contains_secret_name(b"\0\x12" + name.encode() + b"\0")
 
 
 @pytest.mark.parametrize(
     "name", ["key", "traceparent", "name", "topics", "key.converter", "content-type", ""]
 )
 def test_names_that_say_nothing(name: str) -> None:
-    assert not says_secret(name)
+    assert not suggests_secret(name)
 
 
 def test_headers_without_secrets_are_the_same_object() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from kdissect.protocol import apis
-from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID, named, named_around
+from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID, named_around, names_in
 from kdissect.protocol.schema import message_struct
 from kdissect.protocol.topics import mentioned_topics
 
 
 def names(entity: str, api: str, version: int, values: dict[str, Any]) -> list[str]:
-    return named(entity, message_struct(apis.api_key(api), version, "request"), values)
+    return names_in(entity, message_struct(apis.api_key(api), version, "request"), values)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.encode import encode
-from kdissect.protocol.entities import COORDINATORS, GROUP, TRANSACTIONAL_ID, named
+from kdissect.protocol.entities import COORDINATORS, GROUP, TRANSACTIONAL_ID, names_in
 from kdissect.protocol.layout import layout, record_fields
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct, message_struct
@@ -46,7 +46,7 @@ def decoded(struct: Struct, data: bytes) -> Any:
         return None
     records = [value for _, value, _ in pick(record_fields(struct), values)]
     error = first_true(error_fields(struct), values) or 0
-    names = [named(GROUP, struct, values), named(TRANSACTIONAL_ID, struct, values)]
+    names = [names_in(GROUP, struct, values), names_in(TRANSACTIONAL_ID, struct, values)]
     taught = list(taught_topics(struct, values))
     return (
         mentioned_topics(struct, values),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kdissect.scrub.addresses import Addresses, is_telling
+from kdissect.scrub.addresses import Addresses, identifies_host
 from kdissect.scrub.permutation import KEY_BYTES, Permutation
 from tests.scrub.runs import KEY, OTHER_KEY
 
@@ -36,7 +36,7 @@ def test_prefixes_stay_shared(one: IPv4Address, other: IPv4Address) -> None:
 def test_no_key_turns_a_network_into_itself(network: str, data: st.DataObject, key: bytes) -> None:
     inside = ip_network(network)
     address = inside[data.draw(st.integers(0, min(inside.num_addresses, 1 << 32) - 1))]
-    assume(is_telling(address.packed))
+    assume(identifies_host(address.packed))
     assert ip_address(Addresses(Permutation(key)).packed(address.packed)) not in inside
 
 
@@ -68,12 +68,12 @@ def test_a_key_decides() -> None:
 def test_what_says_nothing_stays(address: str) -> None:
     packed = ip_address(address).packed
     assert ADDRESSES.packed(packed) == packed
-    assert not is_telling(packed)
+    assert not identifies_host(packed)
 
 
 @given(IPV4)
 def test_no_other_address_becomes_one_of_this_machine(address: IPv4Address) -> None:
-    assert is_telling(address.packed) == is_telling(ADDRESSES.packed(address.packed))
+    assert identifies_host(address.packed) == identifies_host(ADDRESSES.packed(address.packed))
 
 
 @pytest.mark.parametrize(

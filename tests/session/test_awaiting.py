@@ -243,7 +243,7 @@ def test_nothing_stays_dark_that_comes_to_light_when_all_is_tried_with_every_sec
     items = scene(Random(seed))
     found = exchanges(fed(items, Dissector()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Awaiting, "retried", tried_everywhere)
+        patch.setattr(Awaiting, "retry", tried_everywhere)
         patch.setattr(Awaiting, "note", note_all)
         wanted = exchanges(fed(items, Dissector()))
     assert {each for each, count in wanted.items() if found.get(each, 0) < count} == set()

@@ -16,9 +16,9 @@ from kdissect.session.evidence import (
     MOST_VERSIONS,
     Evidence,
     RequestHead,
-    begins_plainly,
+    begins_ordinary_request,
     examine_request,
-    is_telling_response,
+    is_distinctive_response,
     read_head,
 )
 from tests.kafka import framed, request, response
@@ -63,18 +63,18 @@ def test_bytes_that_are_left_after_the_body_make_it_no_proof() -> None:
 def test_the_tail_of_a_known_program_is_part_of_a_request_that_fits() -> None:
     known = framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(4))
     assert evidence(known) is Evidence.EXACT
-    assert begins_plainly(known, 0, len(known))
+    assert begins_ordinary_request(known, 0, len(known))
     for other in (
         framed(request("ApiVersions", 0, 1, "rdkafka") + b"\0\0\0\1"),
         framed(request("ApiVersions", 0, 1, "rdkafka") + bytes(5)),
         framed(request("ApiVersions", 1, 1, "rdkafka") + bytes(4)),
     ):
         assert evidence(other) is Evidence.LOOSE
-        assert not begins_plainly(other, 0, len(other))
+        assert not begins_ordinary_request(other, 0, len(other))
     for nameless in (None, "rd\x1bkafka"):
         data = framed(request("ApiVersions", 0, 1, nameless) + bytes(4))
         assert evidence(data) is Evidence.NONE
-        assert not begins_plainly(data, 0, len(data))
+        assert not begins_ordinary_request(data, 0, len(data))
 
 
 def test_a_version_of_api_versions_from_the_future_is_evidence_and_of_others_none() -> None:
@@ -224,7 +224,7 @@ def test_random_bytes_are_no_proof() -> None:
 
 
 def test_a_response_with_names_in_it_tells_that_it_is_one() -> None:
-    assert is_telling_response(metadata_answer(1))
+    assert is_distinctive_response(metadata_answer(1))
 
 
 def api_versions(count: int) -> bytes:
@@ -233,15 +233,15 @@ def api_versions(count: int) -> bytes:
 
 
 def test_a_list_of_apis_tells_it_only_if_it_is_one_that_a_broker_may_have() -> None:
-    assert is_telling_response(api_versions(20))
-    assert not is_telling_response(api_versions(3))
-    assert not is_telling_response(api_versions(0)), "ten bytes, nearly all of them zero"
+    assert is_distinctive_response(api_versions(20))
+    assert not is_distinctive_response(api_versions(3))
+    assert not is_distinctive_response(api_versions(0)), "ten bytes, nearly all of them zero"
 
 
 def test_numbers_alone_do_not_tell_it() -> None:
-    assert not is_telling_response(response("Heartbeat", 0, 1, errorCode=0))
-    assert not is_telling_response(bytes(20))
-    assert not is_telling_response(b"")
+    assert not is_distinctive_response(response("Heartbeat", 0, 1, errorCode=0))
+    assert not is_distinctive_response(bytes(20))
+    assert not is_distinctive_response(b"")
 
 
 @pytest.mark.parametrize("length", [1, 126, 127, 249, 10_000])

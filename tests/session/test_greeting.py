@@ -32,7 +32,7 @@ def test_software_that_was_told_before_is_not_decoded(monkeypatch: pytest.Monkey
     told = asked(clientSoftwareName="franz-go", clientSoftwareVersion="1")
     assert software(told) == "franz-go 1"
     again = asked(clientSoftwareName="franz-go", clientSoftwareVersion="1")
-    monkeypatch.setattr(greeting, "_software", {greeting._said(again): "remembered"})
+    monkeypatch.setattr(greeting, "_software", {greeting._versioned_body(again): "remembered"})
     assert software(again) == "remembered"
 
 

@@ -8,7 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 import pytest
 
 from kdissect.protocol.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kdissect.session.sasl import LONGEST_TOKEN, Login, lifetime_in, principal, said_in
+from kdissect.session.sasl import LONGEST_TOKEN, Login, first_field_in, lifetime_in, principal
 from tests.kafka import request, response
 
 
@@ -108,18 +108,18 @@ def test_a_bearer_token_says_when_it_ends(claims: object, expires_ms: int | None
 def test_what_a_request_of_a_login_says_first_is_what_its_body_decodes_to(version: int, size: int) -> None:
     token = b"x" * size
     data = b"abc" + request("SaslAuthenticate", version, 1, authBytes=b64encode(token).decode("ascii"))
-    assert said_in((SASL_AUTHENTICATE, version), data, 3 + body_at(version)) == token
+    assert first_field_in((SASL_AUTHENTICATE, version), data, 3 + body_at(version)) == token
 
 
 def test_the_mechanism_of_a_handshake_is_what_its_body_decodes_to() -> None:
     data = b"abc" + request("SaslHandshake", 1, 1, mechanism="SCRAM-SHA-256")
-    assert said_in((SASL_HANDSHAKE, 1), data, 3 + body_at(1)) == b"SCRAM-SHA-256"
+    assert first_field_in((SASL_HANDSHAKE, 1), data, 3 + body_at(1)) == b"SCRAM-SHA-256"
 
 
 def test_null_says_nothing() -> None:
-    assert said_in((SASL_HANDSHAKE, 1), b"\xff\xff", 0) is None
-    assert said_in((SASL_AUTHENTICATE, 1), b"\xff\xff\xff\xff", 0) is None
-    assert said_in((SASL_AUTHENTICATE, 2), b"\0", 0) is None
+    assert first_field_in((SASL_HANDSHAKE, 1), b"\xff\xff", 0) is None
+    assert first_field_in((SASL_AUTHENTICATE, 1), b"\xff\xff\xff\xff", 0) is None
+    assert first_field_in((SASL_AUTHENTICATE, 2), b"\0", 0) is None
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

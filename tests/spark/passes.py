@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kdissect.spark import one_pass
-from kdissect.spark.job import Job, TaskOutcome, Unit, WantedTable
+from kdissect.spark.job import Job, RequestedTable, TaskOutcome, Unit
 from kdissect.spark.settings import TableSettings
 
 FILE_BYTES = 8_000
@@ -32,7 +32,7 @@ def job_of(
     """
     settings = settings or TableSettings()
     names = tuple(map(str, paths))
-    wanted = tuple(WantedTable(name, settings._replace(table=name)) for name in tables)
+    wanted = tuple(RequestedTable(name, settings._replace(table=name)) for name in tables)
     units = tuple(Unit("", names, share, shares, tasks, FILE_BYTES) for share in range(shares))
     return Job(units, wanted, settings, key=b"of this job", **more)
 

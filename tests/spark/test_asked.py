@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.spark.asked import difference, first, told
+from kdissect.spark.asked import difference, first, stored_request
 from kdissect.spark.settings import TableSettings
 
-USUAL = told(("exchanges", "faults"), ("date",), TableSettings(capture_point="directory"))
+USUAL = stored_request(("exchanges", "faults"), ("date",), TableSettings(capture_point="directory"))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ USUAL = told(("exchanges", "faults"), ("date",), TableSettings(capture_point="di
 def test_what_changed_is_told(
     tables: tuple[str, ...], by: tuple[str, ...], settings: TableSettings, line: str | None
 ) -> None:
-    assert difference(USUAL, told(tables, by, settings)) == line
+    assert difference(USUAL, stored_request(tables, by, settings)) == line
 
 
 def test_what_an_older_release_kept_of_key_logs_is_no_change() -> None:
@@ -57,7 +57,7 @@ def test_what_an_older_release_kept_of_key_logs_is_no_change() -> None:
 def test_the_first_is_kept(tmp_path: Path) -> None:
     path = str(tmp_path)
     assert first(path, USUAL) == USUAL
-    assert first(path, told((), (), TableSettings())) == USUAL
+    assert first(path, stored_request((), (), TableSettings())) == USUAL
     assert (tmp_path / "asked.json").stat().st_mode & 0o777 == 0o600
     for text in ("{", "[]", "{}", '{"tables": 1, "by": [], "options": {}}'):
         (tmp_path / "asked.json").write_text(text)

@@ -50,7 +50,7 @@ OFFICIAL = DATA / "official" / "frames-3.9.2.pcap.zst"
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:
     """As :func:`kdissect.analysis.catalogue.statistic`, of every fold."""
     name, *how = text.split(",")
-    return name, FOLDS[name].asked(limits, tuple(how))
+    return name, FOLDS[name].from_option(limits, tuple(how))
 
 
 def every_fold(limits: Limits = DEFAULTS) -> list[Statistic]:

@@ -63,7 +63,7 @@ def test_the_state_of_another_release_stays_until_it_is_made_again(
 
     def renew() -> None:
         number = pa.record_batch([[0]], names=["id"])
-        list(runs._again([""], history, states.folder, 3, TableSettings(), False, [number]))
+        list(runs._read_again([""], history, states.folder, 3, TableSettings(), False, [number]))
 
     with monkeypatch.context() as dying:
         dying.setattr(runs, "keep", lambda *_: 1 / 0)

@@ -42,7 +42,7 @@ def test_an_attempt_that_nobody_heard_of_doubles_nothing(tmp_path: Path) -> None
     killed[0].write_bytes(killed[0].read_bytes()[:99])
     outcome = do(job, staged, 0)
     assert len(files_in(staged)) == 2 * len(TABLES)
-    for wanted in job.wanted:
+    for wanted in job.tables:
         files = tuple(file.path for file in outcome.written if file.table == wanted.key)
         whole = Staged(f"{staged}/{wanted.key}", files, wanted.schema)
         ParquetFolder(str(out)).write(whole, wanted.key, (), None, False)

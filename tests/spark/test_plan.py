@@ -69,7 +69,7 @@ def test_a_point_has_tasks_for_rows_by_its_size_and_the_cores(
 ) -> None:
     files = [InputFile(f"/c/{at}/x.pcap", int(size * BYTES_A_TASK)) for at, size in enumerate(sizes)]
     points = capture_points(files, "directory")
-    asked = Plan(points, (1,) * len(points), is_told=False)
+    asked = Plan(points, (1,) * len(points), is_set_by_user=False)
     assert asked.on(cores).tasks == tasks
     told = Plan(points, (3,) * len(points))
     assert told.on(cores) is told

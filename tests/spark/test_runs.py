@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kdissect.cli import main
-from kdissect.spark.asked import told
+from kdissect.spark.asked import stored_request
 from kdissect.spark.runs import FOLDER, RunPlan, Runs, RunsError
 from kdissect.spark.settings import TableSettings
 from tests.spark.same import CAPTURES
@@ -57,7 +57,7 @@ def test_a_damaged_record_is_one_line(tmp_path: Path) -> None:
 )
 def test_a_damaged_plan_is_one_line(tmp_path: Path, changed: dict[str, Any]) -> None:
     runs = Runs(str(tmp_path))
-    runs.begin(RunPlan(1, {}, {}, told(("exchanges",), (), TableSettings())))
+    runs.begin(RunPlan(1, {}, {}, stored_request(("exchanges",), (), TableSettings())))
     assert runs.plan(1) is not None
     path = tmp_path / "plan-1.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))

@@ -20,7 +20,7 @@ import kdissect
 from kdissect.cli import main
 from kdissect.spark import compaction, plan, views
 from kdissect.spark import stream as streaming
-from kdissect.spark.asked import first, told
+from kdissect.spark.asked import first, stored_request
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import States
 from tests.amount import only_long, times
@@ -307,7 +307,7 @@ def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.Ca
     folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
     folder.mkdir()
     checkpoint.mkdir(parents=True)
-    first(str(checkpoint), told(TABLES, (), TableSettings(payload="none")))
+    first(str(checkpoint), stored_request(TABLES, (), TableSettings(payload="none")))
     assert run(folder, tmp_path / "out", "--payload", "full") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--payload is not given; give none, as in the batches before" in line

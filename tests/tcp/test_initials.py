@@ -53,10 +53,10 @@ def test_data_continue_the_nearest() -> None:
 
 def test_what_was_merely_heard_of_is_known_as_such() -> None:
     made = several(100)
-    made.hear(777_777)
+    made.add_acknowledged(777_777)
     assert made.continued_by(777_777, 100, 100) == 777_777
-    assert made.was_heard(777_777)
-    assert not made.was_heard(100)
+    assert made.is_only_acknowledged(777_777)
+    assert not made.is_only_acknowledged(100)
     assert made.confirmed_by(777_777, 1000) is None
 
 

@@ -58,7 +58,7 @@ def test_bytes_that_were_let_go_are_not_held_against_what_comes_again() -> None:
     wire = Wire()
     reassembler = opened(wire)
     feed(reassembler, wire.segment(CLIENT, 0, b"ab"))
-    reassembler.let_go()
+    reassembler.drop_kept_bytes()
     assert not feed(reassembler, wire.segment(CLIENT, 0, b"XY"))
     assert feed(reassembler, wire.segment(CLIENT, 1, b"Ycd")) == [Chunk(2, b"cd", 4, 4000)]
     pieces = feed(reassembler, wire.segment(CLIENT, 2, b"ZZ"))

@@ -101,20 +101,22 @@ def test_judging_begins_after_the_first_picture_or_a_moment(has_news: bool) -> N
         with (
             undrawn(),
             mock.patch("kdissect.tui.pages.findings.FIRST_SECONDS", moment),
-            mock.patch.object(app.judging, "ask", side_effect=lambda _: asked_at.append(monotonic())) as ask,
+            mock.patch.object(
+                app.judging, "request", side_effect=lambda _: asked_at.append(monotonic())
+            ) as request,
         ):
             begin = monotonic()
             async with app.run_test(size=(120, 40)) as pilot:
                 page = app.screen
                 assert isinstance(page, FindingsPage)
                 if has_news:
-                    ask.assert_not_called()
+                    request.assert_not_called()
                     feed.waiting.append(feed.part(0, 10, texts=True))
                 for _ in range(3_000):
-                    if ask.called:
+                    if request.called:
                         break
                     await pilot.pause(0.02)
-                ask.assert_called_with(page.asked())
+                request.assert_called_with(page.needed_statistics())
                 assert (page.time_line.over_time is not None) is has_news
                 assert has_news or asked_at[0] - begin >= moment
         feed.close()

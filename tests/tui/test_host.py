@@ -174,7 +174,7 @@ def test_q_asks_before_comments_are_lost(tmp_path: Path) -> None:
             await press(pilot, "enter")
         assert "2 comments are not saved: w saves, q quits without saving" in await shown_after(pilot, "q")
         page = exchanges(app)
-        page.say("something else")
+        page.show_message("something else")
         await settle(pilot)
         assert "2 comments are not saved" in screen_text(app)
         await press(pilot, "j")  # not again

@@ -136,7 +136,7 @@ def test_lines_of_a_screen_are_looked_at_once_and_those_of_a_dialog_are_not_kept
 def test_news_wait_for_the_frame_of_a_key_but_not_for_long() -> None:
     app = app_of(CAPTURES / "errors.pcapng")
     app.ended = None
-    with mock.patch.object(app, "_take_in_news") as taken:
+    with mock.patch.object(app, "_take_events") as taken:
         app._tick()
         assert taken.call_count == 1
         app.touched_at = time.monotonic()

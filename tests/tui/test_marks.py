@@ -22,13 +22,13 @@ def test_the_next_mark_or_comment_begins_anew_after_the_last() -> None:
     assert marks.next(1) is None
     marks.toggle(5)
     marks.set_comment(7, "x")
-    marks.found([(9, "y")])
+    marks.note_found([(9, "y")])
     assert [marks.next(number) for number in (1, 5, 6, 7, 9, 100)] == [5, 7, 7, 9, 5, 5]
 
 
 def test_own_comments_stand_beside_those_of_the_capture() -> None:
     marks = Marks()
-    marks.found([(1, "theirs")])
+    marks.note_found([(1, "theirs")])
     assert (marks.own(1), marks.comment(1), marks.sign(1)) == (None, "theirs", "✎")
     marks.set_comment(1, "mine")
     assert (marks.own(1), marks.comment(1)) == ("mine", "mine  theirs")

@@ -10,7 +10,7 @@ import pytest
 
 from kdissect import read
 from kdissect.exchange import Exchange
-from kdissect.feed.records import said
+from kdissect.feed.records import words_of
 from kdissect.payload.decoder import PayloadDecoder
 from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.present.detail import Detail
@@ -70,7 +70,7 @@ def test_lists_and_panes_say_the_same(
     value: bytes, heading: str, in_list: str | None, tmp_path: Path
 ) -> None:
     row = row_of(tmp_path, value)
-    assert said(row, "value") == in_list
+    assert words_of(row, "value") == in_list
     assert is_shown_decoded(row, "auto") is (in_list is not None)
     texts = [line.text for line in record_lines(row, "auto")]
     assert heading in texts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.wireshark.folders import Folders, documented, find_program, told
+from kdissect.wireshark.folders import Folders, documented, find_program, parse_folders
 from tests.tshark import requires_tshark
 
 NEW = """Personal configuration:	/home/a/.config/wireshark
@@ -36,9 +36,9 @@ def test_folders_are_those_of_the_users_guide(platform: str, plugins: str, extca
 
 def test_what_wireshark_says_of_itself_counts() -> None:
     plugins = Path("/home/a/.local/lib/wireshark/plugins")
-    assert told(NEW) == Folders(plugins, Path("/home/a/.local/lib/wireshark/extcap"))
-    assert told(OLD) == Folders(plugins, Path("/home/a/.config/wireshark/extcap"))
-    assert told("tshark: no such option\n") is None
+    assert parse_folders(NEW) == Folders(plugins, Path("/home/a/.local/lib/wireshark/extcap"))
+    assert parse_folders(OLD) == Folders(plugins, Path("/home/a/.config/wireshark/extcap"))
+    assert parse_folders("tshark: no such option\n") is None
 
 
 @requires_tshark

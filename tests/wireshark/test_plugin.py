@@ -9,7 +9,7 @@ import pytest
 
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import Packet
-from kdissect.present.comments import TOLD
+from kdissect.present.comments import COMMENT_TABLE
 from kdissect.wireshark.plugin import plugin_text
 from tests.cli.run import CAPTURES, run
 from tests.tshark import requires_tshark, tshark
@@ -32,7 +32,7 @@ def fields(plugin: Path, capture: Path, *names: str, shown: str = "kdissect") ->
 
 def test_every_column_of_comments_is_a_field() -> None:
     text = plugin_text()
-    for column in TOLD.columns:
+    for column in COMMENT_TABLE.columns:
         assert f'{{"{column.name}", "{column.type}", ' in text
 
 

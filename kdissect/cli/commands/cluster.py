@@ -21,7 +21,7 @@ from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import STRICT
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import TableFolding
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.inputs import FILES, MORE_FILES, PORTS
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.moments import moment_of
@@ -117,7 +117,7 @@ class _ClusterCommand:
         if len(self._names) > 1 and self._form not in ("text", "ndjson"):
             raise Wrong(f"-T {self._form} prints only one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
         self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
-        see_that_it_can_be_written(self._form, given["output"])
+        check_writable(self._form, given["output"])
         self._folding = TableFolding(given, self._make)
         self._views = [each for each in self._folding.statistics if isinstance(each, View)]
 

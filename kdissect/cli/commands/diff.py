@@ -10,7 +10,7 @@ from kdissect.cli.compared_screens import is_for_screens, show
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import filter_options
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.inputs import PORTS
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import OUTPUT_FILE, QUIET, TextOutput, open_output
@@ -57,7 +57,7 @@ def command(**given: Any) -> int:
     if before == after == "-":
         raise Wrong("BEFORE and AFTER are both standard input: name a file for one of them")
     form = given["form"] or "table"
-    see_that_it_can_be_written(form, given["output"])
+    check_writable(form, given["output"])
     sides = side_of(before, given), side_of(after, given)
     found = differences(sides[0].report, sides[1].report)
     if is_for_screens(given):

@@ -32,7 +32,7 @@ def _rows() -> Iterator[tuple[str, str, str | None, str]]:
     from kdissect.live import libpcap
     from kdissect.live.rates import interfaces
 
-    if sys.platform != "linux" and not libpcap.is_there():
-        raise Wrong(f"interfaces are listed by scapy and libpcap here: {libpcap.how_to_get()}")
+    if sys.platform != "linux" and not libpcap.is_available():
+        raise Wrong(f"interfaces are listed by scapy and libpcap here: {libpcap.install_hint()}")
     for name, state, address, description, _ in interfaces():
         yield name, state, address, description

@@ -14,14 +14,14 @@ from kdissect.cli.errors import Complaints, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, STRICT, UNREADABLE
 from kdissect.cli.formats import (
     TableFormat,
+    check_writable,
     columns_of,
     form_of,
     names_of,
-    see_that_it_can_be_written,
     writer_of,
 )
 from kdissect.cli.output import OUTPUT_FILE, TextOutput, open_output
-from kdissect.cli.payloads import decoder_of, learn_of_logs, payload_options, tell
+from kdissect.cli.payloads import decoder_of, learn_of_logs, payload_options, report_faults
 from kdissect.logdir.checks import is_damage
 from kdissect.logdir.events import Event, FileFault, LogFile, SegmentBatch
 from kdissect.logdir.files import files_of, read_logs
@@ -107,7 +107,7 @@ class _LogCommand:
 
     def run(self) -> int:
         given = self._given
-        see_that_it_can_be_written(self._form.format, given["output"])
+        check_writable(self._form.format, given["output"])
         events = self._events()
         # An output file is replaced only if there is input to read.
         first = next(events, None)
@@ -115,7 +115,7 @@ class _LogCommand:
             with open_output(given["output"], files_of(self._paths)) as file:
                 self._print(chain((first,), events), file)
         self._complaints.close()
-        tell(self._options.payloads)
+        report_faults(self._options.payloads)
         if self._is_damaged:
             return UNREADABLE
         if given["strict"] and self._faults:
@@ -158,7 +158,7 @@ class _LogCommand:
                     self._faults += 1
                     if is_damage(event.fault):
                         if event.file != damaged:
-                            self._complaints.tell(event.file.path, event.fault)
+                            self._complaints.report_fault(event.file.path, event.fault)
                         damaged = event.file
                         self._is_damaged = True
                 elif reads_records and isinstance(event, SegmentBatch):

@@ -107,9 +107,9 @@ class _ReadCommand:
             if self._jobs.processes > 1 and self._jobs.at_once:
                 raise Wrong("--follow decodes in one process: leave out --jobs")
             self._jobs = ALONE
-            self._see_that_it_can_be_followed()
+            self._check_followable()
 
-    def _see_that_it_can_be_followed(self) -> None:
+    def _check_followable(self) -> None:
         if "-" in self._paths:
             raise Wrong("--follow works with files and folders: standard input is always read as it comes")
         if self._given["two_pass"] or self._must_learn:
@@ -130,10 +130,10 @@ class _ReadCommand:
             self._config,
             listing.options,
             twice=given["two_pass"] or self._must_learn,
-            progress=listing.talks and (output is not None or not sys.stdout.isatty()),
-            count_faults=listing.talks or given["strict"],
+            progress=listing.shows_progress and (output is not None or not sys.stdout.isatty()),
+            count_faults=listing.shows_progress or given["strict"],
             unpacks=given["strict"] or listing.form.format != "text",
-            tells_tcp=self._judges,
+            adds_tcp=self._judges,
             briefs=listing.briefs,
             growing=follows,
             opener=self._follow if follows else None,
@@ -212,7 +212,7 @@ class _ReadCommand:
         found = None if shown is None else shown.found
         ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
         with ends, closing(self._events(reading)) as events:
-            heard = events if annotations is None else annotations.hear(events)
+            heard = events if annotations is None else annotations.pass_through(events)
             self._listing.print(reading, heard, file, flush, found, self._jobs)
 
     def _events(self, reading: Reading) -> Generator[Sequence[Event]]:

@@ -14,18 +14,18 @@ from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import STRICT
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import TableFolding
-from kdissect.cli.formats import names_of, see_that_it_can_be_written
+from kdissect.cli.formats import check_writable, names_of
 from kdissect.cli.inputs import FILES, MORE_FILES, PORTS
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import OUTPUT_FILE, QUIET
-from kdissect.cli.payloads import decoder_of, payload_options, tell
+from kdissect.cli.payloads import decoder_of, payload_options, report_faults
 from kdissect.cli.reading import Reading
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.cli.tls_keys import key_options
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.form import TIMES, Clock
-from kdissect.present.statistics import STATISTICS, asked
+from kdissect.present.statistics import STATISTICS, statistic_of
 from kdissect.present.tables import FORMATS
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ class _StatsCommand:
         self._decoder = self._chosen_decoder()
         self._folding = TableFolding(given, self._statistics)
         asked = zip(given["tables"], self._folding.statistics, strict=True)
-        self._asked = [(text, fold.name, fold) for text, fold in asked]
-        refuse_several(self._form, len(self._asked))
-        see_that_it_can_be_written(self._form, given["output"])
-        self._tables = [self._columns(name) for _, name, _ in self._asked]
+        self._folds = [(text, fold.name, fold) for text, fold in asked]
+        refuse_several(self._form, len(self._folds))
+        check_writable(self._form, given["output"])
+        self._tables = [self._columns(name) for _, name, _ in self._folds]
 
     def _chosen_decoder(self) -> PayloadDecoder | None:
         """The decoder of keys and values, for tables that use them."""
@@ -129,7 +129,7 @@ class _StatsCommand:
 
     def _statistic(self, text: str, limits: Limits) -> Statistic:
         try:
-            found = asked(text, limits)
+            found = statistic_of(text, limits)
         except (LookupError, ValueError) as error:
             raise Wrong(f"-z {error.args[0]}") from None
         if found.name == _PAYLOADS and self._decoder is not None:
@@ -148,15 +148,15 @@ class _StatsCommand:
         try:
             return self._folding.print(self._print)
         finally:
-            tell(self._decoder)
+            report_faults(self._decoder)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables, and return the number of their rows."""
         count = 0
         options = self._folding.options
         clock = Clock(self._given["clock"] or "r", reading.first_ns)
-        out = TablesOutput(file, self._given["output"], self._form, len(self._asked), options, clock)
-        for (text, _, fold), table in zip(self._asked, self._tables, strict=True):
+        out = TablesOutput(file, self._given["output"], self._form, len(self._folds), options, clock)
+        for (text, _, fold), table in zip(self._folds, self._tables, strict=True):
             rows = fold.result()
             count += len(rows)
             out.write(text, table, rows, whole=bool(self._given["fields"]))

@@ -13,7 +13,7 @@ from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.group import HelpfulGroup
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.present.tables import json_line
-from kdissect.wireshark.folders import Folders, Program, find_program, folders_of, told_of
+from kdissect.wireshark.folders import Folders, Program, find_program, folders_of, program_text
 from kdissect.wireshark.installing import (
     FOREIGN,
     INSTALLED,
@@ -80,7 +80,7 @@ def status_command(form: str) -> int:
     found = [(each, state_of(each)) for each in places(folders)]
     with open_output(None) as file:
         output = TextOutput(file)
-        rows = [("wireshark", "absent" if program is None else "found", told_of(program))]
+        rows = [("wireshark", "absent" if program is None else "found", program_text(program))]
         rows += [(place.kind, state, str(place.path)) for place, state in found]
         for what, state, details in rows:
             if form == "ndjson":

@@ -8,7 +8,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import Row
 from kdissect.insight.errors import causes
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named
 from kdissect.protocol.errors import FATAL, errors
@@ -51,10 +51,10 @@ def admin_refused(facts: Facts) -> Iterator[Finding]:
     """The cluster refuses a change that somebody asks for. Other rules report missing permissions and unknown
     versions."""
     refused = [row for row in facts.rows(Errors) if row["api"] in ASKED and _is_refused(row)]
-    for (client_id, client), rows in together(refused, "client_id", "client").items():
+    for (client_id, client), rows in group_rows(refused, "client_id", "client").items():
         count = sum(row["count"] for row in rows)
         topics = {row["topic"] for row in rows}
-        kinds = together(rows, "api", "error")
+        kinds = group_rows(rows, "api", "error")
         told = [_kind(api, error, some) for (api, error), some in list(kinds.items())[:MOST_KINDS]]
         more = f"; {len(kinds) - len(told)} more" if len(kinds) > len(told) else ""
         known = [

@@ -21,7 +21,7 @@ from kdissect.insight.broker_stops import (
     LostBroker,
     broker_stops,
     closed_listeners,
-    gone,
+    gone_brokers,
     is_of_quorum,
     subject_of,
 )
@@ -38,7 +38,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import (
     ClusterNode,
     NodeNames,
@@ -47,7 +47,7 @@ from kdissect.insight.nodes import (
     by_node,
     nodes_by_address,
 )
-from kdissect.insight.repeated import once
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
 from kdissect.insight.words import named, quoted, showing
@@ -66,7 +66,7 @@ from kdissect.wording import plural
     tries=1,
     orderly_s=300,
 )
-@once
+@once_per_subject
 def broker_gone(facts: Facts) -> Iterator[Finding]:
     """All connections of a broker end at once, and no client reaches it afterwards."""
     for stop in broker_stops(facts, facts.limit):
@@ -74,7 +74,7 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("listener-gone", CRITICAL, CERTAIN, needs=(Tcp, ClusterBrokers, ClusterChanges, Errors))
-@once
+@once_per_subject
 def listener_gone(facts: Facts) -> Iterator[Finding]:
     """All connections to one listener of a broker end, and no client reaches it afterwards; other listeners
     go on."""
@@ -203,7 +203,7 @@ def _changes(facts: Facts, *what: str) -> list[Row]:
 
 
 @rule("controller-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers))
-@once
+@once_per_subject
 def controller_moved(facts: Facts) -> Iterator[Finding]:
     """Another node is the controller."""
     names = NodeNames(facts.rows(ClusterBrokers))
@@ -224,12 +224,12 @@ def controller_moved(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("broker-restarted", INFO, CERTAIN, needs=(ClusterChanges, ClusterBrokers))
-@once
+@once_per_subject
 def broker_restarted(facts: Facts) -> Iterator[Finding]:
     """A broker registers again."""
     rows = _changes(facts, "broker-registered", "broker-refused")
     names = NodeNames(facts.rows(ClusterBrokers))
-    for (node, cluster), mine in sorted(together(rows, "node_id", "cluster_id").items(), key=by_node):
+    for (node, cluster), mine in sorted(group_rows(rows, "node_id", "cluster_id").items(), key=by_node):
         for at, row in enumerate(mine):
             if row["what"] != "broker-registered":
                 continue
@@ -255,7 +255,7 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("broker-fenced", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Quorum))
-@once
+@once_per_subject
 def broker_fenced(facts: Facts) -> Iterator[Finding]:
     """The controller fences a broker that has not stopped."""
     beats = {row["node"]: row for row in facts.rows(Quorum)}
@@ -299,12 +299,12 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("log-dir-offline", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors))
-@once
+@once_per_subject
 def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     """A broker reports a failed disk to the controller, or tells clients that it cannot read or write
     there."""
     names = NodeNames(facts.rows(ClusterBrokers))
-    nodes = together(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
+    nodes = group_rows(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
     for (node, cluster), rows in sorted(nodes.items(), key=by_node):
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
@@ -321,7 +321,7 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         )
     known = nodes_by_address(facts.rows(ClusterBrokers))
     refused = [row for row in facts.rows(Errors) if row["error"] == "KAFKA_STORAGE_ERROR" and row["broker"]]
-    for (broker,), rows in together(refused, "broker").items():
+    for (broker,), rows in group_rows(refused, "broker").items():
         place = known.get(broker)
         if place is not None and any((place.number, each) in nodes for each in place.clusters):
             continue
@@ -349,7 +349,7 @@ def _place(row: Row) -> str:
 
 
 @rule("heartbeat-late", NOTICE, CERTAIN, needs=(Quorum, Stalls, Tcp, ClusterBrokers), gap_s=4.5)
-@once
+@once_per_subject
 def heartbeat_late(facts: Facts) -> Iterator[Finding]:
     """The heartbeats of a broker come late."""
     if facts.context.gap_bytes:
@@ -362,7 +362,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             facts.cannot_judge(TWO_CLUSTERS)
             continue
         gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
-        stalled = _who_stood(row, stood, nodes, facts.rows(ClusterBrokers))
+        stalled = _stalled_broker(row, stood, nodes, facts.rows(ClusterBrokers))
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
@@ -381,7 +381,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _who_stood(
+def _stalled_broker(
     row: Row, stood: dict[str, list[Row]], nodes: dict[str, ClusterNode], told: list[Row]
 ) -> str | None:
     """The broker that stood still while the heartbeats of a node did not come: the node itself, or another
@@ -442,7 +442,7 @@ def _outage(links: list[CutLink], node: int, from_ns: int | None, gap_ns: int) -
     elections=4,
     leaderless_s=5,
 )
-@once
+@once_per_subject
 def election_storm(facts: Facts) -> Iterator[Finding]:
     """The controllers elect a leader again and again, or have none."""
     rows = facts.rows(Quorum)
@@ -544,7 +544,7 @@ def _named_leaders(facts: Facts) -> set[str]:
 
 def _lost_leader(facts: Facts, from_ns: int) -> str | None:
     """The key of the finding that a controller is gone since the time when followers were last served."""
-    for stop in gone(facts):
+    for stop in gone_brokers(facts):
         if stop.is_controller and abs(stop.last_ns - from_ns) <= SECOND:
             return key_of("broker-gone", subject_of(stop))
     return None
@@ -560,11 +560,11 @@ def _lost_leader(facts: Facts, from_ns: int) -> str | None:
     lasting_s=2,
     stopped_s=2,
 )
-@once
+@once_per_subject
 def voter_behind(facts: Facts) -> Iterator[Finding]:
     """A controller does not keep up with the log of metadata."""
     names = NodeNames(facts.rows(ClusterBrokers))
-    closed = together((row for row in facts.rows(Tcp) if row["closed_ns"] is not None), "client_id")
+    closed = group_rows((row for row in facts.rows(Tcp) if row["closed_ns"] is not None), "client_id")
     links = cut_links(facts)
     for row in facts.rows(Quorum):
         if row["role"] not in ("voter", "follower", "leader") or (

@@ -11,7 +11,7 @@ from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import (
     BrokerStop,
-    gone,
+    gone_brokers,
     may_have_restarted,
     restarts,
     returns,
@@ -30,9 +30,9 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import NodeNames, by_node, nodes_by_address
-from kdissect.insight.repeated import once
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, showing
 from kdissect.wording import plural
@@ -93,14 +93,14 @@ def _names(rows: list[Row]) -> str:
 
 
 @rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
-@once
+@once_per_subject
 def leader_moved(facts: Facts) -> Iterator[Finding]:
     """Partitions have another leader. A leader that returns to a broker that is back moves because that
     broker was gone."""
     back = returns(facts)
     rows = [row for row in _changes(facts, "leader-moved") if row["before"] != NOBODY]
     names = NodeNames(facts.rows(ClusterBrokers))
-    of_nodes = together(rows, "before", "cluster_id", "by")
+    of_nodes = group_rows(rows, "before", "cluster_id", "by")
     for (node, cluster, by), mine in sorted(
         of_nodes.items(), key=lambda each: (*by_node(each), each[0][2] or "")
     ):
@@ -138,7 +138,7 @@ def _came_back(row: Row, leaders: list[str], back: list[BrokerStop]) -> str | No
     for each in back:
         assert each.node is not None
         assert each.back_ns is not None
-        is_own = leaders == [str(each.node.number)] and each.node.has_told(row)
+        is_own = leaders == [str(each.node.number)] and each.node.is_source_of(row)
         if is_own and each.last_ns < row["ns"] <= each.back_ns + PREFERRED_NS:
             return key_of("broker-gone", subject_of(each))
     return None
@@ -148,7 +148,7 @@ may_explain("broker-gone", "leader-moved", "leader-not-preferred", within_s=PREF
 
 
 @rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)
-@once
+@once_per_subject
 def leader_flaps(facts: Facts) -> Iterator[Finding]:
     """The leader of a partition moves to and fro, and nobody asked for it."""
     partitions: dict[tuple[str, str | None], list[Row]] = {}
@@ -194,18 +194,18 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp), catch_up_s=300)
-@once
+@once_per_subject
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     """A replica is not in sync any more. If the last one goes, the partition has no leader either, and
     nothing is written that the replica could miss. A broker that somebody restarts catches up soon after it
     is back."""
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
-    stops = gone(facts)
+    stops = gone_brokers(facts)
     restarted = restarts(facts, stops)
     catch_up_ns = facts.limit("catch_up_s") * SECOND
     names = NodeNames(facts.rows(ClusterBrokers))
-    of_nodes = together(rows, "node_id", "cluster_id")
+    of_nodes = group_rows(rows, "node_id", "cluster_id")
     for (node, cluster), mine in sorted(of_nodes.items(), key=by_node):
         for burst in _bursts(mine):
             subjects = {row["subject"] for row in burst}
@@ -259,7 +259,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
 @rule(
     "partition-offline", CRITICAL, CERTAIN, needs=(ClusterPartitions, ClusterChanges), offline_s=5, young_s=10
 )
-@once
+@once_per_subject
 def partition_offline(facts: Facts) -> Iterator[Finding]:
     """Nobody leads a partition for a while."""
     made = {row["topic"]: row["ns"] for row in _changes(facts, "topic-created")}
@@ -319,7 +319,7 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
 
 
 @rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
-@once
+@once_per_subject
 def unclean_election(facts: Facts) -> Iterator[Finding]:
     """A replica that was not in sync becomes leader. The last known leader comes back in the same way after
     it died (KIP-966), but then no other replica has records that it lacks."""
@@ -356,7 +356,7 @@ def _led_last(facts: Facts, elected: Row) -> bool:
     share_pct=20,
     for_s=60,
 )
-@once
+@once_per_subject
 def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     """Many partitions are led by another broker than the preferred one. If one broker is the preferred one of
     all, it is the subject: its partitions may have moved because it was gone."""
@@ -397,7 +397,7 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
 def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
     """The key of the finding that a broker was gone, if it may be one of the preferred leaders. If brokers
     are named by host, the capture may not tell which node a broker is."""
-    stops = gone(facts)
+    stops = gone_brokers(facts)
     for each in stops:
         may_lead = (
             len(stops) == 1 if each.node is None else not preferred.isdisjoint((str(each.node.number), ""))
@@ -408,7 +408,7 @@ def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
 
 
 @rule("config-changed", INFO, CERTAIN, needs=(ClusterChanges,))
-@once
+@once_per_subject
 def config_changed(facts: Facts) -> Iterator[Finding]:
     """Somebody changed settings, permissions or topics."""
     asked: dict[str, list[Row]] = {}
@@ -444,7 +444,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("topic-created-by-metadata", NOTICE, CERTAIN, needs=(ClusterChanges,))
-@once
+@once_per_subject
 def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
     """A topic was created because a client asked for its metadata."""
     for row in _changes(facts, "topic-created"):
@@ -473,18 +473,18 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
     for_s=2,
     at_once_ms=300,
 )
-@once
+@once_per_subject
 def stale_leader(facts: Facts) -> Iterator[Finding]:
     """A client goes on asking a broker that does not lead, or asks with what it knew before the last
     election."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    held = together(facts.rows(ClusterPartitions), "topic", "partition")
+    held = group_rows(facts.rows(ClusterPartitions), "topic", "partition")
     for row in facts.rows(StaleLeaders):
         asked = nodes.get(row["broker"])
         known = [
             each
             for each in held.get((row["topic"], row["partition"]), ())
-            if (asked is None or asked.has_told(each))
+            if (asked is None or asked.is_source_of(each))
             and each["from_ns"] <= row["last_ns"]
             and each["leader"] is not None
             and each["leader"] >= 0

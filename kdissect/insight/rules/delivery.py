@@ -9,7 +9,7 @@ from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.lingers import MARGIN, Lingers
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted, span
 
@@ -24,7 +24,7 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
     if not lingering:
         return  # no topic needs the rows of delivery
     delivered = (row for row in facts.rows(Delivery) if row["topic"] in lingering)
-    for (topic,), rows in together(delivered, "topic").items():
+    for (topic,), rows in group_rows(delivered, "topic").items():
         waiting = [row for row in rows if _waits(facts, row)]
         if not waiting:
             continue

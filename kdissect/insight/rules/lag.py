@@ -16,7 +16,7 @@ from kdissect.analysis.progress import Stall
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.gaps import is_often_one_sided
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, quoted, span
 from kdissect.wording import plural
@@ -57,7 +57,7 @@ def consumers(facts: Facts) -> list[Row]:
 def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
     """The group cannot keep up with what is written."""
     judged = False
-    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
+    for (group, topic), rows in group_rows(facts.rows(Lag), "group", "topic").items():
         known = [row for row in rows if row["lag"] is not None and row["points"] >= facts.limit("points")]
         judged = judged or bool(known)
         lag, first = sum(row["lag"] for row in known), sum(row["lag_first"] for row in known)
@@ -278,7 +278,7 @@ def fetches_of(topic: str, rows: list[Row]) -> str:
 @rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
 def consumer_stalled(facts: Facts) -> Iterator[Finding]:
     """A consumer fetches, the partition has records, and the answers have none."""
-    for key, rows in together(consumers(facts), "group", "client_id", "topic", "partition").items():
+    for key, rows in group_rows(consumers(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         worst = max(rows, key=lambda row: row["starved"])
         if worst["starved"] < facts.limit("answers") or worst["position"] != worst["starved_at"]:
@@ -311,7 +311,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     for row in consumers(facts):
         readers.setdefault(row["group"], set()).add(row["client"])
     one_sided: dict[str, bool] = {}
-    for key, rows in together(consumers(facts), "group", "topic", "partition").items():
+    for key, rows in group_rows(consumers(facts), "group", "topic", "partition").items():
         group, topic, partition = key
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
         lag = ends.get(key)
@@ -357,7 +357,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
 )
 def partition_lags(facts: Facts) -> Iterator[Finding]:
     """One partition is far behind its siblings."""
-    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
+    for (group, topic), rows in group_rows(facts.rows(Lag), "group", "topic").items():
         limits = {name: facts.limit(name) for name in ("records", "times", "partitions")}
         lagging = _far_behind(rows, limits)
         if lagging and _is_gone(facts, group, rows, facts.limit_of("consumer-falling-behind", "gone_s")):

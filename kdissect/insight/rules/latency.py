@@ -28,7 +28,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import ClusterNode, are_several_clusters, follower_of, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
@@ -75,12 +75,12 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
     """One broker answers slower than its peers at the same time. A broker that has just started is slow, so
     its first answers cannot be compared with the whole time of others."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
-    for (api,), rows in together(facts.rows(Pace), "api").items():
+    for (api,), rows in group_rows(facts.rows(Pace), "api").items():
         if may_wait(api):
             continue
         found = {
             broker: some
-            for (broker,), some in together(rows, "broker").items()
+            for (broker,), some in group_rows(rows, "broker").items()
             if sum(row["broker_count"] for row in some) >= facts.limit("exchanges")
         }
         for broker, own in found.items():
@@ -139,7 +139,7 @@ def _were_asked_together(facts: Facts, row: Row, other: Row) -> bool:
 @rule("latency-spike", NOTICE, POSSIBLE, needs=(Spikes,))
 def latency_spike(facts: Facts) -> Iterator[Finding]:
     """Requests of one API were much slower for a while."""
-    for (api,), rows in together(facts.rows(Spikes), "api").items():
+    for (api,), rows in group_rows(facts.rows(Spikes), "api").items():
         worst = max(rows, key=lambda row: row["worst_ns"])
         brokers = {each for row in rows for each in row["brokers"]}
         exchanges = [number for row in rows for number in row["exchanges"]]
@@ -173,7 +173,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
     stood, slow, cluster = stalls(facts), _slow_times(facts), _OneCluster(facts)
     rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
-    for (broker, client_id), some in together(rows, "broker", "client_id").items():
+    for (broker, client_id), some in group_rows(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
         waits = [each for row in some for each in row["behind_seconds"]]
         if whole <= 0 or not _are_often(facts, waits, whole):
@@ -320,7 +320,7 @@ def _is_within(second: int, stood: Iterable[Row]) -> bool:
 )
 def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
     """A long poll delays other requests of the same connection."""
-    for (broker, client_id), rows in together(facts.rows(Pace), "broker", "client_id").items():
+    for (broker, client_id), rows in group_rows(facts.rows(Pace), "broker", "client_id").items():
         late = [row for row in rows if row["polled_count"] and not is_long_poll(row["api"])]
         if not late:
             continue
@@ -366,7 +366,7 @@ def _harms(facts: Facts, row: Row) -> bool:
 def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
     """Records wait until there are more of them."""
     rows = [row for row in facts.rows(Pace) if row["held_count"]]
-    for (client_id,), some in together(rows, "client_id").items():
+    for (client_id,), some in group_rows(rows, "client_id").items():
         held, count = sum(row["held_count"] for row in some), sum(row["count"] for row in some)
         share = 100 * held / count
         if held < facts.limit("times") and (held < facts.limit("least") or share < facts.limit("share")):
@@ -501,7 +501,7 @@ def _each_once(rows: list[Row]) -> list[Row]:
     return found
 
 
-def _stood(facts: Facts) -> dict[str, list[Row]]:
+def _long_stalls(facts: Facts) -> dict[str, list[Row]]:
     """Stalls that were long enough to report, while the capture did not sleep. A broker that starts makes all
     clients wait that connect before it is ready. One of several brokers may have waited for another."""
     ready = {
@@ -509,7 +509,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
         for row in facts.rows(Tcp)
         if row["opening"] is not None and row["setup_ns"] is not None
     }
-    served = together(facts.rows(Tcp), "broker")
+    served = group_rows(facts.rows(Tcp), "broker")
     for row in facts.rows(Stalls):
         if facts.context.slept(row["from_ns"], row["to_ns"]):
             facts.cannot_judge(SLEPT)
@@ -532,7 +532,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
 def broker_stalled(facts: Facts) -> Iterator[Finding]:
     """A broker answered nobody for a while, and then all at once."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    for broker, stood in _of_one_broker(_stood(facts), nodes).items():
+    for broker, stood in _of_one_broker(_long_stalls(facts), nodes).items():
         own = _each_once(stood)
         longest = max(stood, key=lambda row: row["stalled_ns"])
         exchanges = [number for row in stood for number in row["exchanges"]]

@@ -17,7 +17,7 @@ from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject, key_of
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import ClusterNode, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
@@ -182,7 +182,7 @@ def _of_all(rows: list[Row], context: JudgingContext) -> _Rate:
     """The rate of all requests of a client."""
     of_errors = [row for row in rows if row["error"]]
     count = sum(row["count"] for row in rows if not row["error"])
-    for same in together(of_errors, "connection").values():
+    for same in group_rows(of_errors, "connection").values():
         count += max(row["count"] for row in same)  # one answer may have several errors
     first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
     most_ns = last_ns - first_ns - context.halted_ns(first_ns, last_ns)
@@ -222,14 +222,14 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     """A client keeps asking for a topic that does not exist."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     refused = (row for row in facts.rows(Errors) if row["api"] == "CreateTopics" and row["error"] in NOT_MADE)
-    unmade = together(refused, "topic")
-    changes = together(facts.rows(ClusterChanges), "what", "topic")
+    unmade = group_rows(refused, "topic")
+    changes = group_rows(facts.rows(ClusterChanges), "what", "topic")
     deleted = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-deleted"}
     made = {(topic,): rows for (what, topic), rows in changes.items() if what == "topic-created"}
     known = {row["topic"] for row in facts.rows(ClusterTopics)} | {topic for (topic,) in made}
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
-        for (topic,), rows in together(of_client, "topic").items():
+        for (topic,), rows in group_rows(of_client, "topic").items():
             count = sum(row["count"] for row in rows)
             first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
             wrong = sum(row["count"] for row in rows if row["error"] == WRONG_NAME)
@@ -280,7 +280,7 @@ def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterN
     it."""
     for row in reversed(deleted):
         of_cluster = [
-            each for each in asked if (node := nodes.get(each["broker"])) is None or node.has_told(row)
+            each for each in asked if (node := nodes.get(each["broker"])) is None or node.is_source_of(row)
         ]
         if any(row["ns"] <= each["last_ns"] for each in of_cluster):
             return f" It was deleted{f' by {by}' if (by := row['by']) else ''}."
@@ -301,7 +301,7 @@ def _is_made_again(
             each["last_ns"]
             for each in asked
             for row in made
-            if (node := nodes.get(each["broker"])) is None or node.has_told(row)
+            if (node := nodes.get(each["broker"])) is None or node.is_source_of(row)
         ),
         default=0,
     )
@@ -353,7 +353,7 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
     kafka = [
         row for row in facts.rows(Connections) if row["protocol"] == "kafka" and row["client_id"] is not None
     ]
-    for (client_id,), rows in together(kafka, "client_id").items():
+    for (client_id,), rows in group_rows(kafka, "client_id").items():
         over = [row for row in rows if row["end"] in ("fin", "rst")]
         busiest = _busiest(over, facts.limit("window_s"))
         if not busiest or len(busiest) < facts.limit("connections"):

@@ -17,7 +17,7 @@ from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import not_known
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import are_several_clusters, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.lag import consumers, fetches_of, has_left
@@ -39,7 +39,7 @@ def _resets(facts: Facts) -> Iterator[Row]:
 def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
     """Records were deleted before the group had read them."""
     refused: set[tuple[str, str, int]] = set()
-    for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
+    for key, rows in group_rows(_resets(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         lost = [row for row in rows if row["reset_from"] < (row["log_start_offset"] or 0)]
         if not lost:
@@ -89,9 +89,11 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
 @rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions, ClusterChanges))
 def offset_reset(facts: Facts) -> Iterator[Finding]:
     """A consumer jumped, because the offset that it asked for was not there."""
-    deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
-    read = together(consumers(facts), "group", "client_id", "topic", "partition")
-    for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
+    deleted = group_rows(
+        (row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic"
+    )
+    read = group_rows(consumers(facts), "group", "client_id", "topic", "partition")
+    for key, rows in group_rows(_resets(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         row = rows[-1]
         before, after = row["reset_from"], row["reset_to"]
@@ -160,7 +162,7 @@ def _is_another(reset: Row, read: list[Row], deleted: list[Row]) -> bool:
 def offset_rewound(facts: Facts) -> Iterator[Finding]:
     """A committed offset went back. A topic that was deleted and created again starts with new offsets."""
     went_back = [row for row in facts.rows(Lag) if row["rewinds"]]
-    for (group, topic), rows in together(went_back, "group", "topic").items():
+    for (group, topic), rows in group_rows(went_back, "group", "topic").items():
         worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])
         by = f", by client {worst['rewound_by']}" if worst["rewound_by"] else ""
         yield facts.finding(
@@ -200,7 +202,7 @@ def offsets_lost(facts: Facts) -> Iterator[Finding]:
         # The commit may be in another cluster: tools that copy offsets ask the second cluster for them.
         facts.cannot_judge("several clusters were captured, and their groups are not told apart")
         return
-    for (group, topic), rows in together(lost, "group", "topic").items():
+    for (group, topic), rows in group_rows(lost, "group", "topic").items():
         worst = max(rows, key=lambda row: row["lost_from"])
         deleting = _deleting(facts, topic, rows)
         yield facts.finding(
@@ -271,8 +273,8 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
     for row in (*facts.rows(Positions), *asked_where):
         key = row["client_id"], address(row["client"])
         read[key] = max(read.get(key, 0), row["last_ns"])
-    members = together((row for row in facts.rows(Members) if row["joins"]), "group", "client_id")
-    opened = together(facts.rows(Connections), "client_id")
+    members = group_rows((row for row in facts.rows(Members) if row["joins"]), "group", "client_id")
+    opened = group_rows(facts.rows(Connections), "client_id")
     for row in facts.rows(OffsetsAsked):
         group, client_id, asked_ns = row["group"], row["client_id"], row["last_ns"]
         last_ns = read.get((client_id, row["client"]), 0)
@@ -365,7 +367,7 @@ def commits_too_often(facts: Facts) -> Iterator[Finding]:
     for row in consumers(facts):
         key = row["group"], row["client_id"]
         fetched[key] = fetched.get(key, 0) + row["records"]
-    for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
+    for (group, client_id), rows in group_rows(facts.rows(Members), "group", "client_id").items():
         commits = sum(row["commits"] for row in rows)
         active_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)
         if group in transactional or commits < facts.limit("commits") or active_ns <= 0:
@@ -395,7 +397,7 @@ def never_commits(facts: Facts) -> Iterator[Finding]:
     transactional = _transactional(facts)
     reading = {(row["group"], row["client_id"]) for row in consumers(facts) if row["records"]}
     judged = False
-    for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
+    for (group, client_id), rows in group_rows(facts.rows(Members), "group", "client_id").items():
         there_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)
         if there_ns < facts.limit("minutes") * 60 * SECOND or "share" in rows[0]["types"]:
             continue

@@ -14,7 +14,7 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import named, of_numbers, share
 from kdissect.later import Later
@@ -37,7 +37,7 @@ _SAYS_ITSELF = ("avro-file", "java", "smile")
 @rule("payload-mixed", WARNING, LIKELY, needs=(Payloads,), most_pct=20, at_least=10)
 def payload_mixed(facts: Facts) -> Iterator[Finding]:
     """A topic holds records in several formats."""
-    for (topic, part), rows in together(_once(facts), "topic", "part").items():
+    for (topic, part), rows in group_rows(_unique_rows(facts), "topic", "part").items():
         known = [row for row in rows if row["format"] not in (NULL, "empty", "raw")]
         counts: dict[str, int] = {}
         for row in known:
@@ -80,8 +80,8 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
     """One key has so many records that its partition gets most of the topic's records. The finding names a
     record with the key, and not the key."""
     partitions = {row["topic"]: row["partitions"] or 0 for row in facts.rows(ClusterTopics)}
-    keys = [row for row in _once(facts) if row["part"] == "key"]
-    for (topic,), rows in together(keys, "topic").items():
+    keys = [row for row in _unique_rows(facts) if row["part"] == "key"]
+    for (topic,), rows in group_rows(keys, "topic").items():
         total = sum(row["records"] for row in rows)
         worst = max(rows, key=lambda row: row["top_records"] or 0)
         count = worst["top_records"] or 0
@@ -108,8 +108,8 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
 @rule("payload-compressed-twice", NOTICE, CERTAIN, needs=(Payloads,), share_pct=90, at_least=10)
 def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
     """Values are compressed before their batches are compressed again."""
-    values = [row for row in _once(facts) if row["part"] == "value" and row["format"] != NULL]
-    for (topic,), rows in together(values, "topic").items():
+    values = [row for row in _unique_rows(facts) if row["part"] == "value" and row["format"] != NULL]
+    for (topic,), rows in group_rows(values, "topic").items():
         packed = [row for row in rows if row["compression"] is not None]
         count, total = sum(row["records"] for row in packed), sum(row["records"] for row in rows)
         twice = sum(row["packed_records"] for row in packed)
@@ -134,7 +134,7 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
     # Schemas of AWS, Azure and others are known only if the user gave them.
     framed = [
         row
-        for row in _once(facts)
+        for row in _unique_rows(facts)
         if row["registry"] in decoder.ASKABLE or (row["registry"] is not None and row["schemas"] == "given")
     ]
     if framed and all(row["schemas"] is None for row in framed):
@@ -146,7 +146,7 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
         for row in framed
         if row["format"] == "unknown" and row["subject"] is None and not row["undecodable"]
     ]
-    for (topic, part), rows in together(unknown, "topic", "part").items():
+    for (topic, part), rows in group_rows(unknown, "topic", "part").items():
         ids = sorted({str(row["schema_id"] or row["schema_guid"]) for row in rows})
         if len(ids) > facts.limit("most_ids"):
             continue  # numbers that start like a framing
@@ -171,8 +171,8 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
 @rule("payload-undecodable", WARNING, CERTAIN, needs=(Payloads,))
 def payload_undecodable(facts: Facts) -> Iterator[Finding]:
     """Records do not have the form of the schema that they name."""
-    bad = [row for row in _once(facts) if row["undecodable"]]
-    for (topic, part), rows in together(bad, "topic", "part").items():
+    bad = [row for row in _unique_rows(facts) if row["undecodable"]]
+    for (topic, part), rows in group_rows(bad, "topic", "part").items():
         count = sum(row["undecodable"] for row in rows)
         problems = sorted({problem for row in rows for problem in row["problems"]})
         yield facts.finding(
@@ -189,8 +189,8 @@ def payload_undecodable(facts: Facts) -> Iterator[Finding]:
 @rule("payload-schema-inside", INFO, CERTAIN, needs=(Payloads,), at_least=10, share_pct=30)
 def payload_schema_inside(facts: Facts) -> Iterator[Finding]:
     """Every message contains its schema as JSON."""
-    inside = [row for row in _once(facts) if row["schema_bytes"]]
-    for (topic,), rows in together(inside, "topic").items():
+    inside = [row for row in _unique_rows(facts) if row["schema_bytes"]]
+    for (topic,), rows in group_rows(inside, "topic").items():
         records = sum(row["records"] for row in rows if row["part"] == "value")
         size, schema = sum(row["bytes"] for row in rows), sum(row["schema_bytes"] for row in rows)
         share = 100 * schema / size
@@ -216,8 +216,8 @@ def tombstones(facts: Facts) -> Iterator[Finding]:
         for row in facts.rows(ClusterConfigs)
         if (row["resource_type"], row["config"]) == ("topic", "cleanup.policy") and row["value"]
     }
-    values = [row for row in _once(facts) if row["part"] == "value"]
-    for (topic,), rows in together(values, "topic").items():
+    values = [row for row in _unique_rows(facts) if row["part"] == "value"]
+    for (topic,), rows in group_rows(values, "topic").items():
         policy = policies.get(topic)
         if policy is None or "compact" in policy:
             continue
@@ -237,7 +237,7 @@ def tombstones(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _once(facts: Facts) -> list[Row]:
+def _unique_rows(facts: Facts) -> list[Row]:
     """The rows in which each record counts once: produced records, and for topics without captured producers,
     fetched records."""
     rows = facts.rows(Payloads)

@@ -11,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import BrokerStop, gone, subject_of
+from kdissect.insight.broker_stops import BrokerStop, gone_brokers, subject_of
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.clocks import AHEAD_MS, behind_ms
 from kdissect.insight.context import SLEPT
@@ -26,7 +26,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, showing, span
 from kdissect.wording import plural
@@ -38,11 +38,11 @@ explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
 explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares=("client_id",), within_s=60)
 
 
-def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
+def group_by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
     """Rows grouped by the subject that these columns give."""
     return {
         FindingSubject(**dict(zip(names, values, strict=True))): found
-        for values, found in together(rows, *names).items()
+        for values, found in group_rows(rows, *names).items()
     }
 
 
@@ -50,7 +50,7 @@ def _place(row: Row) -> str:
     return f"{row['topic']}-{row['partition']}" if row["partition"] is not None else str(row["topic"])
 
 
-def _who(subject: FindingSubject) -> str:
+def _client(subject: FindingSubject) -> str:
     return subject.client_id or "A producer"
 
 
@@ -66,7 +66,7 @@ def _errors(rows: list[Row]) -> dict[str, object]:
     }
 
 
-def sent(rows: list[Row]) -> dict[str, object]:
+def common_fields(rows: list[Row]) -> dict[str, object]:
     """The fields that findings on producers share."""
     return {
         "first_ns": min(row["first_ns"] for row in rows),
@@ -124,7 +124,7 @@ _OF_OTHER_CLOCK = {
 def produce_refused(facts: Facts) -> Iterator[Finding]:
     """Records that the broker will never take."""
     refused = [row for row in facts.rows(Errors) if row["api"] == "Produce" and row["error"] in _FINAL]
-    skews = by(facts.rows(Producers), "client", "client_id", "topic")
+    skews = group_by(facts.rows(Producers), "client", "client_id", "topic")
     for (subject, code), rows in _by_code(refused, "client", "client_id", "topic").items():
         more, why = "", {"fix": _FIXES.get(code, facts.written.do)}
         if code == "INVALID_TIMESTAMP":
@@ -154,7 +154,7 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
 
 def _by_code(rows: Iterable[Row], *names: str) -> dict[tuple[FindingSubject, str], list[Row]]:
     found: dict[tuple[FindingSubject, str], list[Row]] = {}
-    for subject, some in by(rows, *names).items():
+    for subject, some in group_by(rows, *names).items():
         for row in some:
             found.setdefault((subject, row["error"]), []).append(row)
     return found
@@ -166,8 +166,8 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
     refused = [
         row for row in facts.rows(Errors) if row["error"] == "MESSAGE_TOO_LARGE" and row["api"] == "Produce"
     ]
-    written = by(facts.rows(Producers), "client", "client_id", "topic")
-    for subject, rows in by(refused, "client", "client_id", "topic").items():
+    written = group_by(facts.rows(Producers), "client", "client_id", "topic")
+    for subject, rows in group_by(refused, "client", "client_id", "topic").items():
         largest = max((row["batch_bytes_max"] or 0 for row in written.get(subject, ())), default=0)
         size = f" The largest batch of this producer for this topic has {largest:,} bytes." if largest else ""
         told = _errors(rows) | {"measure": largest or None, "unit": "bytes"}
@@ -193,10 +193,10 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
     copies: dict[str, set[int | None]] = {}
     for row in facts.rows(ClusterTopics):
         copies.setdefault(row["topic"], set()).add(row["replication"])
-    stops = gone(facts)
+    stops = gone_brokers(facts)
     codes = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
     failed = [row for row in facts.rows(Errors) if row["error"] in codes and row["topic"] is not None]
-    for subject, rows in by(failed, "topic").items():
+    for subject, rows in group_by(failed, "topic").items():
         clients = named(sorted({row["client_id"] or "a client" for row in rows}))
         parts = sorted({row["partition"] for row in rows if row["partition"] is not None})
         lasted = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
@@ -258,7 +258,7 @@ def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             _subject(row),
-            f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
+            f"{_client(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
             f"again and again for {'at least' if slept_ns else 'up to'} {span(tried_ns)}, and the broker "
             "never confirmed the write: the records are probably lost.",
             count=row["given_up"],
@@ -267,7 +267,7 @@ def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("tried_s"),
             cost_ns=tried_ns,
             filter=of_numbers(row["exchanges"]),
-            **sent([row]),
+            **common_fields([row]),
         )
 
 
@@ -280,7 +280,7 @@ def _subject(row: Row) -> FindingSubject:
 @rule("acks-none", NOTICE, CERTAIN, needs=(Producers,), records=100)
 def acks_none(facts: Facts) -> Iterator[Finding]:
     """Nobody confirms what is written."""
-    for subject, rows in by(
+    for subject, rows in group_by(
         (row for row in facts.rows(Producers) if "0" in row["acks"]), "client", "client_id", "topic"
     ).items():
         records = sum(row["records"] for row in rows)
@@ -288,14 +288,14 @@ def acks_none(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: brokers "
+            f"{_client(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: brokers "
             "never answer such requests, so records can be lost without a trace.",
             count=records,
             measure=records,
             unit="records",
             threshold=facts.limit("records"),
             filter=having(client_id=subject.client_id, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -310,13 +310,13 @@ def acks_leader_only(facts: Facts) -> Iterator[Finding]:
     only_leader = (
         row for row in facts.rows(Producers) if row["acks"] == ["1"] and row["topic"] in replicated
     )
-    for subject, rows in by(only_leader, "client", "client_id", "topic").items():
+    for subject, rows in group_by(only_leader, "client", "client_id", "topic").items():
         records = sum(row["records"] for row in rows)
         if records < facts.limit("records"):
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1. Only the "
+            f"{_client(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1. Only the "
             f"leader of its {replicated[subject.topic]} replicas confirms them, and records that the "
             "others have not copied are lost with it.",
             count=records,
@@ -324,7 +324,7 @@ def acks_leader_only(facts: Facts) -> Iterator[Finding]:
             unit="records",
             threshold=facts.limit("records"),
             filter=having(client_id=subject.client_id, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -346,7 +346,7 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
                 measure=row["resent_appended"],
                 unit="records",
                 filter=of_numbers(row["exchanges"]),
-                **sent([row]),
+                **common_fields([row]),
             )
 
 
@@ -365,14 +365,14 @@ def duplicate_absorbed(facts: Facts) -> Iterator[Finding]:
                 measure=row["absorbed"],
                 unit="batches",
                 filter=of_numbers(row["exchanges"]),
-                **sent([row]),
+                **common_fields([row]),
             )
 
 
 @rule("sequence-gap", CRITICAL, CERTAIN, needs=(Producers, Errors))
 def sequence_gap(facts: Facts) -> Iterator[Finding]:
     """Batches are missing between those of an idempotent producer."""
-    refused = by(
+    refused = group_by(
         (row for row in facts.rows(Errors) if row["error"] == "OUT_OF_ORDER_SEQUENCE_NUMBER"),
         *("client", "client_id", "topic", "partition"),
     )
@@ -388,7 +388,7 @@ def sequence_gap(facts: Facts) -> Iterator[Finding]:
             measure=row["lost_sequences"],
             unit="records",
             filter=having(client_id=row["client_id"], error="OUT_OF_ORDER_SEQUENCE_NUMBER"),
-            **sent([row]),
+            **common_fields([row]),
         )
 
 
@@ -396,7 +396,7 @@ def sequence_gap(facts: Facts) -> Iterator[Finding]:
 def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
     """The broker no longer knows a producer, or a coordinator its transactional id."""
     forgotten = [row for row in facts.rows(Errors) if row["error"] == "UNKNOWN_PRODUCER_ID"]
-    for subject, rows in by(forgotten, "client", "client_id", "topic").items():
+    for subject, rows in group_by(forgotten, "client", "client_id", "topic").items():
         yield facts.finding(
             subject,
             f"The broker has forgotten the producer {subject.client_id or ''} of {subject.topic}: all that "
@@ -412,11 +412,11 @@ def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
         and row["transactional_id"]
         and not (row["client_id"] or "").startswith(_BROKERS)
     ]
-    for subject, rows in by(expired, "client", "client_id", "transactional_id").items():
+    for subject, rows in group_by(expired, "client", "client_id", "transactional_id").items():
         yield facts.finding(
             subject,
             f"The coordinator does not know the transactional id {subject.transactional_id} with the "
-            f"producer id of {_who(subject)}. Most often it has forgotten it.",
+            f"producer id of {_client(subject)}. Most often it has forgotten it.",
             confidence=LIKELY,
             filter=having(client_id=subject.client_id, error="INVALID_PRODUCER_ID_MAPPING"),
             **_errors(rows),
@@ -451,7 +451,7 @@ def reordered_by_retry(facts: Facts) -> Iterator[Finding]:
                 measure=row["overtaken"],
                 unit="batches",
                 filter=of_numbers(row["exchanges"]),
-                **sent([row]),
+                **common_fields([row]),
             )
 
 
@@ -461,7 +461,7 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
     made = (
         row for row in facts.rows(Producers) if row["producer_id"] is not None and not row["transactional"]
     )
-    for subject, rows in by(made, "client", "client_id").items():
+    for subject, rows in group_by(made, "client", "client_id").items():
         first: dict[int, int] = {}
         for row in rows:
             first[row["producer_id"]] = min(row["first_ns"], first.get(row["producer_id"], row["first_ns"]))
@@ -473,7 +473,7 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the "
+            f"{_client(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the "
             "broker for a new producer id, which the broker remembers for a day.",
             count=len(first),
             measure=len(first) * 60 * SECOND / max(lasted_ns, SECOND),
@@ -483,7 +483,7 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
                 (number for row in rows for number in row["exchanges"]),
                 having(client_id=subject.client_id, api="InitProducerId"),
             ),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -501,7 +501,7 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
     def is_taken(row: Row) -> bool:  # if the broker refuses a record for its time, the error says so
         return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]
 
-    for subject, rows in by(
+    for subject, rows in group_by(
         (row for row in facts.rows(Producers) if is_taken(row)), "client", "client_id", "topic"
     ).items():
         batches = sum(row["ahead"] for row in rows)
@@ -533,5 +533,5 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
             unit="s",
             threshold=5,
             filter=having(client_id=subject.client_id, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )

@@ -13,7 +13,7 @@ from kdissect.analysis.replication import Replication
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.software import newer_than
 from kdissect.insight.words import named, quoted
@@ -43,7 +43,7 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
     breaking = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
     if any(row["verdict"] == "tried" for row in facts.rows(Versions)):
         facts.cannot_judge("a client tries many versions of a request, so it may need none of them")
-    for (client_id, client), rows in together(breaking, "client_id", "client").items():
+    for (client_id, client), rows in group_rows(breaking, "client_id", "client").items():
         software = next((_software(row) for row in rows if row["software"]), None)
         used = sorted({f"{row['api']} {row['api_version']}" for row in rows})
         what = (
@@ -82,7 +82,7 @@ def _software(row: Row) -> str:
 def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
     """Clients speak versions that Kafka 4 removed, because the broker knows no newer ones."""
     limited = [row for row in facts.rows(Versions) if row["verdict"] == "upgrade-broker-first"]
-    for (broker,), rows in together(limited, "broker").items():
+    for (broker,), rows in group_rows(limited, "broker").items():
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         yield facts.finding(
             FindingSubject(broker=broker),
@@ -101,7 +101,7 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
 def old_client(facts: Facts) -> Iterator[Finding]:
     """The client software is years old."""
     named = [row for row in facts.rows(Clients) if row["software"] and row["software_version"]]
-    for (software, version), rows in together(named, "software", "software_version").items():
+    for (software, version), rows in group_rows(named, "software", "software_version").items():
         current = newer_than(software, version)
         if current is None:
             continue
@@ -131,7 +131,7 @@ def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
     first request."""
     asked = {
         who: {row["api_version"] for row in rows}
-        for who, rows in together(
+        for who, rows in group_rows(
             (row for row in facts.rows(Versions) if row["api"] == "ApiVersions"),
             "client_id",
             "client",
@@ -144,7 +144,7 @@ def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
         if (row["api"], row["error"]) == ("ApiVersions", "UNSUPPORTED_VERSION")
         and len(asked.get((row["client_id"], row["client"], row["broker"]), ())) > 1
     ]
-    for (client_id, client), rows in together(refused, "client_id", "client").items():
+    for (client_id, client), rows in group_rows(refused, "client_id", "client").items():
         versions = sorted(set().union(*(asked[client_id, client, row["broker"]] for row in rows)))
         count = sum(row["count"] for row in rows)
         yield facts.finding(

@@ -14,7 +14,7 @@ from kdissect.analysis.topics import Topics
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers
 from kdissect.wording import plural
@@ -33,8 +33,8 @@ def corrupt_records(facts: Facts) -> Iterator[Finding]:
     unreadable = [
         row for row in facts.rows(Errors) if row["error"] == CORRUPT and row["api"] in ("Fetch", "ShareFetch")
     ]
-    refused = together(unreadable, "topic", "partition")
-    damaged = together((row for row in facts.rows(Topics) if row["corrupt_batches"]), "topic", "partition")
+    refused = group_rows(unreadable, "topic", "partition")
+    damaged = group_rows((row for row in facts.rows(Topics) if row["corrupt_batches"]), "topic", "partition")
     for place in dict.fromkeys((*damaged, *refused)):
         rows, errors = damaged.get(place, []), refused.get(place, [])
         topic, partition = place
@@ -82,7 +82,7 @@ def _evidence(rows: list[Row], errors: list[Row]) -> list[int]:
 def aborted_records_read(facts: Facts) -> Iterator[Finding]:
     """A reader with read_committed got records of an aborted or undecided transaction."""
     given = [row for row in facts.rows(Positions) if row["beyond_stable"] or row["aborted_unnamed"]]
-    for (client_id, topic), rows in together(given, "client_id", "topic").items():
+    for (client_id, topic), rows in group_rows(given, "client_id", "topic").items():
         beyond, unnamed = (
             sum(row["beyond_stable"] for row in rows),
             sum(row["aborted_unnamed"] for row in rows),
@@ -128,7 +128,7 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
     closed = [row for row in rows if row["closed_by"] == "broker"]
     found = [row for row in closed if _after_silent_write(facts, row)]
     others = [row for row in closed if row not in found]
-    for (client_id, host), failed in together(
+    for (client_id, host), failed in group_rows(
         ({**row, "host": address(row["client"])} for row in found), "client_id", "host"
     ).items():
         alone = [row for row in failed if _broker_lives(facts, row, rows, others)]

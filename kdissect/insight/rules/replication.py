@@ -25,7 +25,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.nodes import NodeNames, are_several_clusters, nodes_by_address
-from kdissect.insight.repeated import once
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
 from kdissect.insight.words import having, showing
@@ -121,7 +121,7 @@ def _stalled(broker: str) -> str:
     needs=(Replication, ClusterBrokers, ClusterPartitions, Stalls, Tcp),
     writes=3,
 )
-@once
+@once_per_subject
 def replication_slow(facts: Facts) -> Iterator[Finding]:
     """Writes wait for a follower that does not fetch. It cannot while the leader does not answer it."""
     standing = _Standing(facts)
@@ -150,7 +150,7 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
     records=10_000,
     gap_s=2.5,
 )
-@once
+@once_per_subject
 def follower_lags(facts: Facts) -> Iterator[Finding]:
     """A follower fetches late."""
     standing = _Standing(facts)
@@ -221,12 +221,12 @@ def _was_given_replicas(facts: Facts, row: Row) -> bool:
         for change in facts.rows(ClusterChanges)
         if change["what"] == "replicas-changed"
         and change["before"]
-        and (leader is None or leader.has_told(change))
+        and (leader is None or leader.is_source_of(change))
     )
 
 
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication, ClusterBrokers))
-@once
+@once_per_subject
 def log_truncated(facts: Facts) -> Iterator[Finding]:
     """A follower is told to truncate its log."""
     for row in facts.rows(Replication):
@@ -249,7 +249,7 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
     needs=(Racks, ClusterBrokers, ClusterPartitions),
     bytes=1_000_000,
 )
-@once
+@once_per_subject
 def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
     """Consumers read from another rack although their own rack has a replica in sync."""
     racks = {

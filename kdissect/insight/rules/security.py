@@ -79,15 +79,15 @@ def _clients(rows: list[Row]) -> str:
 @rule("plaintext-credentials", CRITICAL, CERTAIN, needs=(Exposure,))
 def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
     """Passwords, tokens, or data that help to guess them cross the wire without TLS."""
-    bare = [row for row in facts.rows(Exposure) if row["credentials"] in _TOLD]
+    bare = [row for row in facts.rows(Exposure) if row["credentials"] in _CREDENTIALS_TEXT]
     for subject, rows in _groups(bare, _user).items():
         subject = _only_client(subject, rows)
-        kind = min((row["credentials"] for row in rows), key=list(_TOLD).index)
+        kind = min((row["credentials"] for row in rows), key=list(_CREDENTIALS_TEXT).index)
         mechanisms = named(sorted({row["mechanism"] for row in rows if row["mechanism"]}))
         whose = f"the user {subject.principal}" if subject.principal else "a user"
         yield facts.finding(
             subject,
-            f"{_clients(rows)} {_TOLD[kind]} of {whose} without encryption (SASL {mechanisms}, "
+            f"{_clients(rows)} {_CREDENTIALS_TEXT[kind]} of {whose} without encryption (SASL {mechanisms}, "
             f"{plural(len(rows), 'connection')} without TLS): anybody who can capture here {_ABLE[kind]}.",
             severity=NOTICE if kind == "hashed" else CRITICAL,
             count=len(rows),
@@ -133,7 +133,7 @@ def secrets_readable(facts: Facts) -> Iterator[Finding]:
         )
 
 
-_TOLD = {
+_CREDENTIALS_TEXT = {
     "clear": "the password",
     "token-clear": "the token",
     "hashed": "hashes of the password",

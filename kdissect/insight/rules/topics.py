@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdissect.analysis.cluster import ClusterChanges, ClusterTopics
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
-from kdissect.insight.grouping import together
-from kdissect.insight.repeated import once
+from kdissect.insight.grouping import group_rows
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers
 
@@ -16,7 +16,7 @@ OFFSETS = "__consumer_offsets"
 
 
 @rule("topic-replaced", WARNING, CERTAIN, needs=(ClusterTopics, ClusterChanges))
-@once
+@once_per_subject
 def topic_replaced(facts: Facts) -> Iterator[Finding]:
     """A topic was replaced by another one of the same name, and no deletion was captured. If bytes are
     missing in the capture, somebody may have deleted it, as meant."""
@@ -26,13 +26,13 @@ def topic_replaced(facts: Facts) -> Iterator[Finding]:
         if row["what"] == "topic-deleted"
     }
     replaced = [row for row in facts.rows(ClusterChanges) if row["what"] == "topic-replaced"]
-    told = together(facts.rows(ClusterTopics), "cluster_id", "topic", "topic_id") if replaced else {}
+    told = group_rows(facts.rows(ClusterTopics), "cluster_id", "topic", "topic_id") if replaced else {}
     deleted_by = (
         "Bytes are missing in the capture, so nobody knows whether somebody deleted it."
         if facts.context.gap_bytes
         else "Nobody was seen to delete it."
     )
-    for (cluster, topic), turns in together(replaced, "cluster_id", "topic").items():
+    for (cluster, topic), turns in group_rows(replaced, "cluster_id", "topic").items():
         if not deleted.isdisjoint({(cluster, topic), (None, topic)}):  # the capture may not show the cluster
             continue
         first, last = turns[0], turns[-1]

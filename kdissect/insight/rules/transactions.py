@@ -61,7 +61,7 @@ def _subject(row: Row, client_id: bool = True) -> FindingSubject:
     )
 
 
-def _what(row: Row) -> str:
+def _transaction_text(row: Row) -> str:
     """The transaction, in words."""
     if row["transactional_id"] is not None:
         return f"the transaction {row['transactional_id']}"
@@ -113,7 +113,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
         opened = f"has been open for {span(measure_ns)}" if age_ns is not None else "is open"
         yield facts.finding(
             _subject(row),
-            f"{_upper(_what(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
+            f"{_upper(_transaction_text(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
             confidence=LIKELY if facts.context.gap_bytes else CERTAIN,  # the missing bytes may have the end
             measure=measure_ns / SECOND,
             unit="s",
@@ -156,7 +156,7 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
             subject,
             "Readers of committed records got nothing new from "
             f"{worst['held_topic']}-{worst['held_partition']} for {span(worst['held_ns'])}, while up to "
-            f"{plural(worst['held_offsets'], 'record')} waited there: {_what(worst)} was open. "
+            f"{plural(worst['held_offsets'], 'record')} waited there: {_transaction_text(worst)} was open. "
             f"{ended.get(worst['outcome'], '')}{often}".rstrip(),
             count=len(rows),
             measure=worst["held_ns"] / SECOND,

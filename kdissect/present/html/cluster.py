@@ -12,7 +12,7 @@ from kdissect.present.graphs import Shared, cluster_of, shared_names
 from kdissect.present.html.page import section, table, text
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import FlowBand, figure, flows
-from kdissect.present.names_of_clusters import told_apart
+from kdissect.present.names_of_clusters import with_ambiguous_clusters
 
 _MOST_EDGES = 50
 
@@ -96,7 +96,7 @@ def clients(sheet: Sheet) -> str:
                 ("error_codes", "errors"),
             ),
             "Producers",
-            told_apart(sheet.rows("producers"), "topic"),
+            with_ambiguous_clusters(sheet.rows("producers"), "topic"),
             sort=lambda row: -(row["records"] or 0),
         ),
         sheet.table(

@@ -9,7 +9,7 @@ from kdissect.present.form import duration, plural, size
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
 from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
-from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
+from kdissect.present.names_of_clusters import NamesOfClusters, with_ambiguous_clusters
 
 _MOST_DRAWN = 6
 """The most topics with bars, and groups with lanes."""
@@ -38,7 +38,7 @@ def topics(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Traffic by partition and direction",
-            told_apart(sheet.rows("topics"), "topic"),
+            with_ambiguous_clusters(sheet.rows("topics"), "topic"),
             sort=lambda row: -(row["bytes"] or 0),
         ),
         *_skew(sheet),
@@ -62,7 +62,7 @@ def topics(sheet: Sheet) -> str:
                 ("read_again", "read again"),
             ),
             "From producer to consumer",
-            told_apart(sheet.rows("delivery"), "topic"),
+            with_ambiguous_clusters(sheet.rows("delivery"), "topic"),
             sort=lambda row: -(row["records"] or 0),
         ),
     ]
@@ -112,7 +112,7 @@ def groups(sheet: Sheet) -> str:
                 ("errors", "errors"),
             ),
             "Groups",
-            told_apart(sheet.rows("groups"), "group"),
+            with_ambiguous_clusters(sheet.rows("groups"), "group"),
             sort=lambda row: (-(row["rebalances"] or 0), row["group"] or ""),
         ),
         _lag_lines(sheet),
@@ -131,7 +131,7 @@ def groups(sheet: Sheet) -> str:
                 ("committed_per_s", "committed/s"),
             ),
             "Lag at the end",
-            told_apart(sheet.rows("lag"), "group"),
+            with_ambiguous_clusters(sheet.rows("lag"), "group"),
             sort=lambda row: -(row["lag"] or 0),
         ),
         *_gantts(sheet),
@@ -177,7 +177,7 @@ def groups(sheet: Sheet) -> str:
                 ("hold_p50_ns", "held p50"),
             ),
             "Share groups",
-            told_apart(sheet.rows("share"), "group"),
+            with_ambiguous_clusters(sheet.rows("share"), "group"),
         ),
     ]
     return section("groups", "Groups", parts)
@@ -229,7 +229,7 @@ def _gantts(sheet: Sheet) -> Iterator[str]:
         bands = [
             Band(band.from_s, band.to_s, band.what)
             for row in rebalances.get(group, ())
-            if (band := sheet.band(row["begin_ns"], row["synced_ns"], _told(row))) is not None
+            if (band := sheet.band(row["begin_ns"], row["synced_ns"], _rebalance_text(row))) is not None
         ]
         begins = sorted(row["begin_ns"] for row in rebalances.get(group, ()) if row["begin_ns"] is not None)
         members = _members(sheet, members_of.get(group, ()), stays[group], begins)
@@ -251,11 +251,11 @@ def _named_rebalances(sheet: Sheet) -> list[Row]:
                 for name in ("waited_for", "missing")
             },
         }
-        for row in told_apart(sheet.rows("rebalances"), "group")
+        for row in with_ambiguous_clusters(sheet.rows("rebalances"), "group")
     ]
 
 
-def _told(row: Row) -> str:
+def _rebalance_text(row: Row) -> str:
     stopped = "" if row["stopped_ns"] is None else f", stood still for {duration(row['stopped_ns'])}"
     who = f" by {row['trigger_client_id']}" if row["trigger_client_id"] else ""
     return f"generation {row['generation']}: {row['trigger'] or 'unknown'}{who}{stopped}"
@@ -320,7 +320,7 @@ def _assigned(sheet: Sheet) -> Iterator[str]:
             ("change", "change"),
         ),
         "Partitions kept, gained and lost",
-        told_apart(sheet.rows("assignments"), "group"),
+        with_ambiguous_clusters(sheet.rows("assignments"), "group"),
     )
     if table:
         yield f"<details><summary>Assignments, rebalance by rebalance</summary>{table}</details>"
@@ -334,7 +334,7 @@ _OUTCOMES = {"committed": 2, "aborted": 4, "timed-out": 1, "fenced": 6, "open": 
 
 def transactions(sheet: Sheet) -> str:
     """A lane for each transactional id, and the transactions as rows."""
-    rows = told_apart(sheet.rows("transactions"), "transactional_id")
+    rows = with_ambiguous_clusters(sheet.rows("transactions"), "transactional_id")
     names = NamesOfClusters(rows, "transactional_id")
     ids: dict[str, list[Row]] = {}
     for row in rows:

@@ -142,7 +142,7 @@ def _subject(title: str) -> FigureColumn:
     )
 
 
-def _what(title: str) -> FigureColumn:
+def _measure_name(title: str) -> FigureColumn:
     return FigureColumn(
         title,
         lambda row: sanitise(difference_of(row).what),
@@ -189,7 +189,7 @@ def _requests(row: Row) -> str:
     return ARROW.join(NONE if each is None else f"{each:,}" for each in counts) if any(counts) else ""
 
 
-def _told(row: Row) -> str:
+def _measures_text(row: Row) -> str:
     """The significant measures, in short."""
     return sanitise(
         "; ".join(
@@ -211,7 +211,7 @@ _MEASURES = (
     _pair("Batch", "batch size", USEFUL),
     _pair("Rebalances", "rebalances", 1),
     _pair("Errors", "errors", 1),
-    FigureColumn("Changes", _told, None, 2, False, 200),
+    FigureColumn("Changes", _measures_text, None, 2, False, 200),
 )
 _SUBJECTS = dict(zip(AREAS, ("API", "Broker", "Client", "Topic", "Group"), strict=True))
 
@@ -219,9 +219,9 @@ _SUBJECTS = dict(zip(AREAS, ("API", "Broker", "Client", "Topic", "Group"), stric
 def columns_of(view: str) -> tuple[FigureColumn, ...]:
     """The columns of one of the :data:`VIEWS`."""
     if view == CHANGES:
-        return (_VERDICT, _OF, _what("What"), *_SIDES, _CHANGE)
+        return (_VERDICT, _OF, _measure_name("What"), *_SIDES, _CHANGE)
     if view == FINDINGS:
-        return (_VERDICT, _what("Finding"), _OF, *_SIDES, _CHANGE)
+        return (_VERDICT, _measure_name("Finding"), _OF, *_SIDES, _CHANGE)
     return (_VERDICT, _subject(_SUBJECTS[view]), *_MEASURES)
 
 

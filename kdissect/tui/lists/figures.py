@@ -95,7 +95,7 @@ class Figures:
         self._identity = key
         self._tone = tone
         self._turns = turns
-        self._as_they_came: Sequence[Row] = ()
+        self._unordered: Sequence[Row] = ()
         self._rows: Sequence[Row] = ()
         self._version = 0
         self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
@@ -116,11 +116,11 @@ class Figures:
             self.columns = columns
             if self.sorted_by not in titles:
                 self.sorted_by = None
-        self._as_they_came = rows
+        self._unordered = rows
         self._arrange()
 
     def _arrange(self) -> None:
-        rows = self._as_they_came
+        rows = self._unordered
         if self.only_text:
             is_without, text = asked_text(self.only_text)
             is_in = in_texts(text)
@@ -168,7 +168,7 @@ class Figures:
     def turn(self) -> None:
         """Reverse the order."""
         if self.sorted_by is None:
-            self._as_they_came = self._as_they_came[::-1]
+            self._unordered = self._unordered[::-1]
             self._arrange()
         else:
             self.sort_by(self.sorted_by)
@@ -209,7 +209,7 @@ class Figures:
         is_without, text = asked_text(self.only_text)
         kinds = [f"{'without' if is_without else 'with'} {text}"] if text else []
         kinds += ["with trouble"] if self.only_trouble else []
-        return f"only {len(self._rows):,} of {len(self._as_they_came):,}, {' and '.join(kinds)}"
+        return f"only {len(self._rows):,} of {len(self._unordered):,}, {' and '.join(kinds)}"
 
     # -- for the table --------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class Figures:
     @property
     def all(self) -> Sequence[Row]:
         """All rows, also those that are not shown."""
-        return self._as_they_came
+        return self._unordered
 
     def row(self, row: int) -> Row:
         """The row at a place."""
@@ -292,7 +292,7 @@ class Figures:
 
     def _laid_out(self, room: int) -> list[tuple[FigureColumn, Heading]]:
         columns = [column for column in self.columns if self._is_filled(column)]
-        most = [Want(at, self._wanted(column)) for at, column in enumerate(columns)]
+        most = [Want(at, self._wanted_width(column)) for at, column in enumerate(columns)]
         least = [
             each if column.is_right else each._replace(cells=min(each.cells, column.least))
             for each, column in zip(most, columns, strict=True)
@@ -318,7 +318,8 @@ class Figures:
         wants += (most[at] for at in nice)
         texts = [at for at in by_rank if not columns[at].is_right]
         wants += evenly(
-            [most[at] for at in texts], [Want(at, self._wanted(columns[at], WHOLE_TEXT)) for at in texts]
+            [most[at] for at in texts],
+            [Want(at, self._wanted_width(columns[at], WHOLE_TEXT)) for at in texts],
         )
 
         def fit(cells: int) -> list[int]:
@@ -352,7 +353,7 @@ class Figures:
         mark = DOWN if self.descending else UP
         return f"{mark}{column.title}" if column.is_right else f"{column.title}{mark}"
 
-    def _wanted(self, column: FigureColumn, least: int = 0) -> int:
+    def _wanted_width(self, column: FigureColumn, least: int = 0) -> int:
         """The width that a column wants, in cells.
 
         :param least: the width of texts, if the column gives less.
@@ -397,7 +398,7 @@ def rare(title: str, name: str, rank: int = 0) -> FigureColumn:
     return FigureColumn(title, text, _of(name), rank, is_rare=True)
 
 
-def graded(rank: int = 0) -> tuple[FigureColumn, FigureColumn, FigureColumn]:
+def error_columns(rank: int = 0) -> tuple[FigureColumn, FigureColumn, FigureColumn]:
     """The columns of errors: all, fatal ones, and routine ones."""
     return rare("Errors", "errors", rank), rare("Fatal", "fatal", rank), rare("Routine", "routine", NICE)
 
@@ -438,23 +439,23 @@ def words(
     return FigureColumn(title, _text_if(sanitise, name), _of(name), rank, False, most, False, least)
 
 
-def named(
+def name_column(
     title: str, name: str, rank: int = 0, most: int = MOST_TEXT, least: int = LEAST_TEXT
 ) -> FigureColumn:
     """A name from the wire: of a topic, client, group …"""
     return words(title, name, rank, most, least)._replace(is_name=True)
 
 
-CLUSTER = named("Cluster", "cluster_id", 1, 24)
+CLUSTER = name_column("Cluster", "cluster_id", 1, 24)
 """The cluster of a row, if rows look the same without it."""
 
 
 def address(title: str, name: str, rank: int = 0) -> FigureColumn:
     """An address, perhaps with a port."""
-    return named(title, name, rank, ADDRESS, ADDRESS)
+    return name_column(title, name, rank, ADDRESS, ADDRESS)
 
 
-def listed(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> FigureColumn:
+def list_column(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> FigureColumn:
     """Several texts."""
 
     def text(row: Row) -> str:

@@ -162,7 +162,7 @@ class Notes(NamedTuple):
     response: str = ""
 
 
-_TOLD = frozenset(
+_NAMING_APIS = frozenset(
     (
         *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"),
         *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "FindCoordinator"),
@@ -244,11 +244,9 @@ class Ladder:
         time = Heading("Time", _TIME_WIDTHS[self.clock.letter], True)
         room = max(1, self._lanes_room(width))
         lanes = Heading(self._names(room), room if room == _BEFORE_IN_FLIGHT else 0)
-        return (
-            (time, lanes, _LATENCY, _IN_FLIGHT) if self._tells_in_flight(width) else (time, lanes, _LATENCY)
-        )
+        return (time, lanes, _LATENCY, _IN_FLIGHT) if self._has_in_flight(width) else (time, lanes, _LATENCY)
 
-    def _tells_in_flight(self, width: int) -> bool:
+    def _has_in_flight(self, width: int) -> bool:
         return self._left(width) - _IN_FLIGHT.width - 1 >= _BEFORE_IN_FLIGHT
 
     def _left(self, width: int) -> int:
@@ -257,7 +255,7 @@ class Ladder:
 
     def _lanes_room(self, width: int) -> int:
         """The cells for the lanes: no more in a narrower table than in a wider one."""
-        if self._tells_in_flight(width):
+        if self._has_in_flight(width):
             return self._left(width) - _IN_FLIGHT.width - 1
         return min(self._left(width), _BEFORE_IN_FLIGHT)
 
@@ -285,7 +283,7 @@ class Ladder:
         in_flight = int(self.events.in_flight[row])
         shown_latency = duration(latency) if is_response and has_latency else ""
         arrow = self._arrow(row, self._lanes_room(width))
-        if not self._tells_in_flight(width):
+        if not self._has_in_flight(width):
             return self.clock.text(time_ns), arrow, shown_latency
         bar = "█" * min(in_flight, _FULL_BAR) + (f" {in_flight}" if in_flight else "")
         return self.clock.text(time_ns), arrow, shown_latency, bar
@@ -367,7 +365,7 @@ class Ladder:
     def _notes(self, place: int) -> Notes:
         """The group and transaction in the messages of an exchange. A line on the screen is drawn once, so
         nothing is kept."""
-        if self._read is None or self._index.text("api", place) not in _TOLD:
+        if self._read is None or self._index.text("api", place) not in _NAMING_APIS:
             return Notes()
         exchange = self._read(place)
         return Notes() if exchange is None else notes_of(exchange)

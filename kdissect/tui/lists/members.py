@@ -34,7 +34,7 @@ _FEW_POINTS = 9
 """The points of the line of lag in a table with fewer cells."""
 
 
-class MemberTold(NamedTuple):
+class MemberStatistics(NamedTuple):
     """Rows of these statistics about groups, besides their members."""
 
     rebalances: Sequence[Row] = ()
@@ -75,7 +75,7 @@ class MemberLines:
         """Writes a time."""
         self._chosen: Row | None = None
         """The rebalance whose time the lines show; None for the whole time."""
-        self._told = MemberTold()
+        self._statistics = MemberStatistics()
         self._ids: dict[str, list[str]] = {}
         """The member ids of a line, by its name."""
         self._owned: dict[str, list[tuple[str, int, str | None]]] = {}
@@ -92,7 +92,7 @@ class MemberLines:
         group: str | None,
         members: Sequence[Row],
         stays: Sequence[Row],
-        told: MemberTold = MemberTold(),  # noqa: B008 - it cannot be changed
+        told: MemberStatistics = MemberStatistics(),  # noqa: B008 - it cannot be changed
         chosen: Row | None = None,
         not_before: int | None = None,
     ) -> None:
@@ -104,8 +104,10 @@ class MemberLines:
             with time before that.
         """
         self._chosen = chosen
-        self._told = MemberTold(*([row for row in rows if row["group"] == group] for rows in told))
-        self._owned = _owned(self._told.assignments, None if chosen is None else chosen["generation"])
+        self._statistics = MemberStatistics(
+            *([row for row in rows if row["group"] == group] for rows in told)
+        )
+        self._owned = _owned(self._statistics.assignments, None if chosen is None else chosen["generation"])
         self._version += 1
         self._ids = {}
         lines: dict[str, Row] = {}
@@ -158,7 +160,7 @@ class MemberLines:
             out.append(Heading("Owns", max(4, min(longest, width // (6 if width >= _WIDE else 9)))))
         elif width >= _LEAST_FACTS:
             out.append(Heading("Got", 5, True))
-        if width >= _LEAST_FACTS and self._told.lag:
+        if width >= _LEAST_FACTS and self._statistics.lag:
             out.append(Heading("Lag", 7, True))
             out.append(Heading("over time", POINTS if width >= _WIDE else _FEW_POINTS))
         if width >= _LEAST_ALL:
@@ -220,7 +222,7 @@ class MemberLines:
             (topic, partition) for topic, partition, change in self._owned_by(member) if change != "lost"
         }
         by_time: dict[int, int] = {}
-        for row in self._told.lag:
+        for row in self._statistics.lag:
             if (row["topic"], row["partition"]) in owned and row["lag"] is not None and row["ns"] is not None:
                 by_time[row["ns"]] = by_time.get(row["ns"], 0) + max(0, row["lag"])
         return [lag for _, lag in sorted(by_time.items())]
@@ -259,7 +261,7 @@ class MemberLines:
 
     def _steps_of(self, member: Row) -> Iterator[Row]:
         names = {member["member_id"], member["instance_id"]} - {None, ""}
-        return (step for step in self._told.steps if step["member_id"] in names)
+        return (step for step in self._statistics.steps if step["member_id"] in names)
 
     def _stops(self, member: Row) -> Iterator[tuple[int, int]]:
         """The times in which a member fetched nothing: from the notification to join again, or to give
@@ -271,7 +273,11 @@ class MemberLines:
             elif step["step"] == "fetched" and since is not None:
                 yield since, step["ns"]
                 since = None
-        if since is not None and self._told.rebalances and self._told.rebalances[-1]["completed"] is False:
+        if (
+            since is not None
+            and self._statistics.rebalances
+            and self._statistics.rebalances[-1]["completed"] is False
+        ):
             yield since, self._end
 
     def _stays_of(self, member: Row) -> list[Row]:

@@ -23,9 +23,9 @@ from kdissect.feed.records import (
     IS_CONTROL,
     IS_RELATIVE,
     KEY_FRAMED,
-    KEY_IS_SAID,
+    KEY_IS_WORDS,
     VALUE_FRAMED,
-    VALUE_IS_SAID,
+    VALUE_IS_WORDS,
     AskRecords,
     FoundRecords,
     RecordLine,
@@ -88,7 +88,7 @@ value gets the rest."""
 class Listing(Protocol):
     """Lists records: :class:`kdissect.feed.records.ListedRecords`."""
 
-    def ask(self, asked: AskRecords) -> None:
+    def request(self, asked: AskRecords) -> None:
         """Hand over some exchanges."""
 
     def poll(self) -> Sequence[FoundRecords | Ended]:
@@ -184,7 +184,7 @@ class RecordRows:
                     self.is_full, self._waiting = True, self._waiting[:0]
         while len(self._waiting) and self._asked - self._done <= (_MOST_ASKED - 1) * ASK_EXCHANGES:
             some, self._waiting = self._waiting[:ASK_EXCHANGES], self._waiting[ASK_EXCHANGES:]
-            self._records.ask(AskRecords(self.generation, self._chosen, self._spans(some)))
+            self._records.request(AskRecords(self.generation, self._chosen, self._spans(some)))
             self._asked += len(some)
         return is_new
 
@@ -350,8 +350,8 @@ class RecordRows:
             self._texts[line.topic],
             "" if line.partition < 0 else str(line.partition),
             f"+{line.offset}" if flags & IS_RELATIVE else str(line.offset),
-            self._cell(line.key, line.key_size, bool(flags & KEY_IS_SAID), bool(flags & KEY_FRAMED)),
-            self._cell(line.value, line.value_size, bool(flags & VALUE_IS_SAID), bool(flags & VALUE_FRAMED)),
+            self._cell(line.key, line.key_size, bool(flags & KEY_IS_WORDS), bool(flags & KEY_FRAMED)),
+            self._cell(line.value, line.value_size, bool(flags & VALUE_IS_WORDS), bool(flags & VALUE_FRAMED)),
             str(line.headers) if line.headers else "",
             size(max(0, line.key_size) + max(0, line.value_size)),
             self._texts[line.codec],

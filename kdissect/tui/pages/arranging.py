@@ -167,7 +167,7 @@ class ColumnChoice:
         try:
             (name,) = listed((name,))
         except LookupError as error:
-            self._page.say(str(error.args[0]))
+            self._page.show_message(str(error.args[0]))
             return
         rows, before = self._rows, self._rows.chosen
         if name in COLUMNS and rows.is_usual:  # the usual columns become the chosen ones
@@ -175,18 +175,18 @@ class ColumnChoice:
             before = (*shown, *(each for each in before if each not in shown))
         if name in before:
             self._show([each for each in before if each != name])
-            self._page.say(f"{sanitise(name)} was removed from the columns")
+            self._page.show_message(f"{sanitise(name)} was removed from the columns")
             return
         title = COLUMNS[name].heading.title if name in COLUMNS else None
         there = [COLUMNS[each].heading.title for each in rows.names(self._list_width) if each in COLUMNS]
         if title is not None and title in there:  # with more text, as the version of the API
-            self._page.say(f"the column {title} shows it already")
+            self._page.show_message(f"the column {title} shows it already")
             return
         at = before.index("info") if "info" in before else len(before)
         self._show((*before[:at], name, *before[at:]))
         has_room = name in rows.names(self._list_width)
         where = "the same key removes it" if has_room else "→ in the list leads to it"
-        self._page.say(f"{sanitise(name)} is a column now; {where}")
+        self._page.show_message(f"{sanitise(name)} is a column now; {where}")
 
     @property
     def _list_width(self) -> int:

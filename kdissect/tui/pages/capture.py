@@ -168,7 +168,7 @@ class CapturePage(StatisticsPage):
     def figures(self) -> Figures:
         return figures()
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return ()
 
     @property
@@ -192,16 +192,16 @@ class CapturePage(StatisticsPage):
             text.append(f" {name:<{_NAMES}}", "bold")
             text.append(f"{'! ' if is_bad else '  '}{value}\n", self.alarm if is_bad else "")
         self.query_one("#lines", Static).update(text)
-        self.tell()
+        self.update_message()
 
     def notes(self) -> list[str]:
-        return [self.what()]
+        return [self.rows_text()]
 
     @property
     def opens(self) -> str:
         return ""
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), "interface")
 
     def saved(self) -> list[Saved]:

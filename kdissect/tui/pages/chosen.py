@@ -17,8 +17,8 @@ from kdissect.exchange import Exchange
 from kdissect.feed.index import Places
 from kdissect.feed.saving import (
     FORMS,
+    AlreadyExistsError,
     CannotSaveError,
-    IsThereError,
     MayHaveSecretsError,
     is_packets,
     save,
@@ -34,7 +34,7 @@ from kdissect.settings.commands import WrongTemplateError, filled_in
 from kdissect.settings.remembered import asks_for_a_secret
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import OF_FILTER, copied, told, why_not_copied, wireshark_command
+from kdissect.tui.copying import OF_FILTER, copied, copied_message, why_not_copied, wireshark_command
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.dialogs import Ask, Choose, ComparedExchanges
 
@@ -79,7 +79,7 @@ class ChosenPage(Page):
         try:
             return app.feed.exchange(app.index.value("place", place), app.index.value("length", place))
         except OSError as error:
-            self.say(f"the exchange cannot be read: {error.strerror or error}")
+            self.show_message(f"the exchange cannot be read: {error.strerror or error}")
             return None
 
     # -- marks and comments -------------------------------------------------------------------------
@@ -90,19 +90,19 @@ class ChosenPage(Page):
             marks = self.kdissect.marks
             what = "marked" if marks.toggle(number) else "no longer marked"
             self.marks_changed()
-            self.say(f"No. {number} is {what}; {len(marks.numbers):,} marked")
+            self.show_message(f"No. {number} is {what}; {len(marks.numbers):,} marked")
 
     def action_mark_shown(self) -> None:
         """Mark the exchanges of the list, or remove their marks if all have one."""
         numbers = self.kdissect.index.column("number")[self.listed()].tolist()
         if not numbers:
-            self.say("there is nothing to mark")
+            self.show_message("there is nothing to mark")
             return
         marks = self.kdissect.marks
         what = "marked" if marks.toggle_all(numbers) else "no longer marked"
         self.marks_changed()
         are = "is" if len(numbers) == 1 else "are"
-        self.say(f"{plural(len(numbers), 'exchange')} {are} {what}; {len(marks.numbers):,} marked")
+        self.show_message(f"{plural(len(numbers), 'exchange')} {are} {what}; {len(marks.numbers):,} marked")
 
     def action_differences(self) -> None:
         """Show the differences of two exchanges: the marked ones, or the marked one and that under the
@@ -112,7 +112,7 @@ class ChosenPage(Page):
         if len(numbers) == 1 and self.chosen_number is not None:
             numbers = [*numbers, self.chosen_number]
         if len(numbers) != 2 or numbers[0] == numbers[1]:
-            self.say(f"mark two exchanges with m, or one and go to the other; {marked:,} marked")
+            self.show_message(f"mark two exchanges with m, or one and go to the other; {marked:,} marked")
             return
         places = [self.kdissect.place_of(number) for number in numbers]
         first, second = (None if place is None else self.kdissect.exchange_at(place) for place in places)
@@ -132,26 +132,26 @@ class ChosenPage(Page):
         wanted, shown = self.kdissect.marks.filter(), self.kdissect.shown
         if self._only_marked is not None and shown.is_on and shown.text == self._only_marked:
             shown.pop()
-            self.say("all that was shown before")
+            self.show_message("all that was shown before")
         elif wanted:
             try:
                 self.kdissect.filter_by(wanted)
             except FilterError:  # too long
-                self.say("there are too many marks for a filter; w saves the marked exchanges")
+                self.show_message("there are too many marks for a filter; w saves the marked exchanges")
             else:
                 self._only_marked = shown.text
         else:
-            self.say("nothing is marked")
+            self.show_message("nothing is marked")
 
     def action_next_mark(self) -> None:
         number = self.chosen_number
         wanted = None if number is None else self.kdissect.marks.next(number)
         if wanted is None:
-            self.say("nothing is marked and nothing has a comment")
+            self.show_message("nothing is marked and nothing has a comment")
         else:
             self.kdissect.go_to_number(wanted)
             said = self.kdissect.marks.comment(wanted)
-            self.say(f"No. {wanted}" + (f": {said}" if said else ""))
+            self.show_message(f"No. {wanted}" + (f": {said}" if said else ""))
 
     def action_comment(self) -> None:
         number = self.chosen_number
@@ -163,7 +163,9 @@ class ChosenPage(Page):
             if text is not None:
                 marks.set_comment(number, text)
                 self.marks_changed()
-                self.say(f"No. {number}: {text}" if text else f"No. {number} has no comment of yours")
+                self.show_message(
+                    f"No. {number}: {text}" if text else f"No. {number} has no comment of yours"
+                )
 
         title = f"Comment on No. {number}"
         self.app.push_screen(Ask(title, "kept in pcapng", marks.own(number) or "", may_be_empty=True), given)
@@ -172,7 +174,7 @@ class ChosenPage(Page):
 
     def action_copy(self) -> None:
         if self.chosen_line() is None:
-            self.say("there is nothing to copy")
+            self.show_message("there is nothing to copy")
         else:
             own = [f"{_OWN}{sanitise(name)}" for name in self.kdissect.settings.commands]
             self.app.push_screen(Choose("Copy", (*COPY_FORMS, *own)), self._copy)
@@ -191,13 +193,13 @@ class ChosenPage(Page):
         key_logs = self.kdissect.key_logs_of(chosen[0].exchange)
         text = copied(form, *chosen, options, paths, shown, key_logs)
         if text is None:
-            self.say(why_not_copied(form, chosen[0], options, paths))
+            self.show_message(why_not_copied(form, chosen[0], options, paths))
             return
         self.app.copy_to_clipboard(text)
         if hides and form == OF_FILTER:
-            self.say(f"copied the {form} with {REDACTED}, because the filter asks for a secret")
+            self.show_message(f"copied the {form} with {REDACTED}, because the filter asks for a secret")
         else:
-            self.say(told(form, text))
+            self.show_message(copied_message(form, text))
 
     def _copy_own(self, form: str, exchange: Exchange) -> None:
         """Copy a command of the user."""
@@ -206,17 +208,17 @@ class ChosenPage(Page):
         try:
             text = filled_in(template, exchange)
         except WrongTemplateError as error:
-            self.say(str(error))
+            self.show_message(str(error))
         else:
             self.app.copy_to_clipboard(text)
-            self.say(told("command", text))
+            self.show_message(copied_message("command", text))
 
     # -- saving -------------------------------------------------------------------------------------
 
     def action_save(self) -> None:
         app, place = self.kdissect, self.chosen_place()
         if place is None:
-            self.say("there is nothing to save")
+            self.show_message("there is nothing to save")
             return
         shown = self.listed().copy()
         choices = [_SavedExchanges(f"shown: {plural(len(shown), 'exchange')}", shown)]
@@ -236,7 +238,7 @@ class ChosenPage(Page):
     def _ask_path(self, what: _SavedExchanges) -> None:
         def given(path: str | None) -> None:
             if path is not None:
-                self.say(f"saving {path} …")
+                self.show_message(f"saving {path} …")
                 self._save(os.path.expanduser(path), what)
 
         hint = f"name{', name'.join(FORMS)}"
@@ -257,7 +259,7 @@ class ChosenPage(Page):
                 replace=replace,
                 with_secrets=with_secrets,
             )
-        except IsThereError:
+        except AlreadyExistsError:
             app.call_from_thread(self._ask_to_replace, path, what)
             return
         except MayHaveSecretsError:
@@ -267,8 +269,8 @@ class ChosenPage(Page):
             said = str(error)
         else:
             if is_packets(path):
-                app.call_from_thread(app.was_saved, comments, numbers)
-        app.call_from_thread(self.say, said)
+                app.call_from_thread(app.note_saved, comments, numbers)
+        app.call_from_thread(self.show_message, said)
 
     def _ask_to_replace(self, path: str, what: _SavedExchanges) -> None:
         keep, replace = "keep it", "replace it"
@@ -278,7 +280,7 @@ class ChosenPage(Page):
             if word == replace:
                 self._save(path, what, replace=True)
             else:
-                self.say(f"{path} was not changed")
+                self.show_message(f"{path} was not changed")
 
         self.app.push_screen(Choose(title, (keep, replace)), chosen)
 
@@ -287,7 +289,7 @@ class ChosenPage(Page):
 
         def chosen(word: str | None) -> None:
             if word is None:
-                self.say("nothing was saved")
+                self.show_message("nothing was saved")
             else:
                 self._save(path, what, replace, with_secrets=word == write)
 
@@ -300,20 +302,20 @@ class ChosenPage(Page):
         if exchange is None:
             return
         if len(paths) != 1 or not os.path.isfile(paths[0]):  # an interface, a folder
-            self.say("Wireshark can open only one file; save the exchange (w) and open that file")
+            self.show_message("Wireshark can open only one file; save the exchange (w) and open that file")
             return
         command = wireshark_command(exchange, paths, self.kdissect.key_logs_of(exchange))
         if which(command[0]) is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             why = "not installed" if which(command[0]) is None else "no display"
             self.app.copy_to_clipboard(join(command))
-            self.say(f"{why} here; copied: {join(command)}")
+            self.show_message(f"{why} here; copied: {join(command)}")
             return
         try:
             self._start(command)
         except OSError as error:
-            self.say(f"Wireshark cannot be started: {error.strerror or error}")
+            self.show_message(f"Wireshark cannot be started: {error.strerror or error}")
         else:
-            self.say(f"Wireshark opens at packet {command[-1]}")
+            self.show_message(f"Wireshark opens at packet {command[-1]}")
 
     def _start(self, command: list[str]) -> None:
         """Start a program that runs independently and prints nothing here."""

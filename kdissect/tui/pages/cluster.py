@@ -13,7 +13,7 @@ from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import FigureColumn, Figures, exchange_number, named, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, exchange_number, name_column, number, words
 from kdissect.tui.pages.statistics import GroupedScreen, GroupedTable
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -48,7 +48,7 @@ def change_columns(clock: Clock) -> tuple[FigureColumn, ...]:
     return (
         FigureColumn("Time", lambda row: clock.text(row["ns"]), lambda row: row["ns"], is_most_first=False),
         words("What", "what", least=18),
-        named("Of", "subject", least=20),
+        name_column("Of", "subject", least=20),
         words("Before", "before", 1, most=40),
         words("After", "after", 0, most=60),
         words("By", "by", 2, most=40),
@@ -106,7 +106,7 @@ def view_columns(clock: Clock) -> dict[str, tuple[FigureColumn, ...]]:
     since = FigureColumn("Since", lambda row: clock.text(row["from_ns"]), lambda row: row["from_ns"], 2)
     return {
         "partitions": (
-            named("Topic", "topic", least=20),
+            name_column("Topic", "topic", least=20),
             number("Part", "partition"),
             FigureColumn("Leader", _leader, lambda row: row["leader"]),
             words("In sync", "isr", 0, least=8),
@@ -119,7 +119,7 @@ def view_columns(clock: Clock) -> dict[str, tuple[FigureColumn, ...]]:
             words("Seen in", "told_by", 4, most=28),
         ),
         "topics": (
-            named("Topic", "topic", least=20),
+            name_column("Topic", "topic", least=20),
             number("Partitions", "partitions"),
             number("Replication", "replication"),
             FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
@@ -129,8 +129,8 @@ def view_columns(clock: Clock) -> dict[str, tuple[FigureColumn, ...]]:
         ),
         "settings": (
             words("Of", "resource_type", most=16),
-            named("Whose", "resource", 0, least=16),
-            named("Setting", "config", 0, least=24),
+            name_column("Whose", "resource", 0, least=16),
+            name_column("Setting", "config", 0, least=24),
             words("Value", "value", 0, most=60),
             words("Source", "source", 1, most=20),
             since,
@@ -247,10 +247,10 @@ class ClusterPage(GroupedScreen):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return ASKED
 
-    def came_from(self, place: int | None, ns: int | None) -> None:
+    def open_from(self, place: int | None, ns: int | None) -> None:
         """Show the state at the time of an exchange, by its place in the index, or at a time."""
         index = self.kdissect.index
         if place is not None:
@@ -297,8 +297,8 @@ class ClusterPage(GroupedScreen):
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
         brokers.rows_changed(0)
         state.rows_changed(at)
-        state.say_nothing("" if shown else self._why_nothing(counted, row["ns"]))
-        self.tell()
+        state.show_empty("" if shown else self._why_nothing(counted, row["ns"]))
+        self.update_message()
 
     def _why_nothing(self, counted: CountedTables, at_ns: int) -> str:
         """The text below the headings of the lower list while it has no row."""
@@ -317,7 +317,7 @@ class ClusterPage(GroupedScreen):
             return f"All {what} known at this time have their default value."
         return f"No {what} are known at this time."
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         changes = sum(
             1 for at in range(len(self.rows)) if self.rows.row(at)["what"] not in (BEGIN, HERE, END)
         )
@@ -353,6 +353,6 @@ class ClusterPage(GroupedScreen):
 
     def open(self, row: Row) -> None:
         if row["exchange"] is None:
-            self.say("no exchange contains this")
+            self.show_message("no exchange contains this")
         else:
             self.kdissect.go_to_number(row["exchange"])

@@ -29,11 +29,11 @@ from kdissect.tui.lists.figures import (
     FigureColumn,
     Figures,
     address,
-    graded,
+    error_columns,
     grave_tone,
     in_bytes,
-    listed,
-    named,
+    list_column,
+    name_column,
     number,
     rare,
     time_span,
@@ -55,7 +55,7 @@ def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
     return (
         number("Conn", "connection"),
         address("Client", "client"),
-        named("Client id", "client_id", 3, most=28),
+        name_column("Client id", "client_id", 3, most=28),
         address("Broker", "broker"),
         FigureColumn("State", _state, _state, 0, False, is_most_first=False),
         number("Requests", "requests"),
@@ -66,7 +66,7 @@ def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
         time_span("p99", "p99_ns", 1),
         time_span("Max", "max_ns", 7),
         number("In flight", "in_flight_max", 5),
-        *graded(),
+        *error_columns(),
         rare("Gap B", "gap_bytes", 6),
         rare("Skip B", "skipped_bytes", 6),
         FigureColumn("Activity", sparks, None, 8, False, least=MOST_TEXT),
@@ -76,14 +76,14 @@ def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
 
 CLIENT_COLUMNS = (
     address("Client", "client"),
-    named("Client id", "client_id"),
+    name_column("Client id", "client_id"),
     words("Software", "software", 1),
     words("Version", "software_version", 1, most=14),
     number("Conns", "connections"),
     number("Requests", "exchanges"),
     in_bytes("To broker", "request_bytes", 2),
     in_bytes("From", "response_bytes", 2),
-    listed("Speaks", "apis", 3, most=200),
+    list_column("Speaks", "apis", 3, most=200),
 )
 
 
@@ -197,7 +197,7 @@ class ConnectionsPage(GroupedPage):
     def figures(self) -> Figures:
         return figures()
 
-    def asked_by(self, grouping: str) -> Asked:
+    def statistics_by(self, grouping: str) -> Asked:
         return BY_CONNECTION if grouping == "connection" else BY_CLIENT
 
     def fill(self, counted: CountedTables) -> None:
@@ -219,12 +219,12 @@ class ConnectionsPage(GroupedPage):
         super().index_grew()
         if self.grouping == "connection" and self._going_on is not self.kdissect.index.going_on:
             self.refill()
-            self.tell()
+            self.update_message()
 
     def listed(self) -> str:
         return "connection"
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), self.grouping)
 
     def subject_of(self, row: Row) -> Subject | None:

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from kdissect.feed.asking import Asker
+from kdissect.feed.asking import AnswerClient
 from kdissect.feed.frame_time import FRAME_SECONDS
 from kdissect.feed.index import Places
 from kdissect.feed.searching import ListSearch, Pattern
@@ -44,7 +44,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     def __init__(self) -> None:
         super().__init__()
         self.follow = False
-        self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
+        self.resting = Resting(self, self._show_why_none, self._shown_in_panes)
         self._sought: int | None = None
         """The place in the index of the exchange to which the cursor goes as soon as the list has it."""
         self._sought_from: int | None = None
@@ -108,7 +108,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         if self.order.is_due(has_ended):
             self.rearrange()
         if not len(self.kdissect.index) and self._going_on is not self.kdissect.index.going_on:
-            self._say_why_nothing()
+            self._show_why_no_exchange()
         self.summary.make_if_due(has_ended)
         super().index_grew()
 
@@ -117,20 +117,20 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     def on_screen_resume(self) -> None:
         if not len(self.rows):
-            self._say_why_none()
+            self._show_why_none()
         if self.order.is_due(True) or self._sought is not None:
             self.reorder()
 
-    def filter_went_on(self, found: bool) -> None:
+    def note_filter_progress(self, found: bool) -> None:
         if self.order.is_due(self.kdissect.shown.progress is None):
             self.reorder()
         super().index_grew()
         if self.kdissect.shown.progress is None and not len(self.rows):
-            self._say_why_none()
+            self._show_why_none()
 
     def filter_changed(self) -> None:
         self.finder.forget_turn()
-        self.tell_again()
+        self.restore_message()
         self.reorder()
         super().filter_changed()
 
@@ -172,7 +172,7 @@ class ExchangesPage(SplitPage, SearchedPage):
             self.follow = False
             super().index_grew()
         if self.finder.has_left_match:
-            self.tell_status()
+            self.update_status()
         self._rest_at(event.row)
 
     @on(VirtualTable.AtEnd)
@@ -248,7 +248,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     def row_under_cursor(self) -> int | None:
         return self.chosen_place()
 
-    def search_for(self, text: str, asker: Asker) -> ListSearch:
+    def search_for(self, text: str, asker: AnswerClient) -> ListSearch:
         app = self.kdissect
         return ListSearch(Pattern(text, app.options), app.index, asker, lambda: self.rows.view)
 
@@ -270,22 +270,22 @@ class ExchangesPage(SplitPage, SearchedPage):
 
     # -- the exchange -------------------------------------------------------------------------------
 
-    def tell_again(self) -> None:
+    def restore_message(self) -> None:
         """Show the text about the tree line under the cursor again."""
-        self.say("")
-        self.panes.tell()
+        self.show_message("")
+        self.panes.show_meaning()
 
-    def _say_why_none(self) -> None:
+    def _show_why_none(self) -> None:
         if self.kdissect.shown.is_filtered:
-            self.say(self.kdissect.shown.why_none)
+            self.show_message(self.kdissect.shown.why_none)
         else:
-            self._say_why_nothing()
+            self._show_why_no_exchange()
 
-    def _say_why_nothing(self) -> None:
+    def _show_why_no_exchange(self) -> None:
         index = self.kdissect.index
         self._going_on = index.going_on
         is_over = self.kdissect.ended is not None or self.kdissect.why_nothing()
-        self.say("there is no exchange to show" if is_over else "decoding …")
+        self.show_message("there is no exchange to show" if is_over else "decoding …")
 
     def _shown_in_panes(self, detail: Detail) -> None:
         if self.jumps.led_to_error(detail.exchange.number):
@@ -337,7 +337,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         """Go back to the start of the last jump (-1), or forward again (1)."""
         here = self.chosen_place()
         if here is None:
-            self._say_why_none()
+            self._show_why_none()
         else:
             self.jumps.back_or_forward(here, step)
 
@@ -370,7 +370,7 @@ class ExchangesPage(SplitPage, SearchedPage):
     def _sort_by(self, column: str) -> None:
         sort = self.rows.column(column).sort
         if sort is None:
-            self.say("the list cannot be ordered by this column")
+            self.show_message("the list cannot be ordered by this column")
         else:
             self.order.by(sort)
             self._sorted()
@@ -397,7 +397,7 @@ class ExchangesPage(SplitPage, SearchedPage):
         try:
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
-            self.say(error.reason)
+            self.show_message(error.reason)
 
     def action_color(self) -> None:
         """Choose a colour for all rows with the value under the cursor."""
@@ -430,8 +430,8 @@ class ExchangesPage(SplitPage, SearchedPage):
         clock = self.rows.clock
         clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)] if clock.letter in TIMES else "r"
         self.list_pane.rows_look_different()
-        self.tell_status()
-        self.say(f"times: {TIMES_MEANING[clock.letter]}")
+        self.update_status()
+        self.show_message(f"times: {TIMES_MEANING[clock.letter]}")
 
     def action_reference(self) -> None:
         """Count times from the exchange under the cursor, or from the start again."""
@@ -444,15 +444,15 @@ class ExchangesPage(SplitPage, SearchedPage):
         if self._reference is not None:
             clock.letter = "r"
         self.list_pane.rows_look_different()
-        self.tell_status()
-        self.say(f"times count from {'the start' if self._reference is None else f'No. {number}'}")
+        self.update_status()
+        self.show_message(f"times count from {'the start' if self._reference is None else f'No. {number}'}")
 
     def action_other_side(self) -> None:
         other = "request" if self.panes.tab == "response" else "response"
         if other in self.panes.tabs():
             self.panes.turn_to(other)
         else:
-            self.say(f"there is no {other} in the capture")
+            self.show_message(f"there is no {other} in the capture")
 
     def action_columns(self) -> None:
         self.column_choice.ask()

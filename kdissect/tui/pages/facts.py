@@ -251,7 +251,7 @@ class FactsPage(StatisticsPage):
         else:
             self.chosen = name
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return (self.chosen,)
 
     def fill(self, counted: CountedTables) -> None:
@@ -267,7 +267,7 @@ class FactsPage(StatisticsPage):
         self.rows.narrow("")
         self.rows.show((), ())
         self.list_pane.rows_changed(0)
-        self.statistics.ask(self.asked())
+        self.statistics.request(self.needed_statistics())
         self.index_grew()
 
     @on(VirtualTable.Chosen, "#tables")
@@ -290,16 +290,16 @@ class FactsPage(StatisticsPage):
         else:
             super().action_out()
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return f"{self.chosen}: {plural(len(self.rows), 'row')}"
 
-    def tell(self) -> None:
+    def update_message(self) -> None:
         """In the list of statistics, write the whole text of one if the list has no room for it."""
         about, table = STATISTICS[self.chosen].about, self.tables_pane
         widest = table.columns - sum(each.width + 1 for each in self.tables.headings(table.columns)[:-1])
-        super().tell()
+        super().update_message()
         if table.has_focus and cell_len(about) > widest > 0:
-            self.say(f"{self.what()}   {about}")
+            self.show_message(f"{self.rows_text()}   {about}")
 
     @property
     def has_story(self) -> bool:

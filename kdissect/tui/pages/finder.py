@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from textual.timer import Timer
 
-from kdissect.feed.asking import Asker
+from kdissect.feed.asking import AnswerClient
 from kdissect.feed.searching import MatchCount, Pattern
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets import status
@@ -88,7 +88,7 @@ class SearchedPage(Page):
         """The identity of the row under the cursor; None without a row."""
         raise NotImplementedError
 
-    def search_for(self, text: str, asker: Asker) -> RowSearch:
+    def search_for(self, text: str, asker: AnswerClient) -> RowSearch:
         """Begin a search.
 
         :raises ValueError: the text is not a valid search.
@@ -100,7 +100,7 @@ class SearchedPage(Page):
         raise NotImplementedError
 
     def status(self) -> list[Item]:
-        out, which = super().status(), self.finder.tell()
+        out, which = super().status(), self.finder.status_text()
         if which:
             out.append(Item(which, status.ORDER, "bold"))
         return out
@@ -109,7 +109,7 @@ class SearchedPage(Page):
         self.finder.ask()
 
     def action_match(self, step: int) -> None:
-        self.finder.go(step)
+        self.finder.go_to_match(step)
 
 
 class Finder:
@@ -117,7 +117,7 @@ class Finder:
 
     def __init__(self, page: SearchedPage) -> None:
         self._page = page
-        self._asker: Asker | None = None
+        self._asker: AnswerClient | None = None
         self._search: RowSearch | None = None
         self._step = 1
         self._from = 0
@@ -129,7 +129,7 @@ class Finder:
         """The timer while matches are counted."""
         self._match: Hashable = None
         """The last found row."""
-        self._told = ""
+        self._shown_text = ""
         """The number of the match and of all matches, as shown in the status."""
         self._is_turn_told = False
         """Whether the status says that the search continued from the other end."""
@@ -143,7 +143,7 @@ class Finder:
         """Ask for the search text."""
         app = self._page.kdissect
         if self._asker is None:
-            self._asker = Asker(app.index, app.feed.descriptor, app.feed.source.limits)
+            self._asker = AnswerClient(app.index, app.feed.descriptor, app.feed.source.limits)
         self._asker.start()
         asker, made = self._asker, list[RowSearch]()
 
@@ -166,7 +166,7 @@ class Finder:
         # The row under the cursor is the first that can be found.
         self._look(1, self._page.searched_list.cursor - 1)
 
-    def go(self, step: int) -> None:
+    def go_to_match(self, step: int) -> None:
         """Go to the next match, or the one before."""
         if self._search is None:
             self.ask()
@@ -189,7 +189,7 @@ class Finder:
             row = search.next(self._from, self._step)
         if row is None and search.is_going_on:
             if self._timer is None:
-                page.say(f"searching for {search.pattern.text} …")
+                page.show_message(f"searching for {search.pattern.text} …")
                 self._timer = page.set_interval(POLL_SECONDS, self._look_on)
             return
         self.stop()
@@ -197,11 +197,11 @@ class Finder:
             page.go_to_match(row)
             self._match = page.row_under_cursor
             self._count_others()
-            page.tell_status()
+            page.update_status()
         elif search.reason is not None:
-            page.say(search.reason)
+            page.show_message(search.reason)
         else:
-            page.say(f"{search.pattern.text} is not found in {page.searched_rows}")
+            page.show_message(f"{search.pattern.text} is not found in {page.searched_rows}")
 
     def stop(self) -> None:
         """End the search."""
@@ -245,8 +245,8 @@ class Finder:
         if not search.is_going_on and self._counting is not None:
             self._counting.stop()
             self._counting = None
-        if self.which != self._told:
-            self._page.tell_status()
+        if self.which != self._shown_text:
+            self._page.update_status()
 
     @property
     def is_counting(self) -> bool:
@@ -261,15 +261,15 @@ class Finder:
         count = self._search.count(self._page.searched_list.cursor)
         return "" if count is None else count.text
 
-    def tell(self) -> str:
+    def status_text(self) -> str:
         """The text of :meth:`which` for the status. It counts as shown from now on."""
-        self._told, self._is_turn_told = self.which, bool(self.turn)
-        return self._told
+        self._shown_text, self._is_turn_told = self.which, bool(self.turn)
+        return self._shown_text
 
     @property
     def has_left_match(self) -> bool:
         """Whether the status still names a match that is not under the cursor any more."""
-        return (bool(self._told) or self._is_turn_told) and not self._is_on_match
+        return (bool(self._shown_text) or self._is_turn_told) and not self._is_on_match
 
     @property
     def _is_on_match(self) -> bool:

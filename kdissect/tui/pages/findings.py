@@ -116,7 +116,7 @@ class FindingsPage(StatisticsPage):
     def __init__(self) -> None:
         self._of: object = None
         """The subject of the text."""
-        self._over_time = FiguresOverTime(self, self._over_time_came)
+        self._over_time = FiguresOverTime(self, self._take_over_time)
         self._waits: Timer | None = None
         """The timer until the judging process starts."""
         self._may_judge = False
@@ -157,10 +157,10 @@ class FindingsPage(StatisticsPage):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return ASKED
 
-    def ask(self) -> None:
+    def request_judgement(self) -> None:
         """Have the capture judged by a process with all rules. It waits until this screen was drawn for the
         first time, because both need the processor."""
         if self._may_judge or self.kdissect.ended is not None:
@@ -174,7 +174,7 @@ class FindingsPage(StatisticsPage):
             self._waits.stop()
             self._waits = None
         if self.is_current:
-            super().ask()
+            super().request_judgement()
             self.index_grew()
 
     @property
@@ -190,7 +190,7 @@ class FindingsPage(StatisticsPage):
 
     def index_grew(self) -> None:
         super().index_grew()
-        self.time_line.say_without_any(self._without_any())
+        self.time_line.set_empty_text(self._without_any())
         self._over_time.make()
         if not len(self.rows):
             self.cursor_moved()  # its text changes when all is read
@@ -199,8 +199,8 @@ class FindingsPage(StatisticsPage):
         self.refill()
         super().filter_changed()
 
-    def filter_went_on(self, found: bool) -> None:
-        super().filter_went_on(found)
+    def note_filter_progress(self, found: bool) -> None:
+        super().note_filter_progress(found)
         self._over_time.make()  # make the last one at once
 
     # -- the time line -----------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class FindingsPage(StatisticsPage):
         self.set_class(self.app.size.height >= HIGHEST, "-highest")
         self.call_after_refresh(self._over_time.make)
 
-    def _over_time_came(self, has_any: bool) -> None:
+    def _take_over_time(self, has_any: bool) -> None:
         self._point()
         if has_any and self._waits is not None:
             self.call_after_refresh(self._begin_to_judge)
@@ -240,7 +240,7 @@ class FindingsPage(StatisticsPage):
     def _time_moved(self) -> None:
         words = self.time_line.words()
         if words and self.time_line.has_focus:
-            self.say(words)
+            self.show_message(words)
 
     @on(TimeLine.Chosen)
     def _time_chosen(self, event: TimeLine.Chosen) -> None:
@@ -250,7 +250,7 @@ class FindingsPage(StatisticsPage):
             words = self.time_line.words((event.first, event.last))
             if len(self.rows):  # then Enter is about a finding again, not about one moment of the range
                 self.list_pane.focus()
-            self.say(f"all screens show only this time, Esc shows all: {words}")
+            self.show_message(f"all screens show only this time, Esc shows all: {words}")
 
     # -- the findings ---------------------------------------------------------------------------------
 
@@ -352,7 +352,7 @@ class FindingsPage(StatisticsPage):
     def _finding(self, key: str | None) -> Finding | None:
         return next((each for each in map(finding_of, self._all()) if each.key == key), None)
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         found = len(self._all())
         if len(self.rows) != found and not self.rows.is_narrow:
             return f"{len(self.rows)} of {plural(found, 'finding')} in this range of time"
@@ -446,7 +446,7 @@ class FindingsPage(StatisticsPage):
 
     def action_bars(self) -> None:
         if not self.time_line.swap_bars():
-            self.say("the time line has room for requests and bytes")
+            self.show_message("the time line has room for requests and bytes")
 
     def action_explain(self) -> None:
         self.toggle_class("-whole")

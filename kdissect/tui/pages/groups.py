@@ -19,7 +19,7 @@ from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import GROUP, Subject, subject
 from kdissect.present.form import Clock, duration, plural
 from kdissect.present.lanes import USUAL_LAG_STEP, lag_step
-from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
+from kdissect.present.names_of_clusters import NamesOfClusters, with_ambiguous_clusters
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
@@ -29,10 +29,10 @@ from kdissect.tui.lists.figures import (
     MOST_TEXT,
     FigureColumn,
     Figures,
-    graded,
+    error_columns,
     grave_tone,
-    listed,
-    named,
+    list_column,
+    name_column,
     number,
     rare,
     time_span,
@@ -45,7 +45,7 @@ from kdissect.tui.lists.members import (
     STOPPED,
     WAITING,
     MemberLines,
-    MemberTold,
+    MemberStatistics,
     began_ns,
     span_of,
 )
@@ -80,10 +80,10 @@ def _last(row: Row) -> str:
 
 
 COLUMNS = (
-    named("Group", "group", least=MOST_TEXT),
+    name_column("Group", "group", least=MOST_TEXT),
     CLUSTER,
-    listed("Type", "types", 3, most=20),
-    listed("Protocol", "protocols", 4, most=28),
+    list_column("Type", "types", 3, most=20),
+    list_column("Protocol", "protocols", 4, most=28),
     FigureColumn("State", state, state, 1, False, is_most_first=False),
     number("Members", "members"),
     rare("Have left", "leaves", 4),
@@ -95,7 +95,7 @@ COLUMNS = (
     number("Heartbeats", "heartbeats", 6),
     number("Commits", "commits", 5),
     number("Offsets", "committed_partitions", 7),
-    *graded(),
+    *error_columns(),
 )
 
 
@@ -212,7 +212,7 @@ class GroupsPage(StatisticsPage):
         self._step = USUAL_LAG_STEP
         """The seconds between the points of a line of lag."""
         self._names = NamesOfClusters((), "group")
-        self._of_groups: Sequence[Mapping[object, Sequence[Row]]] = [{}] * (len(self.asked()) - 1)
+        self._of_groups: Sequence[Mapping[object, Sequence[Row]]] = [{}] * (len(self.needed_statistics()) - 1)
         """The rows of each group, for each table after that of the groups."""
         self._whose: object = None
         """The identity of the group under the cursor."""
@@ -242,14 +242,14 @@ class GroupsPage(StatisticsPage):
         if self.kdissect.ended is not None:
             self._step = lag_step(self.kdissect.index.first_ns, self.kdissect.index.last_ns)
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         facts = ("rebalances", "rebalance_steps", "assignments")
         return ("groups", "members", "stays", *facts, f"lag,{self._step}s")
 
     def fill(self, counted: CountedTables) -> None:
-        rows = told_apart(counted.tables["groups"], "group")
+        rows = with_ambiguous_clusters(counted.tables["groups"], "group")
         self._names = NamesOfClusters(rows, "group")
-        self._of_groups = [self._by_group(counted.tables[name]) for name in self.asked()[1:]]
+        self._of_groups = [self._by_group(counted.tables[name]) for name in self.needed_statistics()[1:]]
         self.rows.show(rows)
         self.set_class(not rows, "-none")
         self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")
@@ -258,7 +258,7 @@ class GroupsPage(StatisticsPage):
         """The rows of each group, in their order."""
         found: dict[object, list[Row]] = defaultdict(list)
         for row in rows:
-            found[self._names.whose(row)].append(row)
+            found[self._names.name_of(row)].append(row)
         return found
 
     def on_resize(self) -> None:
@@ -276,9 +276,9 @@ class GroupsPage(StatisticsPage):
 
     def cursor_moved(self) -> None:
         row = self.chosen_row()
-        whose = None if row is None else self._names.whose(row)
+        whose = None if row is None else self._names.name_of(row)
         members, stays, *others = (rows.get(whose, ()) for rows in self._of_groups)
-        told = MemberTold(*others)
+        told = MemberStatistics(*others)
         self.rebalances = sorted(told.rebalances, key=began_ns)
         if whose != self._whose or (self.chosen or 0) >= len(self.rebalances):
             self._whose, self.chosen = whose, None
@@ -292,12 +292,12 @@ class GroupsPage(StatisticsPage):
 
         self.query_one("#rebalance", TextPane).show_folded(text)
         self.call_after_refresh(self._share_room)
-        self.tell()
+        self.update_message()
 
     def listed(self) -> str:
         return "consumer group"
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), "group")
 
     def notes(self) -> list[str]:
@@ -329,14 +329,14 @@ class GroupsPage(StatisticsPage):
         any, the key has its usual effect."""
         if not self.rebalances:
             if not self.is_at_rest:
-                self.say("no rebalance so far: counting is not finished")
+                self.show_message("no rebalance so far: counting is not finished")
                 return
             self.kdissect.action_turn_page(step)
             return
         last = len(self.rebalances) - 1
         wanted = (0 if step > 0 else last) if self.chosen is None else self.chosen + step
         if not 0 <= wanted <= last:
-            self.say(f"no rebalance {'after' if step > 0 else 'before'} this")
+            self.show_message(f"no rebalance {'after' if step > 0 else 'before'} this")
             return
         self.chosen = wanted
         self.cursor_moved()
@@ -355,7 +355,7 @@ class GroupsPage(StatisticsPage):
     @on(VirtualTable.Highlighted, "#members")
     def _member_highlighted(self, event: VirtualTable.Highlighted) -> None:
         if self.members_pane.has_focus and event.row < len(self.timeline):
-            self.say(self.timeline.text(event.row))
+            self.show_message(self.timeline.text(event.row))
 
     @on(VirtualTable.Chosen, "#members")
     def _member_chosen(self, event: VirtualTable.Chosen) -> None:

@@ -66,7 +66,7 @@ class Jumps:
         """Go to the next exchange with an error or a fault (1), or the one before (-1)."""
         row = self._rows.next_bad(self._page.list_pane.cursor, step)
         if row is None:
-            self._page.say(self._why_no_error(step))
+            self._page.show_message(self._why_no_error(step))
         else:
             self._wanted_error = self._page.kdissect.index.value("number", self._rows.place(row))
             self.to(row)
@@ -94,7 +94,7 @@ class Jumps:
             self.to(row)
         elif len(self._rows):
             where = "after" if step > 0 else "before"
-            self._page.say(f"the list has no exchange of this connection {where} this one")
+            self._page.show_message(f"the list has no exchange of this connection {where} this one")
 
     def back_or_forward(self, here: int, step: int) -> None:
         """Go back to the start of the last jump (-1), or forward again (1).
@@ -103,7 +103,7 @@ class Jumps:
         """
         place = self._trail.back(here) if step < 0 else self._trail.forward(here)
         if place is None:
-            self._page.say(f"there is no jump to go {'back' if step < 0 else 'forward'} to")
+            self._page.show_message(f"there is no jump to go {'back' if step < 0 else 'forward'} to")
             return
         self._uncover(place)
         row = self._rows.row_of(place)

@@ -146,18 +146,18 @@ class LadderPage(Page):
             self.table.go_to(row)
         if not len(self.rows):
             filtered = self.kdissect.shown
-            self.say(filtered.why_none if filtered.is_filtered else "there is no exchange to show")
+            self.show_message(filtered.why_none if filtered.is_filtered else "there is no exchange to show")
             return
         self._brokers = len(lanes.brokers)
-        self.tell_again()
+        self.restore_message()
 
-    def tell_again(self) -> None:
+    def restore_message(self) -> None:
         if self._shown_for is None or not len(self.rows):
-            super().tell_again()
+            super().restore_message()
             return
         drawn, brokers = self._shown_for, plural(self._brokers, "broker")
         following = f"; L draws {self._title(self._others[0])}" if self._others else ""
-        self.say(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
+        self.show_message(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
 
     def _title(self, drawn: Drawn) -> str:
         """The title of a ladder."""
@@ -206,6 +206,6 @@ class LadderPage(Page):
         if len(after if step > 0 else before):
             self.table.go_to(int((after if step > 0 else before)[0]))
         elif step > 0:
-            self.say("no error after this" + ("; E goes to the previous one" if len(before) else ""))
+            self.show_message("no error after this" + ("; E goes to the previous one" if len(before) else ""))
         else:
-            self.say("no error before this" + ("; e goes to the next one" if len(after) else ""))
+            self.show_message("no error before this" + ("; e goes to the next one" if len(after) else ""))

@@ -22,7 +22,7 @@ from kdissect.present.form import bars, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, name_column, number, rare, time_span
 from kdissect.tui.pages.heat_map import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell, HeatTable
 from kdissect.tui.pages.page import BACK, BARS, LOW, TINY
 from kdissect.tui.pages.statistics import GroupedPage
@@ -59,8 +59,8 @@ ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topi
 _BY = {
     "api": (),
     "broker": (address("Broker", "broker"),),
-    "client": (named("Client id", "client_id", least=12),),
-    "topic": (named("Topic", "topic", least=12),),
+    "client": (name_column("Client id", "client_id", least=12),),
+    "topic": (name_column("Topic", "topic", least=12),),
 }
 
 
@@ -183,7 +183,7 @@ class LatencyPage(GroupedPage):
         super().regroup()
         self.refresh_bindings()
 
-    def asked_by(self, grouping: str) -> Asked:
+    def statistics_by(self, grouping: str) -> Asked:
         return tuple(f"{name}{ASKED[grouping]}" for name in ("srt", "latency"))
 
     def body(self) -> ComposeResult:
@@ -193,7 +193,7 @@ class LatencyPage(GroupedPage):
 
     def on_resize(self) -> None:
         self._share_room()
-        self._tell_parts()
+        self._show_parts()
 
     def _share_room(self) -> None:
         """Give the list as many lines as it needs, but leave the heat map room for the usual bands."""
@@ -205,7 +205,7 @@ class LatencyPage(GroupedPage):
 
     def cursor_moved(self) -> None:
         row, index, shown = self.chosen_row(), self.kdissect.index, self.kdissect.shown
-        self._tell_parts()
+        self._show_parts()
         if row is None or index.first_ns is None:
             self.heat.show(index, index.order()[:0], "")
         else:
@@ -219,9 +219,9 @@ class LatencyPage(GroupedPage):
         self.heat_pane.show_others(of != self._heat_of)
         self._heat_of = of
         if self.heat_pane.has_focus:
-            self.tell()
+            self.update_message()
 
-    def _tell_parts(self) -> None:
+    def _show_parts(self) -> None:
         """Write the parts of the row under the cursor in lines, with each sign before its words."""
         row = self.chosen_row()
         said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
@@ -234,7 +234,7 @@ class LatencyPage(GroupedPage):
             parts.styles.height = self._room_of_parts[1] or "auto"
 
     def fill(self, counted: CountedTables) -> None:
-        rows = with_shares(*(counted.tables[name] for name in self.asked()))
+        rows = with_shares(*(counted.tables[name] for name in self.needed_statistics()))
         self.rows.show(rows, columns(self.grouping))
         self._drawn = frozenset("".join(bar(row["parts"]) for row in rows))
         self._share_room()
@@ -242,15 +242,15 @@ class LatencyPage(GroupedPage):
     def listed(self) -> str:
         return "exchange"
 
-    def say_notes(self, notes: Sequence[str]) -> None:
+    def show_notes(self, notes: Sequence[str]) -> None:
         """In the heat map, describe the cell under its cursor."""
         cell = self.heat_pane.cell if self.heat_pane.has_focus else None
         if cell is None:
-            super().say_notes(notes)
+            super().show_notes(notes)
         else:
-            self.say(cell.words(self.clock.text))
+            self.show_message(cell.words(self.clock.text))
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), "row")
 
     def notes(self) -> list[str]:
@@ -286,9 +286,9 @@ class LatencyPage(GroupedPage):
     @on(VirtualTable.Highlighted, "#heat")
     @on(HeatTable.Moved)
     def _heat_moved(self) -> None:
-        self.tell()
-        if self.way_out != self._way_out_said:
-            self._way_out_said = self.way_out
+        self.update_message()
+        if self.way_out != self._quit_word:
+            self._quit_word = self.way_out
             self.refresh_bindings()
 
     @on(VirtualTable.Chosen, "#heat")
@@ -300,7 +300,7 @@ class LatencyPage(GroupedPage):
         if text is None or cell is None:
             return
         if not cell.exchanges:
-            self.say("nothing is in this cell; ↑ ↓ ← → lead to others")
+            self.show_message("nothing is in this cell; ↑ ↓ ← → lead to others")
             return
         self.kdissect.filter_by(text)
         if cell.span is not None and shown.span is None:

@@ -16,7 +16,7 @@ from kdissect.present.columns import Table
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.copying import told
+from kdissect.tui.copying import copied_message
 from kdissect.tui.lists.figures import Figures, asked_text
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.rooms import PanesScreen
@@ -69,16 +69,16 @@ class OrderedScreen(PanesScreen):
         """The tables that can be saved."""
         raise NotImplementedError
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Write into the line above the keys."""
         raise NotImplementedError
 
-    def say_next(self, text: str) -> None:
+    def show_message_later(self, text: str) -> None:
         """Write a text after a dialog has closed and the cursor has moved, because both write about the
         list."""
-        self.call_after_refresh(self.say, text)
+        self.call_after_refresh(self.show_message, text)
 
-    def tell(self) -> None:
+    def update_message(self) -> None:
         """Write into the line above the keys about the list."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class OrderedScreen(PanesScreen):
     def cursor_moved(self) -> None:
         """Handle another row under the cursor, or other rows."""
 
-    def say_notes(self, notes: Sequence[str]) -> None:
+    def show_notes(self, notes: Sequence[str]) -> None:
         """Write the first note, others that have room, and the order of the list."""
         wanted = list(notes)
         if self.rows.is_narrow:
@@ -106,7 +106,7 @@ class OrderedScreen(PanesScreen):
             longer = f"{told}   {note}"
             if cell_len(longer) < self.app.size.width:
                 told = longer
-        self.say(told)
+        self.show_message(told)
 
     def _lists(self) -> Sequence[VirtualTable]:
         """The lists of the screen. They are looked up until it is made: each time that takes as long as
@@ -142,16 +142,16 @@ class OrderedScreen(PanesScreen):
         self.open(self.rows.row(event.row))
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._tell_columns)
+        self.call_after_refresh(self._refresh_message)
 
-    def _tell_columns(self) -> None:
+    def _refresh_message(self) -> None:
         """Write how many columns have no room now, unless the screen was left before it was made."""
         if self.is_attached and self.query_one_optional("#list"):
-            self.tell()
+            self.update_message()
 
     @on(VirtualTable.Turned)
     def _columns_turned(self) -> None:
-        self.tell()
+        self.update_message()
 
     # -- the order ------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class OrderedScreen(PanesScreen):
         if titles:
             self.app.push_screen(Choose("Order by", titles), chosen)
         else:
-            self.say("these rows cannot be ordered in another way")
+            self.show_message("these rows cannot be ordered in another way")
 
     def action_turn(self) -> None:
         self._ordered(self.rows.turn)
@@ -180,7 +180,7 @@ class OrderedScreen(PanesScreen):
         with_cursor = self.row_with_cursor()
         order()
         self.rows_changed(with_cursor)
-        self.tell()
+        self.update_message()
 
     # -- searching ------------------------------------------------------------------------------------
 
@@ -205,12 +205,12 @@ class OrderedScreen(PanesScreen):
         assert isinstance(rows, Figures)
         row = rows.find(self.sought, table.cursor, step)
         if row is None:
-            self.say_next(f"no row has {self.sought}")
+            self.show_message_later(f"no row has {self.sought}")
             return
         has_turned = (row - table.cursor) * step <= 0
         table.cursor = row
         if has_turned:
-            self.say_next(f"the search went on from the {'top' if step > 0 else 'end'}")
+            self.show_message_later(f"the search went on from the {'top' if step > 0 else 'end'}")
 
     def action_narrow(self) -> None:
         """Ask for a text, and show only rows that have it."""
@@ -234,13 +234,13 @@ class OrderedScreen(PanesScreen):
         if self.rows.marks_trouble:
             self._narrow(self.rows.only_text, not self.rows.only_trouble)
         else:
-            self.say("no row of this list is marked as trouble")
+            self.show_message("no row of this list is marked as trouble")
 
     def _narrow(self, text: str, only_trouble: bool = False) -> None:
         with_cursor = self.row_with_cursor()
         self.rows.narrow(text, only_trouble)
         self.rows_changed(with_cursor)
-        self.call_after_refresh(self.tell)
+        self.call_after_refresh(self.update_message)
 
     def show_all_rows(self) -> bool:
         """Show all rows again; return whether some were hidden."""
@@ -265,7 +265,7 @@ class OrderedScreen(PanesScreen):
     def action_copy(self) -> None:
         row = self.chosen_row()
         if row is None:
-            self.say("there is nothing to copy")
+            self.show_message("there is nothing to copy")
             return
         copies = self.copies(row)
 
@@ -273,7 +273,7 @@ class OrderedScreen(PanesScreen):
             if form is not None:
                 text = copies[form]()
                 self.app.copy_to_clipboard(text)
-                self.say_next(told(form, text))
+                self.show_message_later(copied_message(form, text))
 
         self.app.push_screen(Choose("Copy", list(copies)), chosen)
 
@@ -282,7 +282,7 @@ class OrderedScreen(PanesScreen):
     def action_save(self) -> None:
         tables = [each for each in self.saved() if each.rows]
         if not tables:
-            self.say("there is nothing to save")
+            self.show_message("there is nothing to save")
         elif len(tables) == 1:
             self._ask_path(tables[0])
         else:
@@ -309,4 +309,4 @@ class OrderedScreen(PanesScreen):
     @work(thread=True, group="save")
     def _save(self, path: str, saved: Saved) -> None:
         said = save_table(path, saved.table, saved.rows, self.options)
-        self.app.call_from_thread(self.say, said)
+        self.app.call_from_thread(self.show_message, said)

@@ -87,7 +87,7 @@ class Page(Screen[None]):
     """The reason for an empty or stopped list."""
     _looks: object = None
     """The look of the application when this page was last shown."""
-    _way_out_said = BACK
+    _quit_word = BACK
     """The word in the footer for q."""
     _has_note = False
     """Whether it shows a note about its filter."""
@@ -119,7 +119,7 @@ class Page(Screen[None]):
         words = self.words
         for key, active in found.items():
             word, binding = words.get(active.binding.id or ""), active.binding
-            if word is not None and word != binding.description and self._is_said_by(active):
+            if word is not None and word != binding.description and self._has_words_for(active):
                 binding = replace(binding, description=word or binding.description, show=bool(word))
                 found[key] = active._replace(binding=binding)
         return found
@@ -131,7 +131,7 @@ class Page(Screen[None]):
         story = STORY if self.has_story else ""
         return {"open": self.opens, "out-or-end": self.way_out, "story": story}
 
-    def _is_said_by(self, active: ActiveBinding) -> bool:
+    def _has_words_for(self, active: ActiveBinding) -> bool:
         """Whether a key belongs to a list or to the page, for which the page has words."""
         return active.node is self or isinstance(active.node, VirtualTable)
 
@@ -152,7 +152,7 @@ class Page(Screen[None]):
         words = self.kdissect.first_words
         if words is not None and self.kdissect.is_home(self):
             self.kdissect.first_words = None
-            self.query_one(Foot).say_first(words)
+            self.query_one(Foot).show_message_first(words)
 
     def _theme_changed(self) -> None:
         """Recompute the colour of errors after a change of the theme."""
@@ -195,8 +195,8 @@ class Page(Screen[None]):
         """Handle new exchanges in the index, or the end of the decoder."""
         self._show_status()
         self._show_why_nothing()
-        if self.way_out != self._way_out_said:
-            self._way_out_said = self.way_out
+        if self.way_out != self._quit_word:
+            self._quit_word = self.way_out
             self.refresh_bindings()
         self.query_one(FilterLine).show()
 
@@ -216,7 +216,7 @@ class Page(Screen[None]):
                 self._why = text
                 self.query_one("#no-kafka", Static).update(text)
 
-    def tell_status(self) -> None:
+    def update_status(self) -> None:
         """Write the line at the top again."""
         self._show_status()
 
@@ -229,7 +229,7 @@ class Page(Screen[None]):
             self.query_one(Foot).forget_first()
         self.index_grew()
 
-    def filter_went_on(self, found: bool) -> None:
+    def note_filter_progress(self, found: bool) -> None:
         """Handle progress of the filter's second stage; ``found``: there are more exchanges to show."""
         shown = self.kdissect.shown
         if found or (shown.progress is None and not len(shown.places)):  # it is known now that there is none
@@ -253,7 +253,7 @@ class Page(Screen[None]):
         cursor."""
         return None
 
-    def came_from(self, place: int | None, ns: int | None) -> None:
+    def open_from(self, place: int | None, ns: int | None) -> None:
         """Handle the page's key on another screen, with that screen's exchange, or else time, under its
         cursor."""
 
@@ -325,7 +325,7 @@ class Page(Screen[None]):
         """The style of errors; without colours, red would be a dim grey."""
         return "bold" if self.app.no_color else f"bold {alarm_color(self.app)}"
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Write into the line above the keys, unless there is a question."""
         if not self.kdissect.is_asking:
             line = self.query_one_optional("#where", SaidLine)
@@ -335,19 +335,19 @@ class Page(Screen[None]):
     def note(self, text: str) -> None:
         """Write a note about the filter, above all other lines, until it was read or the page is left."""
         self._has_note = True
-        self.query_one(Foot).say_first(text)
+        self.query_one(Foot).show_message_first(text)
 
-    def tell_again(self) -> None:
+    def restore_message(self) -> None:
         """Write the text about the shown data there, in place of a message about a key."""
-        self.say("")
+        self.show_message("")
 
     @on(ScreenSuspend)
-    def _forget_what_was_said(self) -> None:
+    def _clear_messages(self) -> None:
         """Forget older messages. A user who comes back from another screen wants to know what is shown, not
         what was done before. New messages, such as one that a file was saved, stay."""
         here = self.app.screen_stack[-1:]
         if self.has_panes and here != [self] and isinstance(here[0], Page):
-            self.tell_again()
+            self.restore_message()
             if self._has_note:
                 self._has_note = False
                 self.query_one(Foot).forget_first()
@@ -387,7 +387,7 @@ class Page(Screen[None]):
         if used:
             self.app.push_screen(Choose("Filters that were used", list(used)), chosen)
         else:
-            self.say("no filter was used yet")
+            self.show_message("no filter was used yet")
 
     def take_back(self) -> bool:
         """Undo the last range of time or filter; return whether there was one. The filters of a jump to this
@@ -406,7 +406,7 @@ class Page(Screen[None]):
         if not self.kdissect.go_back():
             self.kdissect.action_page(self.kdissect.home)
         if self.app.screen is self:  # there is nothing to undo but the message
-            self.tell_again()
+            self.restore_message()
 
     def action_out_or_end(self) -> None:
         self.action_out()

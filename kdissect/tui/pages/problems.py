@@ -28,7 +28,15 @@ from kdissect.present.paragraphs import fold_text, paragraph
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
-from kdissect.tui.lists.figures import FigureColumn, Figures, address, exchange_number, named, number, words
+from kdissect.tui.lists.figures import (
+    FigureColumn,
+    Figures,
+    address,
+    exchange_number,
+    name_column,
+    number,
+    words,
+)
 from kdissect.tui.pages.arranging import Sparing
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.text_pane import TextPane
@@ -57,12 +65,12 @@ def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
         words("What", "what", most=44, least=28),
         number("Count", "count"),
         words("API", "api", 2, most=26),
-        named("Topic", "topic", 1, most=60, least=16),
+        name_column("Topic", "topic", 1, most=60, least=16),
         number("Part", "partition", 1),
-        named("Client id", "client_id", 1, most=28),
-        named("Principal", "principal", 4, most=28),
-        named("Group", "group", 1, most=40),
-        named("Transactional id", "transactional_id", 2, most=40),
+        name_column("Client id", "client_id", 1, most=28),
+        name_column("Principal", "principal", 4, most=28),
+        name_column("Group", "group", 1, most=40),
+        name_column("Transactional id", "transactional_id", 2, most=40),
         address("Broker", "broker", 5),
         FigureColumn("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
         FigureColumn("Last", when("last"), lambda row: row["last_ns"], 4),
@@ -216,7 +224,7 @@ class ProblemsPage(StatisticsPage):
     def figures(self) -> Figures:
         return figures(columns(self.clock.text))
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return ASKED
 
     def fill(self, counted: CountedTables) -> None:
@@ -229,7 +237,7 @@ class ProblemsPage(StatisticsPage):
         super().index_grew()
         if self._others is not self._shown_others:
             self.refill()
-            self.tell()
+            self.update_message()
 
     def _look(self) -> None:
         """Search for rows that are no errors, as often as it takes little of the time."""
@@ -256,7 +264,7 @@ class ProblemsPage(StatisticsPage):
     def listed(self) -> str:
         return "error or fault"
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         if not len(self.rows):
             return "no errors and no faults" if self.kdissect.ended is not None else "none so far"
         return plural(len(self.rows), "row")
@@ -285,12 +293,12 @@ class ProblemsPage(StatisticsPage):
 
     def open(self, row: Row) -> None:
         if filter_of(row) is None:
-            self.say(f"this belongs to no exchange: {row['said']}")
+            self.show_message(f"this belongs to no exchange: {row['said']}")
         else:
             super().open(row)
 
 
-_WHOSE = {
+_SUBJECTS = {
     "client_id": "client",
     "principal": "principal",
     "group": "group",
@@ -333,11 +341,11 @@ def text_of(row: Row, shown_by: str | None, time_text: Callable[[int], str], roo
 
 def _heading(row: Row) -> str:
     api = f" of {row['api']}" if row["api"] is not None else ""
-    return ", ".join((f"{row['severity'].upper()} {row['what']}{api}", *_whose(row)))
+    return ", ".join((f"{row['severity'].upper()} {row['what']}{api}", *_subject_text(row)))
 
 
-def _whose(row: Row) -> Iterator[str]:
-    for name, word in _WHOSE.items():
+def _subject_text(row: Row) -> Iterator[str]:
+    for name, word in _SUBJECTS.items():
         if row[name] is not None:
             yield f"{word} {sanitise(str(row[name]), None)}"
 

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from kdissect.feed.asking import Asker
+from kdissect.feed.asking import AnswerClient
 from kdissect.feed.records import ListedRecords, RecordLine, records_of
 from kdissect.feed.searching import ListSearch, RecordPattern
 from kdissect.feed.stories import offset_subject
@@ -24,7 +24,7 @@ from kdissect.present.records import addressed_rows
 from kdissect.present.whole_record import COPY_FORMS, TextLine, record_copied, record_lines, value_file
 from kdissect.settings.places import PLACES
 from kdissect.system.editor import CannotEditError, edit, editor_of
-from kdissect.tui.copying import told
+from kdissect.tui.copying import copied_message
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.finder import SearchedPage
@@ -74,7 +74,7 @@ class RecordsPage(SearchedPage, PanesScreen):
         self._shown_line: RecordLine | None = None
         self._filter: tuple[Filter | None, bool] | None = None
         """The filter of the list."""
-        self._said = ""
+        self._message = ""
         """The last message about the list."""
         self._steps: Timer | None = None
         self._stepped_at = 0.0
@@ -126,7 +126,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             self.finder.stop()
             rows.begin(app.shown.chosen)
             self.table.rows_changed(0)
-            self.tell_status()
+            self.update_status()
         rows.take(app.shown.places_of_records)
         self._step()
         if rows.is_busy and self._steps is None:
@@ -149,12 +149,12 @@ class RecordsPage(SearchedPage, PanesScreen):
             self._steps.stop()
             self._steps = None
         if len(rows) != before:
-            self.tell_status()  # which has the number of records
+            self.update_status()  # which has the number of records
         if len(rows) != before or not rows.is_busy:
             self._rest_at(self.table.cursor)
-        self._say_count()
+        self._show_count()
 
-    def _say_count(self) -> None:
+    def _show_count(self) -> None:
         rows = self.rows
         assert rows is not None
         text = plural(len(rows), "record")
@@ -169,21 +169,21 @@ class RecordsPage(SearchedPage, PanesScreen):
         if rows.is_relative(self.table.cursor):
             text += "   +n: counted from the batch's first record, because no response gives the offset"
         text += f"   values as {rows.form}, v for other forms"
-        if text != self._said:  # else a later message would be overwritten
-            self._said = text
-            self.say(text)
+        if text != self._message:  # else a later message would be overwritten
+            self._message = text
+            self.show_message(text)
 
-    def tell_again(self) -> None:
+    def restore_message(self) -> None:
         if self.rows is not None:
-            self._said = ""
-            self._say_count()
+            self._message = ""
+            self._show_count()
 
     @on(VirtualTable.Highlighted)
     def _highlighted(self, event: VirtualTable.Highlighted) -> None:
         if self.finder.has_left_match:
-            self.tell_status()
+            self.update_status()
         self._rest_at(event.row)
-        self._say_count()
+        self._show_count()
 
     def _rest_at(self, row: int) -> None:
         if self._rest is not None:
@@ -228,7 +228,7 @@ class RecordsPage(SearchedPage, PanesScreen):
             exchange = app.feed.exchange(spooled, length)
             _, row = next(addressed_rows(exchange, app.options, line.address))
         except (OSError, StopIteration) as error:
-            app.call_from_thread(self.say, f"the record cannot be shown: {error}")
+            app.call_from_thread(self.show_message, f"the record cannot be shown: {error}")
             return
         if not worker.is_cancelled:
             app.call_from_thread(self._decoded, line, row, form, record_lines(row, form))
@@ -266,7 +266,7 @@ class RecordsPage(SearchedPage, PanesScreen):
     def row_under_cursor(self) -> RecordLine | None:
         return self._line_at(self.table.cursor)
 
-    def search_for(self, text: str, asker: Asker) -> RecordSearch:
+    def search_for(self, text: str, asker: AnswerClient) -> RecordSearch:
         app, rows = self.kdissect, self.rows
         assert rows is not None
         pattern = RecordPattern(text, app.options)
@@ -277,13 +277,15 @@ class RecordsPage(SearchedPage, PanesScreen):
         if row == self.table.cursor:
             self._show_match()
         self.table.go_to(row)
-        self._said = ""  # the message about the list replaces that about the search
-        self._say_count()
-        self.call_after_refresh(self._say_turn)  # when the cursor has moved, the message about the list comes
+        self._message = ""  # the message about the list replaces that about the search
+        self._show_count()
+        self.call_after_refresh(
+            self._show_turn
+        )  # when the cursor has moved, the message about the list comes
 
-    def _say_turn(self) -> None:
+    def _show_turn(self) -> None:
         if self.finder.turn:
-            self.say(f"the {self.finder.turn}")
+            self.show_message(f"the {self.finder.turn}")
 
     def _show_match(self) -> None:
         """Show the search text in the shown record, if it is there."""
@@ -334,7 +336,7 @@ class RecordsPage(SearchedPage, PanesScreen):
         self.table.rows_look_different()
         if self.record is not None:
             self._lay_out(self.record, rows.form)
-        self._say_count()
+        self._show_count()
 
     def action_times(self) -> None:
         rows = self.rows
@@ -343,13 +345,13 @@ class RecordsPage(SearchedPage, PanesScreen):
         clock = rows.clock
         clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)]
         self.table.rows_look_different()
-        self.say(f"times: {TIMES_MEANING[clock.letter]}")
+        self.show_message(f"times: {TIMES_MEANING[clock.letter]}")
 
     def action_by(self, operation: str) -> None:
         """Filter by the column under the cursor; by default, the key."""
         rows, line = self.rows, self._shown_line
         if rows is None or line is None or self.record is None:
-            self.say("there is no record")
+            self.show_message("there is no record")
             return
         exchange = self.kdissect.exchange_at(line.place)
         if exchange is None:
@@ -359,30 +361,30 @@ class RecordsPage(SearchedPage, PanesScreen):
         text = filter_of_record(column, self.record, exchange)
         shown = self.kdissect.shown
         if text is None:
-            self.say(f"there is no filter for the {column.lower()} of this record")
+            self.show_message(f"there is no filter for the {column.lower()} of this record")
             return
         try:
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
-            self.say(error.reason)
+            self.show_message(error.reason)
 
     def action_tell(self, kind: str) -> None:
         """Tell the story of this record's offset: its writer and its readers."""
         record = self.record
         if record is None:
-            self.say("there is no record")
+            self.show_message("there is no record")
             return
         offset = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
         if record["topic"] is None or record["partition"] is None:
-            self.say("the topic of this record is unknown")
+            self.show_message("the topic of this record is unknown")
         elif offset is None:
-            self.say(f"the {kind} of this record is unknown")
+            self.show_message(f"the {kind} of this record is unknown")
         else:
-            self.kdissect.tell_story(offset_subject(record["topic"], record["partition"], offset))
+            self.kdissect.open_story(offset_subject(record["topic"], record["partition"], offset))
 
     def action_editor(self) -> None:
         if self.record is None or self.rows is None:
-            self.say("there is no value to open")
+            self.show_message("there is no value to open")
             return
         suffix, data = value_file(self.record, self.rows.form)
         try:
@@ -390,13 +392,13 @@ class RecordsPage(SearchedPage, PanesScreen):
             with self.app.suspend():
                 edit(command, data, suffix)
         except CannotEditError as error:
-            self.say(str(error))
+            self.show_message(str(error))
         except SuspendNotSupported:
-            self.say("an editor cannot be opened in this terminal")
+            self.show_message("an editor cannot be opened in this terminal")
 
     def action_copy(self) -> None:
         if self.record is None:
-            self.say("there is nothing to copy")
+            self.show_message("there is nothing to copy")
             return
         self.app.push_screen(Choose("Copy", COPY_FORMS), self._copy)
 
@@ -404,7 +406,7 @@ class RecordsPage(SearchedPage, PanesScreen):
         if what is not None and self.record is not None:
             text = record_copied(self.record, what, self.kdissect.options)
             self.app.copy_to_clipboard(text)
-            self.say(told(what, text))
+            self.show_message(copied_message(what, text))
 
     def status(self) -> list[Item]:
         out = super().status()

@@ -54,7 +54,7 @@ class SplitPage(ChosenPage):
     def action_mark_on(self, step: int) -> None:
         """Mark the exchange and the one below (1) or above (-1) it, and move the cursor to the latter."""
         if self.chosen_place() is None:
-            self.say("there is nothing to mark")
+            self.show_message("there is nothing to mark")
             return
         for moves in (0, step):
             self.list_pane.action_move(moves)
@@ -146,7 +146,7 @@ class SplitPage(ChosenPage):
         if self.panes.display and self.panes.sides.has_bar:
             self.panes.sides.step(step)
         else:
-            self.say("the screen is too narrow for tree and bytes side by side")
+            self.show_message("the screen is too narrow for tree and bytes side by side")
 
     def _set_room(self) -> None:
         self.list_pane.styles.height = f"{self.share}fr"

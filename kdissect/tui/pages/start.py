@@ -155,7 +155,7 @@ class Start(Screen[None]):
         """The interfaces to choose from, if capturing is possible."""
         return next(iter(self.query(InterfaceList)), None)
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Write into the line above the keys."""
         self.query_one("#where", SaidLine).say(sanitise(text, None))
 
@@ -194,7 +194,7 @@ class Start(Screen[None]):
         if len(paths) > 1:
             self._list(paths[:MOST_LISTED], "Possible paths")
         elif not paths:
-            self.say("no path begins like this")
+            self.show_message("no path begins like this")
 
     def _write(self, text: str) -> None:
         """Put a path into the field."""
@@ -202,14 +202,14 @@ class Start(Screen[None]):
         with field.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self.say("")
+        self.show_message("")
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         self.known.highlighted = None if event.value else 0 if self._paths else None
         if self.interfaces is not None:
             self.interfaces.highlighted = None
-        self.say("")
+        self.show_message("")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -230,7 +230,7 @@ class Start(Screen[None]):
         elif self._paths:
             self._open(self._paths[self.known.highlighted or 0])
         else:
-            self.say("write a path, or choose an interface with ↓")
+            self.show_message("write a path, or choose an interface with ↓")
 
     def _open(self, path: str) -> None:
         if os.path.isdir(path):
@@ -238,13 +238,13 @@ class Start(Screen[None]):
             return
         wrong = cast(Host, self.app).open(path)
         if wrong is not None:
-            self.say(wrong)
+            self.show_message(wrong)
 
     def _list_folder(self, folder: str) -> None:
         try:
             paths = captures_in(folder)
         except OSError as error:
-            self.say(f"{folder}: cannot be read: {error.strerror or error}")
+            self.show_message(f"{folder}: cannot be read: {error.strerror or error}")
             return
         self._write(os.path.join(folder, ""))
         count = sum(not path.endswith(os.sep) for path in paths)

@@ -66,7 +66,7 @@ class StatisticsPage(Page, OrderedScreen):
         """The empty rows of the table."""
         raise NotImplementedError
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         """The statistics to count, by their names in ``stats -z``."""
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class StatisticsPage(Page, OrderedScreen):
         for the first."""
         return None
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         """The kind and the number of the rows, for the line below."""
         raise NotImplementedError
 
@@ -142,7 +142,7 @@ class StatisticsPage(Page, OrderedScreen):
     @property
     def names(self) -> frozenset[str]:
         """The statistics that the screen may show."""
-        return frozenset(text.partition(",")[0] for text in self.asked())
+        return frozenset(text.partition(",")[0] for text in self.needed_statistics())
 
     def show_table(self, name: str) -> None:
         """Show the rows of one of :attr:`names`, now or when this screen is made. Here they are always
@@ -153,14 +153,14 @@ class StatisticsPage(Page, OrderedScreen):
         self.first_pane.focus()
 
     def on_screen_resume(self) -> None:
-        self.ask()
+        self.request_judgement()
 
-    def ask(self) -> None:
+    def request_judgement(self) -> None:
         """Ask for the statistics of the screen."""
-        self.statistics.ask(self.asked())
+        self.statistics.request(self.needed_statistics())
 
     def on_screen_suspend(self) -> None:
-        self.statistics.let_go(self.asked())
+        self.statistics.release(self.needed_statistics())
         self._stop_polling()
 
     def shown(self) -> int:
@@ -200,12 +200,12 @@ class StatisticsPage(Page, OrderedScreen):
         statistics, waited = self.statistics, self._waited_for_filter
         has_news = statistics.poll()
         self._waited_for_filter = statistics.waits_for_filter
-        counted = statistics.result(self.asked())
+        counted = statistics.result(self.needed_statistics())
         if counted is not None and counted is not self.counted:
             self.counted = counted
             self.refill()
         if has_news or not only_news or waited != self._waited_for_filter or not statistics.is_busy:
-            self.tell()
+            self.update_message()
         if not statistics.is_busy:
             self._stop_polling()
 
@@ -217,13 +217,13 @@ class StatisticsPage(Page, OrderedScreen):
         self.fill(self.counted)
         self.rows_changed(with_cursor)
 
-    def tell(self) -> None:
+    def update_message(self) -> None:
         """Write the listed rows and the necessary notes below, as many as there is room for."""
-        self.list_pane.say_nothing(self.why_empty())
-        self.say_notes(self.notes())
+        self.list_pane.show_empty(self.why_empty())
+        self.show_notes(self.notes())
 
-    def tell_again(self) -> None:
-        self.tell()
+    def restore_message(self) -> None:
+        self.update_message()
 
     @property
     def way_out(self) -> str:
@@ -254,7 +254,7 @@ class StatisticsPage(Page, OrderedScreen):
     def notes(self) -> list[str]:
         """The notes, the most important first."""
         statistics, counted = self.statistics, self.counted
-        parts = [self.what()] if counted is not None else []
+        parts = [self.rows_text()] if counted is not None else []
         if statistics.reason is not None:
             parts.append(f"stopped: {statistics.reason}; leave the screen and come back to count again")
         elif statistics.waits_for_filter is not None:
@@ -313,12 +313,12 @@ class StatisticsPage(Page, OrderedScreen):
         """Show the exchanges of a row."""
         text = self.filter_of(row)
         if text is None:
-            self.say("no filter can select the exchanges of this row")
+            self.show_message("no filter can select the exchanges of this row")
             return
         try:
             self.kdissect.filter_by(text, self.near(row), self.note_of(row))
         except FilterError as error:
-            self.say(f"there is no filter for this: {error}")
+            self.show_message(f"there is no filter for this: {error}")
 
 
 class GroupedTable(VirtualTable, inherit_bindings=False):
@@ -360,16 +360,16 @@ class GroupedScreen(StatisticsPage):
 class GroupedPage(GroupedScreen):
     """A screen whose groupings are counted separately."""
 
-    def asked(self) -> Asked:
-        return self.asked_by(self.grouping)
+    def needed_statistics(self) -> Asked:
+        return self.statistics_by(self.grouping)
 
-    def asked_by(self, grouping: str) -> Asked:
+    def statistics_by(self, grouping: str) -> Asked:
         """The statistics that a grouping needs."""
         raise NotImplementedError
 
     @property
     def names(self) -> frozenset[str]:
-        asked = (text for grouping in self.GROUPINGS for text in self.asked_by(grouping))
+        asked = (text for grouping in self.GROUPINGS for text in self.statistics_by(grouping))
         return frozenset(text.partition(",")[0] for text in asked)
 
     def body(self) -> ComposeResult:
@@ -380,7 +380,7 @@ class GroupedPage(GroupedScreen):
         before = self.grouping
 
         def how_well(grouping: str) -> tuple[bool, bool, bool]:
-            names = [text.partition(",")[0] for text in self.asked_by(grouping)]
+            names = [text.partition(",")[0] for text in self.statistics_by(grouping)]
             return names[0] == name, name in names, grouping == before
 
         self.grouping = max(self.GROUPINGS, key=how_well)
@@ -389,7 +389,7 @@ class GroupedPage(GroupedScreen):
 
     def regroup(self) -> None:
         self.counted = None
-        self.statistics.ask(self.asked())
+        self.statistics.request(self.needed_statistics())
         self.list_pane.cursor = 0
         self.index_grew()
 

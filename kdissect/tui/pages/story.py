@@ -142,7 +142,9 @@ class StoryPage(StatisticsPage):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def about(self, exchange: Exchange | None, subject: Subject | None = None, ns: int | None = None) -> None:
+    def show_story_of(
+        self, exchange: Exchange | None, subject: Subject | None = None, ns: int | None = None
+    ) -> None:
         """Tell the story of an exchange, or of a subject.
 
         :param subject: by default, the one that is closest to the exchange.
@@ -169,25 +171,25 @@ class StoryPage(StatisticsPage):
         for each in () if exchange is None else subjects_of(exchange):
             by_title.setdefault(each.title, each)  # several kinds may have the same title
         self._subjects = list(by_title.values())
-        self._tell(subject or self._subjects[0])
+        self._load_story(subject or self._subjects[0])
 
-    def _tell(self, subject: Subject) -> None:
+    def _load_story(self, subject: Subject) -> None:
         self._subject, self.counted, self._to_find = subject, None, True
         self.rows.narrow("")
         if self.is_mounted and self.is_current:
             self.rows.show(())
             self.list_pane.rows_changed(0)
-            self.statistics.ask(self.asked())
+            self.statistics.request(self.needed_statistics())
             self.index_grew()
 
     def on_screen_resume(self) -> None:
-        self._say_what_it_is()
+        self._show_subject()
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return () if self._subject is None else (self._subject.asked,)
 
     def fill(self, counted: CountedTables) -> None:
-        rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.asked()[0]]]
+        rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.needed_statistics()[0]]]
         self.rows.show(rows, _columns(self.clock))
         self._longest = max((cell_len(_what(row)) for row in rows), default=0)
         at = next((at for at, row in enumerate(rows) if row["is_here"]), None)
@@ -211,7 +213,7 @@ class StoryPage(StatisticsPage):
             return False
         return line.exchange <= exchange.number and line.ns <= exchange.begun_ns <= line.last_ns
 
-    def _say_what_it_is(self) -> None:
+    def _show_subject(self) -> None:
         exchange, subject = self._exchange, self._subject
         if subject is None:
             return
@@ -232,13 +234,13 @@ class StoryPage(StatisticsPage):
 
     def index_grew(self) -> None:
         super().index_grew()
-        self._say_what_it_is()
+        self._show_subject()
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), "line")
 
     def cursor_moved(self) -> None:
-        self.tell()
+        self.update_message()
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(REST_SECONDS, self._rested) if self.is_current else None
@@ -270,7 +272,7 @@ class StoryPage(StatisticsPage):
                 found[key] = active._replace(binding=replace(active.binding, show=False))
         return found
 
-    def tell(self) -> None:
+    def update_message(self) -> None:
         """Write the whole line under the cursor if the list has no room for it. It takes two lines if some
         line of the story needs them."""
         row, room = self.chosen_row(), self.app.size.width - 2
@@ -280,9 +282,9 @@ class StoryPage(StatisticsPage):
         is_cut = super().is_at_rest and cell_len(text) > in_list > 0
         self.set_class(self._longest > room, "-long")
         if is_cut and (cell_len(text) <= room or self.has_class("-tiny")):
-            self.say(text)
+            self.show_message(text)
         else:
-            super().tell()
+            super().update_message()
         self.query_one("#line", Static).update(Text(text if is_cut and cell_len(text) > room else ""))
 
     def notes(self) -> list[str]:
@@ -305,9 +307,9 @@ class StoryPage(StatisticsPage):
         if self._subject is not None and len(self._subjects) > 1:
             at = self._subjects.index(self._subject) if self._subject in self._subjects else -1
             self._line_to_find = None
-            self._tell(self._subjects[(at + 1) % len(self._subjects)])
+            self._load_story(self._subjects[(at + 1) % len(self._subjects)])
         else:
-            self.say("there is no other story of this")
+            self.show_message("there is no other story of this")
 
     def action_tell(self, kind: str) -> None:
         """Tell the story of an object in the line under the cursor: a group, an offset …"""
@@ -316,9 +318,9 @@ class StoryPage(StatisticsPage):
             return
         found = next((each for each in subjects_of(exchange) if each.kind == kind), None)
         if found is None:
-            self.say(f"#{exchange.number} {exchange.api} names no {kind}")
+            self.show_message(f"#{exchange.number} {exchange.api} names no {kind}")
         else:
-            self.about(exchange, found)
+            self.show_story_of(exchange, found)
 
     def action_out(self) -> None:
         """Show the previous story."""

@@ -106,7 +106,7 @@ class ListSummary:
             out.append(Item(f"work p99 {duration(found.p99_ns)}", status.WORK))
             out.append(Item(f"p50 {duration(found.p50_ns)}", status.MEDIAN))
         if page.kdissect.shown.is_filtered:
-            out.append(status.errors_of_them(found.graded, page.alarm))
+            out.append(status.shown_errors_text(found.graded, page.alarm))
         if page.app.size.width >= WIDE_WIDTH and found.per_second is not None:
             over_time = f"exchanges over time {bars(found.counts)} {found.per_second:,.0f}/s"
             out.append(Item(over_time, status.RATE))

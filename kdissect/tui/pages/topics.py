@@ -19,17 +19,17 @@ from kdissect.feed.stories import TOPIC as OF_TOPIC
 from kdissect.feed.stories import Subject, subject
 from kdissect.present.form import bars, duration, plural, size
 from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
-from kdissect.present.names_of_clusters import NamesOfClusters, told_apart
+from kdissect.present.names_of_clusters import NamesOfClusters, with_ambiguous_clusters
 from kdissect.tui.lists.figures import (
     CLUSTER,
     FigureColumn,
     Figures,
     address,
-    graded,
+    error_columns,
     grave_tone,
     in_bytes,
-    listed,
-    named,
+    list_column,
+    name_column,
     number,
     rare,
     rate,
@@ -60,7 +60,7 @@ def _age(row: Row) -> str:
 
 
 TOPIC_COLUMNS = (
-    named("Topic", "topic", least=20),
+    name_column("Topic", "topic", least=20),
     CLUSTER,
     number("Part", "partitions"),
     number("Produced", "produced_records", 3),
@@ -70,14 +70,14 @@ TOPIC_COLUMNS = (
     in_bytes("Bytes in", "produced_bytes", 2),
     in_bytes("Bytes out", "fetched_bytes", 2),
     in_bytes("Replicated", "replicated_bytes", 8),
-    listed("Codec", "codecs", 4, most=16),
+    list_column("Codec", "codecs", 4, most=16),
     FigureColumn("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
     FigureColumn("Lag", _lag, lambda row: row["lag_max"]),
-    *graded(),
+    *error_columns(),
 )
 
 PARTITION_COLUMNS = (
-    named("Topic", "topic", least=20),
+    name_column("Topic", "topic", least=20),
     CLUSTER,
     number("Part", "partition"),
     words("Direction", "direction", most=10),
@@ -92,22 +92,22 @@ PARTITION_COLUMNS = (
         lambda row: row["bytes_per_s"],
         3,
     ),
-    listed("Codec", "codecs", 2, most=16),
+    list_column("Codec", "codecs", 2, most=16),
     FigureColumn("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
     FigureColumn(
         "Lag", lambda row: _lag(row) if row["direction"] == "fetch" else "", lambda row: row["lag_max"]
     ),
     rare("Control", "control_batches", 8),
     rare("Cut", "partial_batches", 8),
-    *graded(),
+    *error_columns(),
 )
 
 
 LAG = number("Lag", "lag")
 GROUP_COLUMNS = (
-    named("Group", "group", least=16),
+    name_column("Group", "group", least=16),
     CLUSTER,
-    named("Topic", "topic", least=16),
+    name_column("Topic", "topic", least=16),
     number("Part", "partition"),
     number("Committed", "committed", 1),
     number("End of log", "log_end", 1),
@@ -119,18 +119,18 @@ GROUP_COLUMNS = (
     rate("Out/s", "committed_per_s", 3),
     number("Commits", "commits", 2),
     rare("Rewinds", "rewinds", 2),
-    listed("Committed by", "committers", 2, most=40),
+    list_column("Committed by", "committers", 2, most=40),
 )
 
 CLIENT_COLUMNS = (
-    named("Client id", "client_id", least=16),
-    named("Topic", "topic", least=16),
+    name_column("Client id", "client_id", least=16),
+    name_column("Topic", "topic", least=16),
     CLUSTER,
     number("Part", "partition"),
     LAG,
     FigureColumn("As of", _age, lambda row: row["age_ns"], is_rare=True),
     number("Most", "max_lag"),
-    named("Group", "group", 1, most=40),
+    name_column("Group", "group", 1, most=40),
     address("Client", "client", 1),
     rate("Grows/s", "lag_per_s", 1),
     number("Fetches up to", "position", 1),
@@ -140,7 +140,7 @@ CLIENT_COLUMNS = (
     address("Broker", "broker", 5),
     rare("Stalled", "stalled", 2),
     rare("Rewinds", "rewinds", 3),
-    *graded(),
+    *error_columns(),
 )
 
 
@@ -152,12 +152,16 @@ def figures() -> Figures:
 
 def lag_rows(lag: Sequence[Row], over_time: Iterable[Row]) -> list[Row]:
     """A row for each group and partition, the largest lag first, with its lag over time as a ``line``."""
-    rows, lines, names = told_apart(lag, "group"), dict[object, list[int]](), NamesOfClusters(lag, "group")
+    rows, lines, names = (
+        with_ambiguous_clusters(lag, "group"),
+        dict[object, list[int]](),
+        NamesOfClusters(lag, "group"),
+    )
     for row in over_time:
         if row["ns"] is not None and row["lag"] is not None:
-            lines.setdefault((names.whose(row), row["topic"], row["partition"]), []).append(row["lag"])
+            lines.setdefault((names.name_of(row), row["topic"], row["partition"]), []).append(row["lag"])
     rows = [
-        {**row, "line": thinned(lines.get((names.whose(row), row["topic"], row["partition"]), ()))}
+        {**row, "line": thinned(lines.get((names.name_of(row), row["topic"], row["partition"]), ()))}
         for row in rows
     ]
     return sorted(rows, key=lambda row: -(row["lag"] or 0))
@@ -179,7 +183,7 @@ def client_rows(positions: Iterable[Row], until_ns: int | None = None) -> list[R
 
 def alike(topics: Sequence[Row], positions: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """The rows of both tables. They name a cluster only if several clusters have a topic of that name."""
-    rows = told_apart((*topics, *positions), "topic")
+    rows = with_ambiguous_clusters((*topics, *positions), "topic")
     return rows[: len(topics)], rows[len(topics) :]
 
 
@@ -270,7 +274,7 @@ class TopicsPage(GroupedPage):
     def figures(self) -> Figures:
         return figures()
 
-    def asked_by(self, grouping: str) -> Asked:
+    def statistics_by(self, grouping: str) -> Asked:
         if grouping == GROUP:
             return ("lag", f"lag,{self._step}s")
         return ("positions",) if grouping == CLIENT else ASKED
@@ -279,10 +283,10 @@ class TopicsPage(GroupedPage):
         tables = counted.tables
         self._of_topic = []
         if self.grouping == GROUP:
-            lag, over_time = (tables[name] for name in self.asked())
+            lag, over_time = (tables[name] for name in self.needed_statistics())
             self.rows.show(lag_rows(lag, over_time), GROUP_COLUMNS)
         elif self.grouping == CLIENT:
-            rows = told_apart(tables["positions"], "topic")
+            rows = with_ambiguous_clusters(tables["positions"], "topic")
             self.rows.show(self._client_rows(rows), CLIENT_COLUMNS)
         else:
             both = alike(*(tables[name] for name in ASKED))
@@ -330,7 +334,7 @@ class TopicsPage(GroupedPage):
     def listed(self) -> str:
         return "offset of a group" if self.grouping in (GROUP, CLIENT) else "topic"
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), *_WHAT[self.grouping])
 
     def subject_of(self, row: Row) -> Subject | None:

@@ -19,7 +19,7 @@ from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import PRODUCER, TRANSACTION, Subject, subject
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.lanes import CellSpan, TextLane
-from kdissect.present.names_of_clusters import NamesOfClusters, Whose, told_apart
+from kdissect.present.names_of_clusters import NamesOfClusters, QualifiedName, with_ambiguous_clusters
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
@@ -29,7 +29,7 @@ from kdissect.tui.lists.figures import (
     Figures,
     address,
     in_bytes,
-    named,
+    name_column,
     number,
     rare,
     rare_span,
@@ -78,14 +78,14 @@ def columns(clock: Clock) -> tuple[FigureColumn, ...]:
         return "" if row["begin_ns"] is None else clock.text(row["begin_ns"])
 
     return (
-        named("Transactional id", "transactional_id", least=20),
+        name_column("Transactional id", "transactional_id", least=20),
         CLUSTER,
         FigureColumn("Outcome", outcome, outcome, 0, False, is_most_first=False),
         FigureColumn("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
         time_span("Lasted", "duration_ns"),
         words("Ended by", "ended_by", 2, most=40),
         FigureColumn("Producer", _producer, lambda row: row["producer_id"], 3, False),
-        named("Client id", "client_id", 2, most=28),
+        name_column("Client id", "client_id", 2, most=28),
         number("Records", "records", 1),
         in_bytes("Bytes", "bytes", 5),
         number("Parts", "partitions", 4),
@@ -173,16 +173,16 @@ class IdLines:
 
     def __init__(self) -> None:
         self._names = NamesOfClusters((), _ID)
-        self._ids: list[Whose] = []
-        self._places: dict[Whose, int] = {}
+        self._ids: list[QualifiedName] = []
+        self._places: dict[QualifiedName, int] = {}
         """The line of each id."""
-        self._of: dict[Whose, list[Row]] = {}
+        self._of: dict[QualifiedName, list[Row]] = {}
         self._span = CellSpan(0, 1)
         self._chosen: Row | None = None
-        self._lanes: dict[tuple[Whose, int], TextLane] = {}
+        self._lanes: dict[tuple[QualifiedName, int], TextLane] = {}
         """By id and width, its line without the transaction under the cursor. A line may have thousands of
         transactions, and the cursor moves with each key."""
-        self._counts: dict[Whose, str] = {}
+        self._counts: dict[QualifiedName, str] = {}
         """For each id, the number of each outcome."""
         self._version = 0
 
@@ -191,7 +191,7 @@ class IdLines:
         self._of, self._names = {}, NamesOfClusters(rows, _ID)
         for row in rows:
             if row[_ID] is not None:
-                self._of.setdefault(self._names.whose(row), []).append(row)
+                self._of.setdefault(self._names.name_of(row), []).append(row)
         self._ids, self._span = list(self._of), span
         self._places = {whose: at for at, whose in enumerate(self._ids)}
         self._lanes, self._counts = {}, {}
@@ -200,7 +200,7 @@ class IdLines:
     def choose(self, row: Row | None) -> int | None:
         """Highlight a transaction; return the line of its id."""
         self._chosen = row
-        return None if row is None else self._places.get(self._names.whose(row))
+        return None if row is None else self._places.get(self._names.name_of(row))
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -215,10 +215,10 @@ class IdLines:
         name = Heading("Transactional id", max(16, min(40, width // 4)), is_name=True)
         return (name, *clusters, *counts, Heading("Time", 0))
 
-    def _chosen_of(self, whose: Whose) -> Row | None:
+    def _chosen_of(self, whose: QualifiedName) -> Row | None:
         """The highlighted transaction, if it is of this id."""
         chosen = self._chosen
-        return chosen if chosen is not None and self._names.whose(chosen) == whose else None
+        return chosen if chosen is not None and self._names.name_of(chosen) == whose else None
 
     def key(self, row: int) -> Hashable:
         chosen = self._chosen_of(self._ids[row])
@@ -239,13 +239,13 @@ class IdLines:
         }
         return [told[each.title]() for each in headings]
 
-    def _counted(self, whose: Whose) -> str:
+    def _counted(self, whose: QualifiedName) -> str:
         if whose not in self._counts:
             found = Counter(each["outcome"] for each in self._of[whose])
             self._counts[whose] = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
         return self._counts[whose]
 
-    def _line(self, whose: Whose, room: int) -> str:
+    def _line(self, whose: QualifiedName, room: int) -> str:
         lane = self._lanes.get((whose, room))
         if lane is None:
             lane = self._lanes[whose, room] = TextLane(self._span, room, _RANKS)
@@ -354,12 +354,12 @@ class TransactionsPage(StatisticsPage):
         """The time lines."""
         return self.query_one("#ids", VirtualTable)
 
-    def asked(self) -> Asked:
+    def needed_statistics(self) -> Asked:
         return ASKED
 
     def fill(self, counted: CountedTables) -> None:
         transactions, index = counted.tables[ASKED[0]], self.kdissect.index
-        rows = told_apart(transactions, _ID)
+        rows = with_ambiguous_clusters(transactions, _ID)
         self.rows.show(rows)
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
@@ -375,7 +375,7 @@ class TransactionsPage(StatisticsPage):
     def _go_to(self, row: int) -> None:
         self.list_pane.cursor = row
 
-    def came_from(self, place: int | None, ns: int | None) -> None:
+    def open_from(self, place: int | None, ns: int | None) -> None:
         exchange = None if place is None else self.kdissect.exchange_at(place)
         if place is not None and exchange is not None and exchange.transactional_ids:
             self._wanted = exchange, self.kdissect.index.value("time_ns", place)
@@ -398,7 +398,7 @@ class TransactionsPage(StatisticsPage):
         why = super().why_empty()
         return f"{why} {_LOOKED_FOR}" if why else ""
 
-    def what(self) -> str:
+    def rows_text(self) -> str:
         return plural(len(self.rows), "transaction") if len(self.rows) else "no transactions"
 
     def notes(self) -> list[str]:

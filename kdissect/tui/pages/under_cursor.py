@@ -77,7 +77,7 @@ class Resting:
             detail = Detail(app.feed.exchange(spooled, length), app.options, app.index.all_names())
         except OSError as error:
             why = error.strerror or error
-            app.call_from_thread(self._page.say, f"the exchange cannot be shown: {why}")
+            app.call_from_thread(self._page.show_message, f"the exchange cannot be shown: {why}")
             return
         if not worker.is_cancelled:
             app.call_from_thread(self._decoded, place, detail)
@@ -129,7 +129,7 @@ class UnderCursor:
                 return None
             text = filter_of_line(detail, self._page.panes.chosen())
         if text is None:
-            self._page.say("there is no filter for this")
+            self._page.show_message("there is no filter for this")
         return text
 
     def field(self) -> str | None:
@@ -139,7 +139,7 @@ class UnderCursor:
             name = self.column()
             if name is not None and name in self._rows.fields.shown:
                 return name
-            self._page.say(
+            self._page.show_message(
                 "Enter goes to the fields, where this key makes one a column; c chooses other columns"
             )
             return None
@@ -148,7 +148,7 @@ class UnderCursor:
             return None
         name = field_of_line(detail, self._page.panes.chosen())
         if name is None:
-            self._page.say("no column can show this line")
+            self._page.show_message("no column can show this line")
         return name
 
 
@@ -162,10 +162,12 @@ def choose_color(page: SplitPage, filter: str) -> None:
     def chosen(color: str | None) -> None:
         if color == NO_COLOR:
             had_one = coloring.remove(filter)
-            page.say(f"no colour for {filter}" if had_one else "these rows have no colour from this key")
+            page.show_message(
+                f"no colour for {filter}" if had_one else "these rows have no colour from this key"
+            )
         elif color is not None:
             coloring.add(ColoringRule(filter, filter, color))
-            page.say(f"{color}: {filter}   [coloring] in config.toml keeps a rule")
+            page.show_message(f"{color}: {filter}   [coloring] in config.toml keeps a rule")
         page.list_pane.rows_changed()
 
     page.app.push_screen(Choose(f"Colour rows with {sanitise(filter, 40)}", (*COLORS, NO_COLOR)), chosen)

@@ -232,13 +232,13 @@ class Foot(Vertical):
     """How long the message at the beginning can be read."""
 
     _until: Timer | None = None
-    """The timer until the message of :meth:`say_first` goes."""
+    """The timer until the message of :meth:`show_message_first` goes."""
 
     def compose(self) -> ComposeResult:
         yield SaidLine(id="where")
         yield KeysFooter()
 
-    def say_first(self, text: str) -> None:
+    def show_message_first(self, text: str) -> None:
         """Write a message above all other lines, for long enough to read it."""
         found = self.query("#first")
         line = found.first(SaidLine) if found else SaidLine(id="first")

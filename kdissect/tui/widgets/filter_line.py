@@ -46,13 +46,13 @@ LEAST_WRITTEN = 16
 """The cells that the beginning of a filter keeps beside the text about it."""
 SAID_LINES = 3
 """The most lines for the explanation of a mistake."""
-KEYS_SAID = (
+KEYS_TEXTS = (
     "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves",
     "Enter applies, Tab completes, ↑ earlier filters, Ctrl-s saves, Esc leaves",
     "Enter applies, Tab completes, Esc leaves",
 )
 """The texts about the keys in the line; the first that has room is used."""
-_WANTED = {"Enter": "apply", "Tab": "take", "↑": "older", "Ctrl-s": "save", "Esc": "leave"}
+_CLICK_ACTIONS = {"Enter": "apply", "Tab": "take", "↑": "older", "Ctrl-s": "save", "Esc": "leave"}
 """The action in the table of actions for a click on the words of each key."""
 
 
@@ -216,7 +216,7 @@ class FilterLine(Vertical):
         start = 0
         for words in self._keys_said.split(", "):
             if start <= cell < start + len(words):
-                what = _WANTED[words.partition(" ")[0]]
+                what = _CLICK_ACTIONS[words.partition(" ")[0]]
                 if what == "apply":
                     self._apply()
                 else:
@@ -266,7 +266,7 @@ class FilterLine(Vertical):
         except FilterError as error:
             self._wrong.error = error
         self._offer(text)
-        self._say()
+        self._show_mistake()
         self.input.refresh()
         if self._count is not None:
             self._count.stop()
@@ -283,9 +283,9 @@ class FilterLine(Vertical):
         within = self._shown.compiled(self._shown.within_span(chosen.text))
         counted = self._shown.count(chosen if within is None else within)
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._count_came, chosen, counted)
+            self.app.call_from_thread(self._take_count, chosen, counted)
 
-    def _count_came(self, chosen: Filter, counted: tuple[int, int]) -> None:
+    def _take_count(self, chosen: Filter, counted: tuple[int, int]) -> None:
         if chosen is self._filter and self.is_open:
             self._counted = counted
             least, most = counted
@@ -306,7 +306,7 @@ class FilterLine(Vertical):
         options.highlighted = 0 if self._offers else None
         self.set_class(bool(self._offers), "-offers")
 
-    def _say(self) -> None:
+    def _show_mistake(self) -> None:
         error, said = self._wrong.error, Text(" ", no_wrap=True, overflow="ellipsis")
         room = self.app.size.width - 2
         self._keys_said = ""
@@ -324,14 +324,14 @@ class FilterLine(Vertical):
                 said.append("only in the chosen range of time; ", "bold")
             room = self.app.size.width - said.cell_len
             self._keys_at = said.cell_len
-            self._keys_said = next((each for each in KEYS_SAID if len(each) < room), KEYS_SAID[-1])
+            self._keys_said = next((each for each in KEYS_TEXTS if len(each) < room), KEYS_TEXTS[-1])
             said.append(self._keys_said)
         self.query_one("#filter-said", Static).update(said)
 
     # -- keys -----------------------------------------------------------------------------------------
 
     @on(FilterInput.Wanted)
-    def _wanted(self, event: FilterInput.Wanted) -> None:
+    def _run_action(self, event: FilterInput.Wanted) -> None:
         event.stop()
         options = self.query_one(OptionList)
         match event.what:

@@ -66,7 +66,7 @@ class KeptOpen:
             self._on_the_way.add(node.id)
         node.expand()
 
-    def was_closed(self, node: _Line) -> None:
+    def note_closed(self, node: _Line) -> None:
         """Note that a line was closed: if it is opened again, the user does it."""
         self._on_the_way.discard(node.id)
 

@@ -94,7 +94,7 @@ class DetailPanes(Vertical):
         """The line that was selected in an exchange of this API, until the cursor is there."""
         self._opened_in_part: int | None = None
         """The line that could not be opened with everything below it, because there was too much."""
-        self._wanted: tuple[int, Address] | None = None
+        self._requested: tuple[int, Address] | None = None
         """A record to show as soon as its exchange is shown."""
 
     def compose(self) -> ComposeResult:
@@ -120,7 +120,7 @@ class DetailPanes(Vertical):
         self.detail, self._opened_in_part = detail, None
         self._opened_lines_of.clear()
         self.bytes_pane.show(b"", (), 0, 0)
-        wanted, self._wanted = self._wanted, None
+        wanted, self._requested = self._requested, None
         if detail is not None and wanted is not None and wanted[0] == detail.exchange.number:
             self.tab = "request"
             self._fill_tab(detail)
@@ -192,7 +192,7 @@ class DetailPanes(Vertical):
     @on(Tree.NodeCollapsed)
     def _was_closed(self, event: Tree.NodeCollapsed[TreeSpot]) -> None:
         event.stop()
-        self._kept.was_closed(event.node)
+        self._kept.note_closed(event.node)
 
     # -- tabs -----------------------------------------------------------------------------------------
 
@@ -339,13 +339,13 @@ class DetailPanes(Vertical):
         if not whole.is_all:
             self._say(f"{whole.size:,} lines are open; there are more below this line")
 
-    def tell(self) -> None:
+    def show_meaning(self) -> None:
         """Write the meaning of the line under the cursor."""
         node = self.tree_pane.cursor_node
         if node is not None and node.data is not None:
-            self._tell_line(node, node.data)
+            self._show_line_meaning(node, node.data)
 
-    def _tell_line(self, node: TreeNode[TreeSpot], spot: TreeSpot) -> None:
+    def _show_line_meaning(self, node: TreeNode[TreeSpot], spot: TreeSpot) -> None:
         if spot.is_fault:
             self._say(spot.text)
         elif spot.data and self.detail is not None:
@@ -383,7 +383,7 @@ class DetailPanes(Vertical):
         spot = node.data if node is not None else None
         if spot is None or node is None or self.detail is None:
             return
-        self._tell_line(node, spot)
+        self._show_line_meaning(node, spot)
         if spot.is_fault:
             return
         if spot.data:
@@ -445,7 +445,7 @@ class DetailPanes(Vertical):
         if self.detail is not None and self.detail.exchange.number == number:
             self._find_record(self.detail, address)
         else:
-            self._wanted = number, address
+            self._requested = number, address
 
     @work(thread=True, exclusive=True, group="find")
     def _find_record(self, detail: Detail, address: Address) -> None:

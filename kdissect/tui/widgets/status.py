@@ -57,7 +57,7 @@ def error_items(graded: Sequence[int], alarm: str) -> list[Item]:
     return out
 
 
-def errors_of_them(graded: Sequence[int], alarm: str) -> Item:
+def shown_errors_text(graded: Sequence[int], alarm: str) -> Item:
     """The error counts of the shown exchanges, beside those of all: the signs are enough."""
     counts = [(each, graded[GRADES.index(each)]) for each in CLASSES]
     told = [f"{SIGNS[each]} {count:,}" for each, count in counts if count or each == FATAL]

@@ -226,7 +226,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
             self._had_rows = not self._had_rows
             self.screen.refresh_bindings()
 
-    def say_nothing(self, why: str) -> None:
+    def show_empty(self, why: str) -> None:
         """Show, in place of the rows, why there is no row."""
         if why != self._nothing:
             self._nothing = why

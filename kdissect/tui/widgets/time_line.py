@@ -141,7 +141,7 @@ class TimeLine(Legible, can_focus=True):
             self.cursor = min(self.cursor, len(over_time) - 1)
         self.refresh()
 
-    def say_without_any(self, text: str) -> None:
+    def set_empty_text(self, text: str) -> None:
         """Show another text if there is nothing to draw."""
         if text != self.without_any:
             self.without_any = text
@@ -323,9 +323,9 @@ class TimeLine(Legible, can_focus=True):
             for step, character in enumerate(text):
                 if 0 <= at + step < len(over):
                     cells[at + step] = character, cells[at + step][1]
-        return self._told_below(), cells
+        return self._text_below(), cells
 
-    def _told_below(self) -> str:
+    def _text_below(self) -> str:
         """The text before the axis: the meaning of a dot, and the key for bars without room."""
         if self.size.height >= _WITH_BYTES:
             return "since the start" if self.shown is None else f"{_OTHERS} not shown"

@@ -15,7 +15,7 @@ import pytest
 
 import kdissect
 from kdissect.capture.files import read_packets
-from kdissect.cli.commands.explain.wanted import WantedFindings
+from kdissect.cli.commands.explain.wanted import FindingChoice
 from kdissect.cli.states import load, save
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding, FindingSubject
@@ -127,8 +127,10 @@ def test_a_subject_that_no_finding_is_about_is_said(subject: str, told: list[str
         for group in ("payroll", "billing")
     ]
     others = dict.fromkeys(("severity", "fail_on", "category", "ids"))
-    wanted = WantedFindings({**others, "subject": [subject]})
-    assert wanted.nothing_about(about) == [f"--subject {subject}: there is no finding{each}" for each in told]
+    wanted = FindingChoice({**others, "subject": [subject]})
+    assert wanted.lines_without_findings(about) == [
+        f"--subject {subject}: there is no finding{each}" for each in told
+    ]
 
 
 def test_what_no_finding_is_about_is_told_beside_the_others(explain: Command) -> None:

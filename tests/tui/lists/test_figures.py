@@ -7,7 +7,7 @@ from kdissect.tui.lists.figures import (
     address,
     exchange_number,
     in_bytes,
-    listed,
+    list_column,
     number,
     rare,
     rate,
@@ -49,7 +49,7 @@ def test_values_have_units_and_nothing_stands_for_what_is_not_known() -> None:
         time_span("d", "d"),
         in_bytes("e", "e"),
         words("f", "f"),
-        listed("g", "g"),
+        list_column("g", "g"),
         address("h", "h"),
     )
     values = (12_345, 7, 1_234.56, 1_500_000, 2_048, "a\x1bb", ["x", "y\n"], "[::1]:9092")

@@ -9,7 +9,7 @@ from kdissect.feed.records import (
     ASK_EXCHANGES,
     IS_RELATIVE,
     SPAN,
-    VALUE_IS_SAID,
+    VALUE_IS_WORDS,
     AskRecords,
     FoundRecords,
     RecordLine,
@@ -32,7 +32,7 @@ class Answers:
         self.reads: list[tuple[int, int]] = []
         self.line = LINE
 
-    def ask(self, asked: AskRecords) -> None:
+    def request(self, asked: AskRecords) -> None:
         self.asked.append(asked)
 
     def poll(self) -> list[FoundRecords | Ended]:
@@ -165,7 +165,7 @@ def test_a_narrow_list_has_the_time_of_day_or_the_date_of_another_day(timestamp:
 
 def test_words_are_not_shown_as_bytes() -> None:
     rows, answers = rows_of(4)
-    answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')
+    answers.line = LINE._replace(flags=VALUE_IS_WORDS, value=b'OffsetCommit v3 {"group":"g')
     answers.waiting = [FoundRecords(rows.generation, 1, 3, ["t", "zstd"])]
     rows.step()
     assert 'OffsetCommit v3 {"group":"g…' in rows.cells(0, 80)

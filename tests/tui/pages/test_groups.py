@@ -10,7 +10,7 @@ from kdissect.present.form import Clock
 from kdissect.present.statistics import STATISTICS
 from kdissect.settings.words import READ_SO
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.members import MemberLines, MemberTold, began_ns
+from kdissect.tui.lists.members import MemberLines, MemberStatistics, began_ns
 from kdissect.tui.pages.groups import GroupsPage, figures, state, text_of
 from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS
 from kdissect.tui.pages.story import StoryPage
@@ -161,7 +161,7 @@ def test_stops_and_silence_have_shapes_of_their_own_and_only_the_line_has_colour
         {"group": "g", "member_id": "b", "step": "expired", "ns": 800},
     ]
     timeline = MemberLines(str)
-    timeline.show("g", [member("a", 0, 1000), member("b", 0, 300)], [], MemberTold(steps=steps))
+    timeline.show("g", [member("a", 0, 1000), member("b", 0, 300)], [], MemberStatistics(steps=steps))
     first, second = (timeline.cells(at, 60)[-1] for at in range(2))
     assert first.count("░") in range(len(first) * 3 // 10, len(first) * 3 // 10 + 3)
     assert second.index("†") == len(second) * 8 // 10
@@ -196,10 +196,10 @@ def test_what_members_own_is_that_of_the_rebalance_that_is_shown() -> None:
     chosen |= dict.fromkeys(("last_join_ns", "joined_ns", "assigned_ns", "synced_ns"), 500)
     timeline = MemberLines(str)
     members = [member("a", 0, 1000), member("b", 0, 1000)]
-    timeline.show("g", members, [], MemberTold(assignments=given, lag=lag))
+    timeline.show("g", members, [], MemberStatistics(assignments=given, lag=lag))
     for width in (78, 120):  # on a screen of 80 columns too
         assert [timeline.cells(at, width)[1:3] for at in range(2)] == [["0", "2"], ["1", "20"]]
-    timeline.show("g", members, [], MemberTold(assignments=given, lag=lag), chosen)
+    timeline.show("g", members, [], MemberStatistics(assignments=given, lag=lag), chosen)
     assert [timeline.cells(at, 120)[1] for at in range(2)] == ["0 -1", "+1"]
     assert "▼" in timeline.headings(120)[-1].title
 

@@ -13,7 +13,14 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.beside import keys_of
-from kdissect.feed.stories import PRODUCER, Telling, is_story, offset_subject, producers_of, subjects_of
+from kdissect.feed.stories import (
+    PRODUCER,
+    StoryCollector,
+    is_story,
+    offset_subject,
+    producers_of,
+    subjects_of,
+)
 from kdissect.limits import DEFAULTS
 from kdissect.record.sets import read_record_set
 from kdissect.tui.app import Kdissect
@@ -43,7 +50,7 @@ def test_a_story_has_every_exchange_that_shares_something_and_no_other() -> None
     assert all(is_story(each.asked) for each in subjects)
     assert subjects[0].title.startswith("transactional id ")
     assert "producer " in subjects[0].title
-    telling = Telling(subjects[0].asked, DEFAULTS)
+    telling = StoryCollector(subjects[0].asked, DEFAULTS)
     for each in exchanges:
         telling.feed(each)
     first = [each.number for each in exchanges if set(keys_of(each)) & set(keys_of(end))]
@@ -59,7 +66,7 @@ def test_the_story_of_a_producer_has_what_it_wrote() -> None:
     (producer,) = producers_of(written)
     found = next(each for each in subjects_of(written) if each.kind == PRODUCER)
     assert found.title == f"producer {producer}"
-    telling = Telling(found.asked, DEFAULTS)
+    telling = StoryCollector(found.asked, DEFAULTS)
     for each in exchanges:
         telling.feed(each)
     numbers = {row["line"].exchange for row in telling.rows()}
@@ -209,7 +216,7 @@ def test_the_footer_has_only_keys_that_lead_somewhere_from_the_line() -> None:
 
 def test_a_control_record_was_fetched_too() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        app.tell_story(offset_subject(*_control_record()))
+        app.open_story(offset_subject(*_control_record()))
         await press(pilot)
         page = app.screen
         assert isinstance(page, StoryPage)
@@ -233,7 +240,7 @@ def _control_record() -> tuple[str, int, int]:
 
 def test_the_key_to_the_next_story_says_where_there_is_no_other() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        app.tell_story(offset_subject(*_control_record()))
+        app.open_story(offset_subject(*_control_record()))
         await press(pilot)
         assert "there is no other story of this" in await shown_after(pilot, "n")
 
@@ -259,7 +266,7 @@ def test_the_screen_shows_what_followed_too() -> None:
 def test_the_story_of_a_member_has_how_it_got_its_id_and_how_it_left() -> None:
     exchanges = list(read(CAPTURES / "basic-kafka43.pcapng"))
     asked = next(each for each in exchanges if each.error == "MEMBER_ID_REQUIRED")
-    telling = Telling(next(iter(subjects_of(asked))).asked, DEFAULTS)
+    telling = StoryCollector(next(iter(subjects_of(asked))).asked, DEFAULTS)
     for each in exchanges:
         telling.feed(each)
     numbers = {row["line"].exchange for row in telling.rows()}

@@ -134,13 +134,13 @@ class Asking:
             self._form = chosen_form(given, form, SHOWN)
             self._table = chosen_columns(given, self._form, self._config, self.options)
             self._everything = given["everything"] and self._form.table == "exchanges"
-        self._see_where_packets_go()
+        self._check_packets_to()
         self._printer: Printer | None = None
         self._keep: Keep | None = None
         self.printed = 0
         """How many rows were printed so far."""
         self._capture: PcapngWriter | None = None
-        self._told: set[tuple[int | None, int | None]] = set()
+        self._reported: set[tuple[int | None, int | None]] = set()
         """API and version of the answers whose remaining bytes were already reported."""
         self._is_broken = False
         """Whether the broker sent bytes that should not be there, in an exchange that the command is for."""
@@ -153,7 +153,7 @@ class Asking:
         self._address = address_of(given["address"])
         self._security = security_of(given)
 
-    def _see_where_packets_go(self) -> None:
+    def _check_packets_to(self) -> None:
         given = self._given
         if given["packets_to"] is not None and is_same_file(given["packets_to"], given["output"] or "-"):
             raise Wrong("-o and -w name the same file: give two different files")
@@ -166,7 +166,7 @@ class Asking:
         return self._form.table
 
     @property
-    def talks(self) -> bool:
+    def shows_summary(self) -> bool:
         """Whether to print a closing line on stderr."""
         return sys.stderr.isatty() and not self._given.get("quiet")
 
@@ -189,7 +189,7 @@ class Asking:
                 flush = self._form.format not in BINARY
                 self._printer = printer_of(
                     *(given, self._config, self._form.format, self._table, file, clock),
-                    *(self.options, flush, self._kept),
+                    *(self.options, flush, self._is_kept),
                 )
             if given["packets_to"] is not None:
                 capture = files.enter_context(open_output(given["packets_to"], inputs_of(given)))
@@ -209,11 +209,11 @@ class Asking:
         cluster = Cluster(
             self._address,
             self._transcript,
-            self._heard,
+            self._take_event,
             self._security,
             timeout=self._given["timeout"],
             client_id=self._given["client_id"],
-            tell=complain,
+            report=complain,
         )
         try:
             await flow(cluster)
@@ -236,22 +236,22 @@ class Asking:
             return 0  # it was printed when it was heard
         return self._print(exchange, keep if self._form.table == "records" else None)
 
-    def _heard(self, event: Exchange | Fault) -> None:
+    def _take_event(self, event: Exchange | Fault) -> None:
         """Take in an exchange or a fault."""
         self._write_packets()
         if self._printer is None:
             return
         if isinstance(event, Exchange):
-            self._tell_remainder(event)
+            self._report_remainder(event)
         if self._everything or self._form.table == "faults":
             self._print(event, None)
 
-    def _tell_remainder(self, exchange: Exchange) -> None:
+    def _report_remainder(self, exchange: Exchange) -> None:
         """Report remaining bytes, once for each API and version."""
         remainder = remainder_of(exchange)
         asked = exchange.api_key, exchange.api_version
-        if remainder is not None and asked not in self._told:
-            self._told.add(asked)
+        if remainder is not None and asked not in self._reported:
+            self._reported.add(asked)
             complain(
                 f"{exchange.broker}: its response to {exchange.api} v{exchange.api_version} has bytes "
                 f"after the last field: {bytes_text(remainder)} (-T tree --all shows where)"
@@ -264,7 +264,7 @@ class Asking:
         self.printed += rows
         return rows
 
-    def _kept(self, event: Event, source: Any) -> bool:
+    def _is_kept(self, event: Event, source: Any) -> bool:
         return self._keep is None or self._keep(event, source)
 
     def _write_packets(self) -> None:

@@ -10,7 +10,7 @@ from kdissect.cli.commands.client.asking import Asking, packets_option
 from kdissect.cli.commands.client.connecting import connection_options
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE, OTHER_SIDE_FAILED
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.client.cluster import Cluster
 from kdissect.client.conformance import BrokerCheck
@@ -51,7 +51,7 @@ def command(**given: Any) -> int:
         raise Wrong(
             "--changing sends requests that may change data: if this broker is only for tests, give --yes too"
         )
-    see_that_it_can_be_written(given["form"], given["output"])
+    check_writable(given["form"], given["output"])
     asking = Asking(given, None)
     checks: list[BrokerCheck] = []
     rows: list[Any] = checks

@@ -105,7 +105,7 @@ class Drafts:
         row = json_from(line)
         if not isinstance(row, dict):
             raise ValueError("a JSON object is needed")
-        _see_that_names_are_known(row, _COLUMNS, "column")
+        _check_names(row, _COLUMNS, "column")
         if row.get("control") is not None:
             self.left_out += 1
             return None
@@ -122,7 +122,7 @@ def _of_line(line: bytes, separator: str | None) -> Draft:
     return Draft(key, rest)
 
 
-def _see_that_names_are_known(row: dict[str, Any], known: Iterable[str], what: str) -> None:
+def _check_names(row: dict[str, Any], known: Iterable[str], what: str) -> None:
     for name in row:
         if name not in known:
             raise ValueError(f"there is no {what} {name!r}{nearest(name, known)}")
@@ -135,7 +135,7 @@ def _of_row(row: dict[str, Any], bytes_form: str) -> Draft:
     ):
         raise ValueError('headers: a list of {"key", "value"} is needed')
     for each in headers:
-        _see_that_names_are_known(each, ("key", "value"), "field of a header")
+        _check_names(each, ("key", "value"), "field of a header")
     for name, fitting in _RANGES.items():
         given = row.get(name)
         if given is not None and (not isinstance(given, int) or isinstance(given, bool)):

@@ -109,7 +109,7 @@ def command(**given: Any) -> int:
     return code or (NOTHING_MATCHED if given["exit_status"] and not asking.printed else code)
 
 
-def _first(wanted: fetching.WantedRecords, most: int | None) -> Any:
+def _first(wanted: fetching.RequestedRecords, most: int | None) -> Any:
     """The function that keeps the requested records, and at most ``most`` of them."""
     kept = 0
 

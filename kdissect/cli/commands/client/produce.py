@@ -110,7 +110,7 @@ def command(**given: Any) -> int:
         code = asking.run(flow)
     finally:
         # For written records, only these lines tell where a run broke off.
-        if asking.talks or not is_over:
+        if asking.shows_summary or not is_over:
             for each in producing.summed(written):
                 at = "" if each.base_offset is None else f", from offset {each.base_offset}"
                 complain(f"{each.topic}-{each.partition}: {plural(each.records, 'record')}{at}")

@@ -53,7 +53,7 @@ def replay(given: dict[str, Any]) -> int:
         for each in found:
             connection = (await cluster.broker(negotiate=False)).connection
             try:
-                data = connection.session.again(each.message)
+                data = connection.session.repeat_request(each.message)
                 asking.show(await connection.answer(await connection.send(data)))
             except OtherSideError as error:
                 failed += 1
@@ -82,7 +82,7 @@ def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> li
         if isinstance(each, ReplayedRequest):
             found.append(each)
         else:
-            (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
+            (damage if isinstance(each, DamagedLineError) else unfit).report(f"{name}: {each}")
     for told in (unfit, damage):
         told.close()
     return found
@@ -102,7 +102,7 @@ def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> It
     for events in reading.events():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":
-                damage.tell(name, event)
+                damage.report_fault(name, event)
             elif isinstance(event, Exchange) and (chooser is None or chooser.event(event)):
                 exchanges.append(event)
     damage.close()

@@ -110,14 +110,14 @@ def _send_one(given: dict[str, Any]) -> int:
     raw = None if given["raw"] is None else bytes_from(given["raw"])
     body = {} if given["body"] is None else _json(given["body"])
     if raw is None:
-        _see_that_it_can_be_said(key, forced, body)
+        _check_body(key, forced, body)
 
     async def flow(cluster: Cluster) -> None:
         ready = await cluster.broker(negotiate=forced is None)
         version = cluster.pick(ready, key, forced=forced)
         data = raw if raw is not None else _body_bytes(_struct(key, version), body)
         try:
-            exchange = await ready.connection.ask(key, version, data)
+            exchange = await ready.connection.send_and_receive(key, version, data)
         except OtherSideError as error:
             raise await cluster.explained(error, key, version) from None
         asking.show(exchange)
@@ -167,7 +167,7 @@ def _request(raw: bytes) -> Request:
     return request
 
 
-def _see_that_it_can_be_said(key: int, forced: int | None, body: Any) -> None:
+def _check_body(key: int, forced: int | None, body: Any) -> None:
     """Check, before connecting, that the body of a request fits the forced version, or any version.
 
     :raises Wrong: it does not fit; the text is for the newest version that was tried.

@@ -164,13 +164,13 @@ def _capturing() -> Iterator[Row]:
     """Whether packets can be captured here and now, and if not, the command to type."""
     from kdissect.live import libpcap
 
-    if libpcap.is_there():
+    if libpcap.is_available():
         yield "libpcap", "ok", f"{libpcap.version()} (any capture filter)"
     else:
         without = "only the capture filters tcp and tcp port N or M …"
         if sys.platform != "linux":
             without = "nothing is captured"
-        yield "libpcap", "absent", f"{without}; {libpcap.how_to_get()}"
+        yield "libpcap", "absent", f"{without}; {libpcap.install_hint()}"
     if sys.platform != "linux":
         yield _capturing_elsewhere()
         return
@@ -209,8 +209,8 @@ def _capturing_elsewhere() -> Row:
     from kdissect.live import libpcap
     from kdissect.live.adapters import adapters
 
-    if not libpcap.is_there():
-        return "capturing", "absent", libpcap.how_to_get()
+    if not libpcap.is_available():
+        return "capturing", "absent", libpcap.install_hint()
     doors = glob("/dev/bpf*")  # macOS
     is_shut = bool(doors) and not any(os.access(each, os.R_OK) for each in doors)
     if is_shut or (sys.platform == "win32" and not adapters()):

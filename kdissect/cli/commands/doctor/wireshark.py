@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdissect.wireshark.folders import find_program, folders_of, told_of
+from kdissect.wireshark.folders import find_program, folders_of, program_text
 from kdissect.wireshark.installing import ABSENT, INSTALLED, places, state_of
 
 
@@ -14,5 +14,5 @@ def wireshark_row() -> tuple[str, str, str]:
         return "wireshark", "absent", "neither tshark nor Wireshark is found (optional)"
     told = ", ".join(f"{kind} {state}" for kind, state in states.items())
     if set(states.values()) == {INSTALLED}:
-        return "wireshark", "ok", f"{told_of(program)}; {told}"
-    return "wireshark", "absent", f"{told_of(program)}; {told}: kdissect wireshark install (optional)"
+        return "wireshark", "ok", f"{program_text(program)}; {told}"
+    return "wireshark", "absent", f"{program_text(program)}; {told}: kdissect wireshark install (optional)"

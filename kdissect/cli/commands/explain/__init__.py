@@ -155,8 +155,8 @@ def command(**given: Any) -> int:
         refuse_choice(given, "--exchange")
         return explain_exchange(paths, given)
     if stories:
-        from kdissect.cli.commands.explain.stories import tell_story
+        from kdissect.cli.commands.explain.stories import print_story
 
         refuse_choice(given, STORIES[stories[0]])
-        return tell_story(paths, given, stories[0])
+        return print_story(paths, given, stories[0])
     return Explanation(paths, given).run()

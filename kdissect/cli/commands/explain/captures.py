@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kdissect.cli.commands.explain.wanted import WantedFindings
+from kdissect.cli.commands.explain.wanted import FindingChoice
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import Within
 from kdissect.cli.folding import Folding
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.output import TextOutput, open_output, refuse_same
-from kdissect.cli.payloads import decoder_of, tell
+from kdissect.cli.payloads import decoder_of, report_faults
 from kdissect.cli.reading import Reading
 from kdissect.insight.judge import Judge, Judged, of_captures
 from kdissect.insight.whole import whole_judge
@@ -40,8 +40,8 @@ class Explanation:
         self._paths = paths
         self._given = given
         self._form: str = given["form"]
-        self._wanted = WantedFindings(given)
-        see_that_it_can_be_written(self._form, given["output"])
+        self._choice = FindingChoice(given)
+        check_writable(self._form, given["output"])
         refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
         self._decoder: PayloadDecoder | None = None
@@ -66,7 +66,7 @@ class Explanation:
     def run(self) -> int:
         """Read, judge and print; return the exit code."""
         reading, judged = self._folding.run(self._finish)
-        tell(self._decoder)
+        report_faults(self._decoder)
         if reading.is_damaged:
             return reading.exit_code(False, False, True)
         return self._failed(judged)
@@ -105,7 +105,7 @@ class Explanation:
     def _failed(self, judged: Judged) -> int:
         """The exit code of ``--fail-on``. It depends on all chosen findings, even if too many to print
         all."""
-        return NOTHING_MATCHED if self._wanted.fail(self._wanted.of(judged.findings)) else DONE
+        return NOTHING_MATCHED if self._choice.fail(self._choice.select(judged.findings)) else DONE
 
     # -- output -------------------------------------------------------------------------------------
 
@@ -113,9 +113,9 @@ class Explanation:
         if self._given["not_judged"]:
             self._print_rows(file, NOT_JUDGED, [each._asdict() for each in judged.not_judged], judged)
             return
-        for line in self._wanted.nothing_about(judged.findings):
+        for line in self._choice.lines_without_findings(judged.findings):
             complain(line)
-        wanted = self._wanted.of(judged.findings)
+        wanted = self._choice.select(judged.findings)
         shown = wanted if self._given["all_of_them"] else _first(wanted)
         if self._form == "text":
             output = TextOutput(file, self._given["output"])
@@ -126,7 +126,7 @@ class Explanation:
                 output.lines(closing_lines(judged, shown, len(wanted) - len(shown)))
             return
         self._write(file, FINDINGS, shown)
-        self._tell_judged(judged)
+        self._print_judged(judged)
 
     def _print_rows(self, file: BinaryIO, table: Table, rows: list[Any], judged: Judged) -> None:
         if self._form == "text":
@@ -146,7 +146,7 @@ class Explanation:
             writer.write(row)
         writer.close()
 
-    def _tell_judged(self, judged: Judged) -> None:
+    def _print_judged(self, judged: Judged) -> None:
         if not self._given["quiet"]:
             complain(judged_text(judged))
 

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from kdissect.capture.files import counts, each_folder_in, in_folders
-from kdissect.cli.commands.explain.wanted import WantedFindings
+from kdissect.cli.commands.explain.wanted import FindingChoice
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.insight.judge import judge_logs
 from kdissect.insight.logs import Logs
@@ -60,8 +60,8 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         if given[name]:
             raise Wrong(f"{option}: this is for captures; kdissect help explain says what logs can tell")
     config = load_config()
-    wanted = WantedFindings(given)
-    see_that_it_can_be_written(given["form"], given["output"])
+    wanted = FindingChoice(given)
+    check_writable(given["form"], given["output"])
     logs, complaints = Logs(config.limits), Complaints()
     is_damaged = False
     try:
@@ -69,7 +69,7 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
             logs.take(event)
             if isinstance(event, FileFault) and is_damage(event.fault):
                 is_damaged = True
-                complaints.tell(event.file.path, event.fault)
+                complaints.report_fault(event.file.path, event.fault)
     except CaptureError as error:
         if not logs.files:
             words = str(error)
@@ -80,9 +80,9 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         complain(str(error))
     complaints.close()
     judged = judge_logs(logs, config.thresholds, config.ignored)
-    for line in wanted.nothing_about(judged.findings):
+    for line in wanted.lines_without_findings(judged.findings):
         complain(line)
-    found = wanted.of(judged.findings)
+    found = wanted.select(judged.findings)
     with open_output(given["output"], inputs_of(given)) as file:
         if given["form"] == "text":
             output = TextOutput(file, given["output"])

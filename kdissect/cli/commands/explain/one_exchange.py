@@ -61,4 +61,4 @@ def _is_about(each: Finding, exchange: Exchange) -> bool:
         return True
     if each.category == "capture" or each.first_ns is None or each.last_ns is None:
         return exchange.connection in each.connections
-    return each.first_ns <= exchange.told_ns and each.last_ns >= exchange.begun_ns
+    return each.first_ns <= exchange.ended_ns and each.last_ns >= exchange.begun_ns

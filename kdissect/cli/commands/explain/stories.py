@@ -19,7 +19,7 @@ from kdissect.cli.commands.explain.inputs import STORIES
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import reading_of
 from kdissect.exchange import Exchange
@@ -49,13 +49,13 @@ KINDS = {
 """The kinds, by the name of the option's value."""
 
 
-def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -> int:
+def print_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -> int:
     """Print the story."""
     kind, name = KINDS[kind_name], given[kind_name]
     config = load_config()
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
     asked = _offset(name) if kind_name == "offset" else name
-    see_that_it_can_be_written(given["form"], given["output"])
+    check_writable(given["form"], given["output"])
     story, judge = kind.begin(asked, config.limits), Judge(config.limits)
     with reading_of(given, paths, config, options) as reading:
         reading.open()
@@ -63,7 +63,7 @@ def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) ->
             judge.feed(event)
             if isinstance(event, Exchange):
                 story.feed(event)
-        lines = story.told()
+        lines = story.lines_in_order()
         if not lines:
             raise Wrong(f"{STORIES[kind_name]} {name}: {_nothing(kind_name, name, story)}")
         with open_output(given["output"], inputs_of(given)) as file:

@@ -31,12 +31,12 @@ def _severity_of(text: str | None, option: str) -> int | None:
     return SEVERITIES.index(text)
 
 
-def _is_so_grave(finding: Finding, severity: int) -> bool:
+def _is_at_least(finding: Finding, severity: int) -> bool:
     """Whether a finding has this severity or a worse one."""
     return SEVERITIES.index(finding.severity) <= severity
 
 
-class WantedFindings:
+class FindingChoice:
     """The choice of findings that the options make."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -61,11 +61,11 @@ class WantedFindings:
                 raise Wrong(f"--id {pattern}: there is no such rule{hint}")
         self._subject = [_part(text) for text in given["subject"]]
 
-    def of(self, findings: Iterable[Finding]) -> list[Finding]:
+    def select(self, findings: Iterable[Finding]) -> list[Finding]:
         """The chosen findings, in their order."""
-        return [each for each in findings if self._is_wanted(each)]
+        return [each for each in findings if self._is_chosen(each)]
 
-    def nothing_about(self, findings: Iterable[Finding]) -> list[str]:
+    def lines_without_findings(self, findings: Iterable[Finding]) -> list[str]:
         """For each chosen subject without findings, a line with the subjects that have some."""
         said = []
         for name, value in self._subject:
@@ -81,11 +81,11 @@ class WantedFindings:
     def fail(self, wanted: Iterable[Finding]) -> bool:
         """Whether one of the chosen findings has the severity of ``--fail-on`` or a worse one."""
         grave = self._fails_on
-        return grave is not None and any(_is_so_grave(each, grave) for each in wanted)
+        return grave is not None and any(_is_at_least(each, grave) for each in wanted)
 
-    def _is_wanted(self, each: Finding) -> bool:
+    def _is_chosen(self, each: Finding) -> bool:
         return (
-            (self._severity is None or _is_so_grave(each, self._severity))
+            (self._severity is None or _is_at_least(each, self._severity))
             and (not self._categories or each.category in self._categories)
             and (not self._ids or any(fnmatchcase(each.id, pattern) for pattern in self._ids))
             and all(_is_of(each.subject, name, value) for name, value in self._subject)

@@ -147,7 +147,7 @@ class _LiveCommand:
             self._conditions.begin(stack, reading, session.status)
             silence = silence_of(given, found)
             stack.callback(silence.close)
-            shows_line = self._listing.talks and not _is_terminal(given["output"])
+            shows_line = self._listing.shows_progress and not _is_terminal(given["output"])
             inputs = tuple(inputs_of(given))
             scratch = shown = packets = None
             if self._writes_shown:
@@ -171,7 +171,7 @@ class _LiveCommand:
     def _end(self, session: CaptureSession, reading: Reading) -> int:
         session.join()
         status = session.status()
-        if self._listing.talks or status.dropped or status.lost:
+        if self._listing.shows_progress or status.dropped or status.lost:
             complain(f"{plural(status.written, 'packet')} captured, {drops(status)}")
         code = self._listing.exit_code(reading)
         death = session.death()
@@ -188,7 +188,7 @@ class _LiveCommand:
             (),
             self._config,
             self._listing.options,
-            count_faults=self._listing.talks or self._given["strict"],
+            count_faults=self._listing.shows_progress or self._given["strict"],
             unpacks=self._given["strict"] or self._listing.form.format != "text",
             growing=True,
             opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
@@ -208,7 +208,7 @@ class _LiveCommand:
         elif self._keeps_all:  # the end of the file is repaired if the capture process was killed
             written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
         lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
-        if lacking and self._listing.talks and sys.platform == "linux":
+        if lacking and self._listing.shows_progress and sys.platform == "linux":
             complain(
                 f"the decoding process is not fully confined, it can still {lacking}: kdissect doctor "
                 "shows more"

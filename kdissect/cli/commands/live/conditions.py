@@ -114,7 +114,7 @@ class Conditions:
         """
         if self._triggers is not None and self._path is not None:
             self._trigger = CaptureTrigger(
-                self._path, reading.interfaces, self._before_ns, self._after_ns, _tell_of_file
+                self._path, reading.interfaces, self._before_ns, self._after_ns, _announce_file
             )
             stack.callback(self._trigger.close)
             reading.keep = self._trigger.packet
@@ -176,7 +176,7 @@ class Conditions:
             self._metrics.know(findings.current)
 
 
-def _tell_of_file(path: str) -> None:
+def _announce_file(path: str) -> None:
     complain(f"--trigger: writing {path}")
 
 

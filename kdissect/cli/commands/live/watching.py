@@ -58,28 +58,28 @@ class Watch:
                 self._silent_at = float("inf")
                 in_tls = self._reading.in_tls()
                 if in_tls:
-                    self._tell(f"no exchange so far; not decoded: {in_tls}")
+                    self._print(f"no exchange so far; not decoded: {in_tls}")
                 else:
-                    self._tell(self._silence.say(status))
+                    self._print(self._silence.message(status))
             if self._shows_line:
-                sys.stderr.write(f"\r\x1b[Kkdissect: {how_it_goes(status, self._reading.packets)}")
+                sys.stderr.write(f"\r\x1b[Kkdissect: {progress_line(status, self._reading.packets)}")
                 sys.stderr.flush()
 
     def _look(self, status: Status) -> None:
         new = min(status.said - self._said, len(status.notes))
         if new > 0:
             for note in status.notes[-new:]:
-                self._tell(note)
+                self._print(note)
             self._said = status.said
         gone = status.dropped + status.lost
         now = time.monotonic()
         if gone > self._dropped and now >= self._drops_due:
             if self._dropped:
-                self._tell(drops(status))
+                self._print(drops(status))
             self._dropped = gone
             self._drops_due = now + DROPS_EVERY_SECONDS
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._clear()
         complain(text)
 
@@ -89,7 +89,7 @@ class Watch:
             sys.stderr.flush()
 
 
-def how_it_goes(status: Status, decoded: int) -> str:
+def progress_line(status: Status, decoded: int) -> str:
     """A line with the progress: captured, lost and waiting packets."""
     return (
         f"{plural(status.written, 'packet')}, {drops(status)}, "

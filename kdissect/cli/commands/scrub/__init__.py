@@ -81,7 +81,7 @@ def command(**given: Any) -> int:
     except CaptureError as error:
         raise Unreadable(str(error)) from None
     complaints.close()
-    _tell(counts, output, given["quiet"])
+    _print_counts(counts, output, given["quiet"])
     return UNREADABLE if complaints else DONE
 
 
@@ -144,7 +144,7 @@ class _ScrubWork:
         with closing(packets_of(self._paths, self._limits)) as capture:
             for fault in scrubbing.read(capture):
                 if complaints is not None:
-                    complaints.tell(name, fault)
+                    complaints.report_fault(name, fault)
         return scrubber, scrubbing
 
     def _search(self, scrubber: Scrubber, file: BinaryIO) -> None:
@@ -197,7 +197,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
                 os.unlink(part)
 
 
-def _tell(counts: ScrubCounts, output: str, is_quiet: bool) -> None:
+def _print_counts(counts: ScrubCounts, output: str, is_quiet: bool) -> None:
     """Print what was written and what was left out."""
     if is_quiet:
         return

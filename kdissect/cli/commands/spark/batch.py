@@ -18,8 +18,8 @@ from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, STRICT
 from kdissect.cli.output import shown
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
+    FaultPrinter,
     RunSummary,
-    ToldFaults,
     conf_of,
     content_options,
     refuse_unwritable,
@@ -165,8 +165,8 @@ class _SparkBatchCommand:
             raise Wrong(_as_option(str(error))) from None
         files = [file for point in self._plan.points for file in point.files]
         self._origin = origin_of(files, self._settings)
-        self._talks = sys.stderr.isatty() and not given["quiet"]
-        self._told = ToldFaults()
+        self._shows_progress = sys.stderr.isatty() and not given["quiet"]
+        self._fault_printer = FaultPrinter()
 
     def run(self) -> int:
         given = self._given
@@ -197,7 +197,7 @@ class _SparkBatchCommand:
 
         :param total: the bytes that they read.
         """
-        if scratch is None or not self._talks:
+        if scratch is None or not self._shows_progress:
             return nullcontext()
         return Meter(scratch, total, "tables")
 
@@ -208,9 +208,9 @@ class _SparkBatchCommand:
         with _target_errors():
             if isinstance(self._target, ParquetFolder) and not self._given["overwrite"]:
                 refuse_existing(self._target.where, self._tables, self._way)
-            self._refuse_others(self._there())
+            self._refuse_others(self._existing_tables())
 
-    def _there(self) -> dict[str, TableOrigin | None]:
+    def _existing_tables(self) -> dict[str, TableOrigin | None]:
         """The existing tables, with their notes on their captures. Spark's catalog is asked later.
 
         :raises TargetError: a catalog does not answer.
@@ -336,8 +336,8 @@ class _SparkBatchCommand:
                     self._target,
                     asked,
                     runs,
-                    self._told.tell,
-                    _tell_double,
+                    self._fault_printer.print_faults,
+                    _report_duplicate,
                     given["closes"],
                     given["drains"],
                     partial(self._meter, scratch),
@@ -348,27 +348,27 @@ class _SparkBatchCommand:
             again = " (a repeat, because the first try died)" if is_repeated else ""
             read = plural(row["files"], "file") if reads else "open exchanges and connections"
             faults = f", {plural(row['faults'], 'fault')}" if row["faults"] else ""
-            _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}{faults}")
+            _print_line(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}{faults}")
         if not outcomes:
-            _say(given, "nothing new: no file is new or longer")
+            _print_line(given, "nothing new: no file is new or longer")
         return self._exit_code(sum(each.row["faults"] for each in outcomes))
 
     def _ending(self, made: MadeTables) -> int:
         """Report damage, and return the exit code."""
-        self._told.tell(made.damage)
+        self._fault_printer.print_faults(made.damage)
         read = sum(each.read for each in made.outcomes)
         counted = (made.tally.faults, made.rows_of("faults")) if self._given["filter"] is None else (0,)
         done = RunSummary(
             *(len(self._tables), made.rows, read, self._plan.size, len(made.damage)), max(counted)
         )
-        _say(self._given, f"{self._target.where}: {done.line(time.monotonic() - self._began)}")
+        _print_line(self._given, f"{self._target.where}: {done.line(time.monotonic() - self._began)}")
         return self._exit_code(made.tally.faults)
 
     def _exit_code(self, faults: int) -> int:
         """The exit code. As for ``read``, damage to files counts before other faults."""
-        if self._told.exit_code == DONE and self._given["strict"] and faults:
+        if self._fault_printer.exit_code == DONE and self._given["strict"] and faults:
             return FAULTS_SEEN
-        return self._told.exit_code
+        return self._fault_printer.exit_code
 
 
 def _as_option(words: str) -> str:
@@ -407,11 +407,11 @@ def _target_errors() -> Iterator[None]:
         raise Unreadable(str(error)) from None
 
 
-def _tell_double(path: str, other: str) -> None:
+def _report_duplicate(path: str, other: str) -> None:
     complain(f"{shown(path)}: has the same bytes as {shown(other)}, which was read; it is left out")
 
 
-def _say(given: dict[str, Any], line: str) -> None:
+def _print_line(given: dict[str, Any], line: str) -> None:
     if not given["quiet"]:
         complain(line)
 

@@ -9,7 +9,7 @@ import click
 
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.formats import see_that_it_can_be_written
+from kdissect.cli.formats import check_writable
 from kdissect.cli.output import OUTPUT_FILE, open_output
 from kdissect.cli.spark_sessions import refuse_no_tables
 from kdissect.cli.statistics_output import TablesOutput
@@ -36,7 +36,7 @@ def command(**given: Any) -> int:
     for each in (folder, inner) if os.path.lexists(inner) else (folder,):
         refuse_no_tables(each, each)
     runs = Runs(inner if os.path.isdir(inner) else folder)
-    see_that_it_can_be_written(given["form"], given["output"], needs_pandas=True)
+    check_writable(given["form"], given["output"], needs_pandas=True)
     try:
         rows = runs.rows()
     except RunsError as error:

@@ -15,11 +15,11 @@ from kdissect.cli.commands.spark.batch import refuse_existing
 from kdissect.cli.completing import a_filter, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.formats import see_that_it_can_be_written
+from kdissect.cli.formats import check_writable
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import (
+    FaultPrinter,
     RunSummary,
-    ToldFaults,
     conf_of,
     reading_options,
     refuse_unwritable,
@@ -125,14 +125,14 @@ class _SparkStatsCommand:
         self._config = load_config()
         self._settings = settings_of(given)
         self._began = time.monotonic()
-        self._question, self._titles = self._asked()
+        self._question, self._titles = self._question_and_tables()
         self._names = [folder_of(title) for title in self._titles]
         conf_of(given)  # errors in it are reported before anything is read
         out = None if given["out"] is None else within_reach(given["out"], master)
         self._out = None if out is None else self._place(out)
         if self._out is None:
             refuse_several(self._form, len(self._names))
-            see_that_it_can_be_written(self._form, None, needs_pandas=True)
+            check_writable(self._form, None, needs_pandas=True)
         try:
             self._points = capture_points(list_files(given["inputs"]), self._settings.capture_point)
             self._files = [file for point in self._points for file in point.files]
@@ -146,7 +146,7 @@ class _SparkStatsCommand:
         except (ValueError, NoSparkError) as error:
             raise Wrong(str(error)) from None
 
-    def _asked(self) -> tuple[FoldQuestion[Any], tuple[str, ...]]:
+    def _question_and_tables(self) -> tuple[FoldQuestion[Any], tuple[str, ...]]:
         """The question, and the name of each of its tables. The name of a folder has no grouping."""
         from kdissect.spark.questions import Judgement, WholeReport, asked_tables
 
@@ -232,7 +232,7 @@ class _SparkStatsCommand:
     def _found(self, spark: SparkSession, scratch: str | None) -> CountedPoints:
         from kdissect.spark.folds import found
 
-        shows = scratch is not None and self._talks
+        shows = scratch is not None and self._shows_progress
         with Meter(scratch or "", sum(map(self._bytes_of, self._points)), FOLDER) if shows else nullcontext():
             settings = self._settings._replace(progress=scratch)
             try:
@@ -241,7 +241,7 @@ class _SparkStatsCommand:
                 raise Unreadable(str(error)) from None
 
     @property
-    def _talks(self) -> bool:
+    def _shows_progress(self) -> bool:
         return sys.stderr.isatty() and not self._given["quiet"]
 
     def _bytes_of(self, point: CapturePoint) -> int:
@@ -275,8 +275,8 @@ class _SparkStatsCommand:
         for name, left_out in zip(self._names, found.left_out, strict=True):
             if left_out:
                 complain(left_out_text(name, left_out, self._settings.limits))
-        told = ToldFaults()
-        told.tell(found.damage)
+        told = FaultPrinter()
+        told.print_faults(found.damage)
         if not self._given["quiet"]:
             place = "" if self._given["out"] is None else f"{self._given['out']}: "
             size = sum(file.size for file in self._files)

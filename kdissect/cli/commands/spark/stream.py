@@ -12,7 +12,7 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.spans import SpanOption
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
-    ToldFaults,
+    FaultPrinter,
     content_options,
     refuse_unwritable,
     running,
@@ -21,7 +21,7 @@ from kdissect.cli.spark_sessions import (
     within_reach,
 )
 from kdissect.model import CaptureError
-from kdissect.spark.asked import difference, first, told
+from kdissect.spark.asked import difference, first, stored_request
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
 from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
@@ -146,7 +146,7 @@ def command(**given: Any) -> int:
         key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
         states = States(join(checkpoint, "state"), key)
         states.prepare()
-        now = told(written, (), settings)
+        now = stored_request(written, (), settings)
         change = difference(first(checkpoint, now), now)
     except (StateError, CaptureError, OSError) as error:
         raise Wrong(str(error)) from None
@@ -162,7 +162,7 @@ def command(**given: Any) -> int:
             waiting = sum(read.size for read in files_in(folder).values()) - states.bytes_read()
             return Meter(scratch or "", waiting, f"batch {batch}")
 
-        told_faults = ToldFaults()
+        told_faults = FaultPrinter()
         talks = scratch is not None and sys.stderr.isatty() and not given["quiet"]
         settings = settings._replace(progress=scratch)
         tables = Tables(
@@ -170,7 +170,7 @@ def command(**given: Any) -> int:
             states,
             names,
             settings,
-            told_faults.tell,
+            told_faults.print_faults,
             shown if talks else None,
             _judgement(settings) if given["finds"] else None,
             metrics,

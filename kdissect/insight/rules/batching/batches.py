@@ -12,7 +12,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.analysis.topics import Topics
 from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.produce import by, sent
+from kdissect.insight.rules.produce import common_fields, group_by
 from kdissect.insight.words import having, named, share, showing
 from kdissect.wording import plural
 
@@ -33,7 +33,7 @@ def _median(rows: list[Row], name: str) -> int:
 @rule("tiny-batches", WARNING, CERTAIN, needs=(Producers,), batches=500, per_s=25, records=2, bytes=1024)
 def tiny_batches(facts: Facts) -> Iterator[Finding]:
     """Records travel nearly one by one."""
-    for subject, rows in by(facts.rows(Producers), "client", "client_id", "topic").items():
+    for subject, rows in group_by(facts.rows(Producers), "client", "client_id", "topic").items():
         batches = sum(row["batches"] for row in rows)
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
         if batches < facts.limit("batches") or (batches - 1) * SECOND < facts.limit("per_s") * lasted_ns:
@@ -54,7 +54,7 @@ def tiny_batches(facts: Facts) -> Iterator[Finding]:
             unit="records/batch",
             threshold=facts.limit("records"),
             filter=having(client_id=subject.client_id, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -65,7 +65,7 @@ _HEADER = 61
 @rule("mixed-codecs", INFO, CERTAIN, needs=(Producers,), share_pct=10)
 def mixed_codecs(facts: Facts) -> Iterator[Finding]:
     """Producers of a topic disagree on compression."""
-    for subject, rows in by(facts.rows(Producers), "topic").items():
+    for subject, rows in group_by(facts.rows(Producers), "topic").items():
         batches = sum(row["batches"] for row in rows)
         by_codec: dict[str, list[Row]] = {}
         for row in rows:
@@ -90,7 +90,7 @@ def mixed_codecs(facts: Facts) -> Iterator[Finding]:
             measure=len(common),
             unit="codecs",
             filter=having(topic=subject.topic, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -98,7 +98,7 @@ def mixed_codecs(facts: Facts) -> Iterator[Finding]:
 def broker_recompresses(facts: Facts) -> Iterator[Finding]:
     """The broker unpacks what producers compressed, and compresses it again."""
     changed = [row for row in facts.rows(Producers) if row["recompressed"] and not row["converted"]]
-    for subject, rows in by(changed, "topic").items():
+    for subject, rows in group_by(changed, "topic").items():
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         before = sorted({codec for row in rows for codec in row["codecs"]})
         after = sorted({codec for row in rows for codec in row["codecs_fetched"]})
@@ -112,14 +112,14 @@ def broker_recompresses(facts: Facts) -> Iterator[Finding]:
             measure=count,
             unit="batches",
             filter=having(topic=subject.topic),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
 @rule("down-converted", WARNING, CERTAIN, needs=(Producers,))
 def down_converted(facts: Facts) -> Iterator[Finding]:
     """Readers get records in an older format than they were written in."""
-    for subject, rows in by(
+    for subject, rows in group_by(
         (row for row in facts.rows(Producers) if _is_below(row["magic_fetched"], row["magic"])), "topic"
     ).items():
         yield facts.finding(
@@ -134,14 +134,14 @@ def down_converted(facts: Facts) -> Iterator[Finding]:
                 (number for row in rows for number in row["exchanges"]),
                 having(topic=subject.topic, api="Fetch"),
             ),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
 @rule("up-converted", NOTICE, CERTAIN, needs=(Producers,))
 def up_converted(facts: Facts) -> Iterator[Finding]:
     """Producers write an older format than the broker keeps."""
-    for subject, rows in by(
+    for subject, rows in group_by(
         (row for row in facts.rows(Producers) if _is_below(row["magic"], row["magic_fetched"])),
         *("client", "client_id", "topic"),
     ).items():
@@ -154,7 +154,7 @@ def up_converted(facts: Facts) -> Iterator[Finding]:
             measure=sum(row["converted"] for row in rows),
             unit="batches",
             filter=having(client_id=subject.client_id, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 

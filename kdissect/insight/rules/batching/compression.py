@@ -9,7 +9,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.batching.batches import OWN_TOPICS
-from kdissect.insight.rules.produce import by, sent
+from kdissect.insight.rules.produce import common_fields, group_by
 from kdissect.insight.words import having, named
 
 _MIB = 1 << 20
@@ -23,7 +23,7 @@ def _mean(rows: list[Row], ratio: str, weight: dict[int, int]) -> float | None:
 
 
 def _of_topics(facts: Facts) -> Iterator[tuple[FindingSubject, list[Row]]]:
-    for subject, rows in by(facts.rows(Producers), "topic").items():
+    for subject, rows in group_by(facts.rows(Producers), "topic").items():
         if subject.topic not in OWN_TOPICS:
             yield subject, rows
 
@@ -73,7 +73,7 @@ def uncompressed(facts: Facts) -> Iterator[Finding]:
             unit="%",
             threshold=100 * facts.limit("compressible_to"),
             filter=having(topic=subject.topic, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )
 
 
@@ -100,5 +100,5 @@ def compression_ineffective(facts: Facts) -> Iterator[Finding]:
             unit="%",
             threshold=100 * facts.limit("ratio"),
             filter=having(topic=subject.topic, api="Produce"),
-            **sent(rows),
+            **common_fields(rows),
         )

@@ -12,8 +12,8 @@ from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
-from kdissect.insight.repeated import once
+from kdissect.insight.grouping import group_rows
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, of_connections, of_numbers, share
 from kdissect.wording import plural
@@ -27,7 +27,7 @@ explains("fetch-capped", "consumer-falling-behind", "partition-lags", shares=("g
 def small_fetches(facts: Facts) -> Iterator[Finding]:
     """A consumer fetches very often, and gets very little each time."""
     fetching = [row for row in facts.rows(Pace) if row["api"] == "Fetch" and row["least_bytes"] == 1]
-    for (client, client_id), rows in together(fetching, "client", "client_id").items():
+    for (client, client_id), rows in group_rows(fetching, "client", "client_id").items():
         count = sum(row["count"] for row in rows)
         first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
         lasted_ns = last_ns - first_ns
@@ -56,7 +56,7 @@ def small_fetches(facts: Facts) -> Iterator[Finding]:
 def fetch_capped(facts: Facts) -> Iterator[Finding]:
     """A consumer is behind, and its own limits cut what it gets."""
     reading = [row for row in facts.rows(Positions) if row["replica_id"] < 0 and row["topic"]]
-    for (client_id, group, topic), rows in together(reading, "client_id", "group", "topic").items():
+    for (client_id, group, topic), rows in group_rows(reading, "client_id", "group", "topic").items():
         capped = [row for row in rows if _is_capped(facts, row)]
         if not capped:
             continue
@@ -113,7 +113,7 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
     goes_on = {row["connection"] for row in refused}  # otherwise no broker could have refused its session
     anew = [
         rows
-        for rows in together(facts.rows(Positions), "connection").values()
+        for rows in group_rows(facts.rows(Positions), "connection").values()
         if rows[0]["connection"] not in forgotten and _begins_anew(facts, rows)
     ]
     thrown = [rows[0] for rows in anew if rows[0]["session_id"] and rows[0]["connection"] not in goes_on]
@@ -123,7 +123,7 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
         for rows in anew
         if rows[0]["connection"] not in away and len(rows) >= facts.limit("partitions")
     ]
-    lost_by, unkept_by = together(lost, "broker"), together(unkept, "broker")
+    lost_by, unkept_by = group_rows(lost, "broker"), group_rows(unkept, "broker")
     for at, rows in lost_by.items():
         yield _forgotten(facts, rows, unkept_by.get(at, []))
     yield from _thrown_away(facts, thrown)
@@ -223,7 +223,7 @@ def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
 
 
 @rule("response-too-large", NOTICE, CERTAIN, needs=(Pace,))
-@once
+@once_per_subject
 def response_too_large(facts: Facts) -> Iterator[Finding]:
     """An answer is larger than the client asked for, or than clients accept."""
     for row in facts.rows(Pace):

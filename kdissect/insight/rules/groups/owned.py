@@ -12,7 +12,7 @@ from kdissect.analysis.rereads import Rereads
 from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, over, quoted, seconds, some, when
 from kdissect.wording import plural
@@ -31,12 +31,12 @@ Spell = tuple[int, int]
 def double_ownership(facts: Facts) -> Iterator[Finding]:
     """Two members of a group read one partition at the same time."""
     reading = [row for row in facts.rows(Positions) if row["group"] and row["topic"] and row["reading"]]
-    rebalances = together(facts.rows(Rebalances), "group")
-    for (group, topic), rows in together(reading, "group", "topic").items():
+    rebalances = group_rows(facts.rows(Rebalances), "group")
+    for (group, topic), rows in group_rows(reading, "group", "topic").items():
         shifts = [(when(row), over(row)) for row in rebalances.get((group,), ())]
         shared = [
             (*longest, one, other)
-            for same in together(rows, "partition").values()
+            for same in group_rows(rows, "partition").values()
             for (one, spells, start, end), (other, others, begun, done) in combinations(_read(same), 2)
             if start < done
             and begun < end
@@ -102,7 +102,7 @@ def _without(start: int, end: int, shifts: list[Spell]) -> Iterator[Spell]:
 @rule("records-read-twice", NOTICE, CERTAIN, needs=(Rereads,), records=100)
 def records_read_twice(facts: Facts) -> Iterator[Finding]:
     """A group fetched records that it had fetched before."""
-    for (group, topic), rows in together(facts.rows(Rereads), "group", "topic").items():
+    for (group, topic), rows in group_rows(facts.rows(Rereads), "group", "topic").items():
         again, whole = sum(row["again"] for row in rows), sum(row["records"] for row in rows)
         if again < facts.limit("records") or topic is None:
             continue

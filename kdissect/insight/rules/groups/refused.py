@@ -10,7 +10,7 @@ from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
 from kdissect.insight.words import having
@@ -35,7 +35,7 @@ def _refusals(
     return found
 
 
-def _told(rows: Iterable[Row]) -> dict[str, object]:
+def _common_fields(rows: Iterable[Row]) -> dict[str, object]:
     """The fields that all findings on errors share."""
     rows = list(rows)
     numbers = [number for row in rows for number in (row["first_exchange"], row["last_exchange"])]
@@ -75,7 +75,7 @@ def assignor_mismatch(facts: Facts) -> Iterator[Finding]:
             measure=float(count),
             unit="refusals",
             filter=group_filter(group),
-            **_told(rows),
+            **_common_fields(rows),
         )
     for group, rows in members.items():
         if not any(key[0] == group for key in found):
@@ -146,7 +146,7 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
             measure=float(count),
             unit="refusals",
             filter=group_filter(group),
-            **_told(rows),
+            **_common_fields(rows),
         )
 
 
@@ -223,7 +223,7 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
             measure=float(len(places)),
             unit="partitions",
             filter=group_filter(group),
-            **_told(rows),
+            **_common_fields(rows),
         )
 
 
@@ -282,7 +282,7 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             threshold=0.0 if moved else facts.limit("unavailable_s"),
             cost_ns=lasted_ns,
             filter=group_filter(group) if group is not None else having(transactional_id=id),
-            **_told(rows),
+            **_common_fields(rows),
             **(_NEVER if is_lost else {}),
         )
 
@@ -291,7 +291,7 @@ def _whole(errors: list[Row]) -> Iterator[Row]:
     """The rows of errors, with those of one client and one subject merged, whether they are still ordinary
     steps or already last too long."""
     names = ("error", "api", "broker", "client", "client_id", "group", "transactional_id")
-    for rows in together(errors, *names).values():
+    for rows in group_rows(errors, *names).values():
         yield rows[0] | {
             "count": sum(row["count"] for row in rows),
             "places": {(row["topic"], row["partition"]) for row in rows},
@@ -305,7 +305,7 @@ def _answers(rows: list[Row]) -> int | None:
     """How many answers had this error. Each answer has it once for each of its partitions. None if the rows
     do not show the number, because not all partitions had the error in the same answers."""
     count = 0
-    for alike in together(rows, "error_class").values():
+    for alike in group_rows(rows, "error_class").values():
         seen = {(row["count"], row["first_exchange"], row["last_exchange"]) for row in alike}
         if len(seen) > 1:
             return None
@@ -384,7 +384,7 @@ def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
             measure=float(count),
             unit="times",
             filter=group_filter(group),
-            **_told(rows),
+            **_common_fields(rows),
         )
 
 
@@ -421,7 +421,7 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
             unit="refusals",
             threshold=facts.limit("times"),
             filter=group_filter(group),
-            **_told(rows),
+            **_common_fields(rows),
         )
 
 

@@ -16,7 +16,7 @@ from kdissect.insight.expired_logins import LOGIN_NS, client_and_user, closed_wh
 from kdissect.insight.finding import LIKELY, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.network.connections import about, by_client, who
+from kdissect.insight.rules.network.connections import by_client, client_name, common_fields
 from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
 
@@ -124,7 +124,7 @@ def _abandoned(
         threshold=facts.limit("age_s"),
         exchanges=exchanges,
         **{
-            **about(rows),
+            **common_fields(rows),
             "first_ns": min(row["closed_ns"] for row in rows),
             "last_ns": max(row["closed_ns"] for row in rows),
             "filter": of_numbers(exchanges[:8]),
@@ -164,14 +164,14 @@ def _cut_off(facts: Facts) -> list[Row]:
         return []
     same: dict[tuple[str | None, str | None, str], list[Row]] = defaultdict(list)
     for row in rows:
-        same[(*who(row), row["broker"])].append(row)
+        same[(*client_name(row), row["broker"])].append(row)
     found = []
     for row in closed:
         asked = set(row["waiting_apis"]) & set(row["answered_apis"])
         if asked and any(
             0 <= other["first_ns"] - row["closed_ns"] <= facts.limit("again_s") * SECOND
             and asked & set(other["answered_apis"])
-            for other in same[(*who(row), row["broker"])]
+            for other in same[(*client_name(row), row["broker"])]
         ):
             found.append(row)
     return found

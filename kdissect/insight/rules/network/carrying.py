@@ -13,10 +13,10 @@ from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.clocks import AHEAD_MS, behind_ms
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import follower_of
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.network.connections import about, by_client
+from kdissect.insight.rules.network.connections import by_client, common_fields
 from kdissect.insight.words import named, span
 from kdissect.wording import plural
 
@@ -64,7 +64,7 @@ def far_away(facts: Facts) -> Iterator[Finding]:
             measure=round(rtt / MILLISECOND, 3),
             unit="ms",
             threshold=facts.limit("rtt_ms"),
-            **about(rows),
+            **common_fields(rows),
         )
 
 
@@ -89,7 +89,7 @@ def slow_transfer(facts: Facts) -> Iterator[Finding]:
             unit="MB/s",
             threshold=2.0,
             exchanges=exchanges,
-            **about(rows),
+            **common_fields(rows),
         )
 
 
@@ -123,7 +123,7 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
         if row["bytes_to_broker"] + row["bytes_from_broker"] >= facts.limit("megabytes") * 2**20
         or row["last_ns"] - row["first_ns"] >= facts.limit("life_s") * SECOND
     ]
-    for (broker,), rows in together(lost, "broker").items():
+    for (broker,), rows in group_rows(lost, "broker").items():
         rtts = [row["rtt_min_ns"] for row in rows if row["rtt_min_ns"]]
         ceiling = f", which is {UNSCALED * SECOND / max(rtts) / 1e6:.2f} MB/s here" if rtts else ""
         yield facts.finding(
@@ -133,7 +133,7 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
             count=len(rows),
             measure=float(UNSCALED),
             unit="bytes",
-            **about(rows),
+            **common_fields(rows),
         )
 
 
@@ -160,7 +160,7 @@ def zero_window(facts: Facts) -> Iterator[Finding]:
                 unit="ms",
                 threshold=facts.limit("once_ms"),
                 cost_ns=whole,
-                **about(rows),
+                **common_fields(rows),
             )
 
 
@@ -201,7 +201,7 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("share"),
             exchanges=exchanges,
             packets=[packet for row in some for packet in row["rto_packets"]],
-            **about(some),
+            **common_fields(some),
         )
 
 
@@ -239,7 +239,7 @@ def slow_connect(facts: Facts) -> Iterator[Finding]:
             measure=round(setup / MILLISECOND, 3),
             unit="ms",
             threshold=facts.limit("setup_ms"),
-            **about(rows),
+            **common_fields(rows),
         )
 
 

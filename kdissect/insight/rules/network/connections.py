@@ -10,7 +10,7 @@ from kdissect.analysis.speakers import address
 from kdissect.insight.words import of_connections
 
 
-def who(row: Row) -> tuple[str | None, str | None]:
+def client_name(row: Row) -> tuple[str | None, str | None]:
     """The client id, or else the address."""
     return (row["client_id"], None) if row["client_id"] else (None, address(row["client"]))
 
@@ -19,11 +19,11 @@ def by_client(rows: list[Row]) -> dict[tuple[str | None, str | None], list[Row]]
     """The connections of each client."""
     out: dict[tuple[str | None, str | None], list[Row]] = defaultdict(list)
     for row in rows:
-        out[who(row)].append(row)
+        out[client_name(row)].append(row)
     return out
 
 
-def about(rows: list[Row]) -> dict[str, Any]:
+def common_fields(rows: list[Row]) -> dict[str, Any]:
     """The fields that findings on connections share."""
     connections = [row["connection"] for row in rows]
     return {

@@ -12,7 +12,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.cut_links import CutLink, cut_links
 from kdissect.insight.finding import CRITICAL, LIKELY, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.network.connections import about
+from kdissect.insight.rules.network.connections import common_fields
 from kdissect.insight.words import named, span
 from kdissect.wording import plural
 
@@ -46,7 +46,7 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("outage_s"),
             cost_ns=worst.longest_ns,
             client_ids=tuple(clients),
-            **{**about(rows), "first_ns": worst.from_ns, "last_ns": worst.to_ns},
+            **{**common_fields(rows), "first_ns": worst.from_ns, "last_ns": worst.to_ns},
         )
 
 

@@ -12,7 +12,7 @@ from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, WARNING, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import named, quoted
 from kdissect.wording import plural
@@ -294,7 +294,7 @@ def bare_connects(facts: Facts) -> Iterator[Finding]:
         and row["end"] in ("fin", "rst")
         and row["last_ns"] - row["first_ns"] < facts.limit("shorter_s") * SECOND
     ]
-    for (host,), found in together(bare, "host").items():
+    for (host,), found in group_rows(bare, "host").items():
         if len(found) < facts.limit("connections"):
             continue
         yield facts.finding(

@@ -17,7 +17,7 @@ from kdissect.insight.broker_stops import FAILED, served_until_ns
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, of_numbers, span
 from kdissect.protocol.traits import traits_of_api
@@ -167,10 +167,11 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     stops_ns = int(facts.limit("stops_s") * SECOND)
     numbers = {row["connection"] for row in refused}
     ends = {
-        broker: _BrokerEnds(rows, numbers) for (broker,), rows in together(facts.rows(Tcp), "broker").items()
+        broker: _BrokerEnds(rows, numbers)
+        for (broker,), rows in group_rows(facts.rows(Tcp), "broker").items()
     }
     refused = [row for row in refused if not ends[row["broker"]].stopped(row["closed_ns"], stops_ns)]
-    for (client_id, broker), rows in together(refused, "client_id", "broker").items():
+    for (client_id, broker), rows in group_rows(refused, "client_id", "broker").items():
         what, known = _refusal(facts, rows)
         evidence = [number for row in rows for number in row["waiting_exchanges"]]
         yield facts.finding(
@@ -193,7 +194,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
 def connection_limit(facts: Facts) -> Iterator[Finding]:
     """The broker closes connections right after it has accepted them, and goes on to serve others. On other
     connections it answers the same requests."""
-    brokers = together(facts.rows(Tcp), "broker")
+    brokers = group_rows(facts.rows(Tcp), "broker")
     spoken = {row["connection"]: _language(row) for row in facts.rows(Connections)}
     known = {broker: _Known.of(rows, spoken) for (broker,), rows in brokers.items()}
     closed = [
@@ -296,7 +297,7 @@ class _Served:
 def idle_disconnect(facts: Facts) -> Iterator[Finding]:
     """Brokers close connections that were idle for long."""
     rows = facts.rows(Tcp)
-    by_broker = together((row for row in rows if _closed_when_idle(facts, row)), "broker")
+    by_broker = group_rows((row for row in rows if _closed_when_idle(facts, row)), "broker")
     for (broker,), closed in by_broker.items():
         # Only a connection that goes on shows that the broker did not stop.
         ends = _BrokerEnds([row for row in rows if row["broker"] == broker], frozenset())

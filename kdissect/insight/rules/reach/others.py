@@ -9,7 +9,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CRITICAL, LIKELY, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import NodeNames, addresses_of
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named
@@ -30,8 +30,8 @@ _REFUSED = ("NOT_LEADER_OR_FOLLOWER",)
 def wrong_broker(facts: Facts) -> Iterator[Finding]:
     """The address of a broker leads to another one."""
     brokers = facts.rows(ClusterBrokers)
-    at = together((row | {"address": each} for row in brokers for each in addresses_of(row)), "address")
-    held = together(facts.rows(ClusterPartitions), "topic", "partition")
+    at = group_rows((row | {"address": each} for row in brokers for each in addresses_of(row)), "address")
+    held = group_rows(facts.rows(ClusterPartitions), "topic", "partition")
     misled: dict[tuple[int, str | None, str], list[Row]] = {}
     for row in facts.rows(StaleLeaders):
         if row["error"] not in _REFUSED:

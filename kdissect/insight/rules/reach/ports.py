@@ -12,7 +12,7 @@ from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
-from kdissect.insight.grouping import together
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted
 from kdissect.wording import plural
@@ -95,7 +95,7 @@ def controller_port(facts: Facts) -> Iterator[Finding]:
     ]
     # An admin client that uses controllers may keep a connection to each of them.
     served = {(row["client_id"], row["host"]) for row in here if {*row["answered_apis"]} - {"ApiVersions"}}
-    for (client_id, host, broker), rows in together(here, "client_id", "host", "broker").items():
+    for (client_id, host, broker), rows in group_rows(here, "client_id", "host", "broker").items():
         if is_own_id(client_id) or (client_id, host) in served or not all(map(_got_no_further, rows)):
             continue
         asked = [row for row in rows if row["answered_apis"]]
