@@ -193,12 +193,16 @@ def _losses(course: LagCourse) -> Iterator[tuple[CommittedOffset, CommittedOffse
 
 
 def _deletions(course: LagCourse) -> Iterator[tuple[int, Mark]]:
-    """Answers that the log begins after the committed offset, each with that offset. The client that was told
-    is one of the group: its next commit is of an offset from there on."""
+    """Answers that the log begins after the committed offset, each with that offset. The client had just
+    asked for the committed offset: a client that has read further than it has committed loses nothing. It is
+    one of the group: its next commit is of an offset from there on."""
     for mark in course.beginnings:
         ns, _, offset, client_id = mark
         at = bisect_right(course.commits, ns, key=lambda each: each.ns)
-        before = course.commits[at - 1].offset if at else None
+        last = course.commits[at - 1] if at else None
+        if last is None or last.kind != ANSWER or last.client_id != client_id:
+            continue
+        before = last.offset
         if before is None or before >= offset:
             continue
         later = islice(course.commits, at, None)

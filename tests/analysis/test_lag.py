@@ -74,7 +74,7 @@ def test_a_consumer_that_asks_where_the_log_begins_shows_what_was_deleted(
 ) -> None:
     """sarama and kafka-go ask, and then never fetch from an offset that is no more."""
     asked = listed((5, 6), -2, beginning)
-    events = [commit((1, 2), 10), asked, *(commit((7, 8), offset) for offset in later)]
+    events = [asked_offsets((1, 2), 10), asked, *(commit((7, 8), offset) for offset in later)]
     row = only(fold("lag", events).result())
     told = 10, beginning, asked.client_id, asked.ended_ns, asked.number
     assert tuple(row[name] for name in DELETED) == (told if is_told else (None,) * 5)
@@ -82,12 +82,19 @@ def test_a_consumer_that_asks_where_the_log_begins_shows_what_was_deleted(
 
 def test_what_another_client_asks_about_the_log_does_not_count() -> None:
     asked = listed((5, 6), -2, 50, "exporter")
-    row = only(fold("lag", [commit((1, 2), 10), asked, commit((7, 8), 60)]).result())
+    row = only(fold("lag", [asked_offsets((1, 2), 10), asked, commit((7, 8), 60)]).result())
     assert row["deleted_to"] is None
 
 
+def test_a_client_that_does_not_start_from_the_committed_offset_may_have_read_what_was_deleted() -> None:
+    later = [listed((5, 6), -2, 50), commit((7, 8), 60)]
+    for before in ([commit((1, 2), 10)], [asked_offsets((1, 2), 5), commit((3, 4), 10)]):
+        assert only(fold("lag", [*before, *later]).result())["deleted_to"] is None
+
+
 def test_a_beginning_of_the_log_that_several_parts_tell_counts_once() -> None:
-    events = [commit((1, 2), 10), listed((3, 4), -2, 50), listed((5, 6), -2, 50), commit((7, 8), 60)]
+    asked = asked_offsets((1, 2), 10)
+    events = [asked, listed((3, 4), -2, 50), listed((5, 6), -2, 50), commit((7, 8), 60)]
     whole = fold("lag", events)
     first, second = fold("lag", events[:2]), fold("lag", events[2:])
     first.merge(second)
