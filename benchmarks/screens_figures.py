@@ -50,7 +50,7 @@ FRAME_SECONDS, FILL_SECONDS = 2.0, 2.0
 """The most seconds to wait for the frame of a key, and for the parts that a screen shows later."""
 SLOWEST = 5
 """How many keys are reported one by one, the slowest first, and then those with the most processor time."""
-TOLD_SECONDS = 0.0005
+LEAST_SECONDS = 0.0005
 """The least part of such a key's processor time that is reported."""
 OPENED_SECONDS = 0.3
 """The seconds for which people look at a screen before they press a key there."""
@@ -350,8 +350,16 @@ async def _all_screens(
         Figure("  keys that had nothing to change", unmoved, ""),
         *_of_too_few(len(pressed), when),
         *(_ms(f"  on {screen}, p99 of processor time", spent) for screen, spent in _by_screen(pressed)),
-        *(figure for each in _most(pressed, lambda each: each.waited) for figure in _told("slow", each)),
-        *(figure for each in _most(pressed, lambda each: each.worked) for figure in _told("dear", each)),
+        *(
+            figure
+            for each in _most(pressed, lambda each: each.waited)
+            for figure in _figures_of("slow", each)
+        ),
+        *(
+            figure
+            for each in _most(pressed, lambda each: each.worked)
+            for figure in _figures_of("dear", each)
+        ),
     ]
 
 
@@ -370,7 +378,7 @@ def _most(answers: Sequence[Answer], value: Callable[[Answer], float]) -> list[A
     return sorted(answers, key=value, reverse=True)[:SLOWEST]
 
 
-def _told(kind: str, answer: Answer) -> Iterator[Figure]:
+def _figures_of(kind: str, answer: Answer) -> Iterator[Figure]:
     """A key that took long, and where its time went."""
     yield _ms(f"  {kind}: {answer.key} on {answer.screen}", answer.waited)
     yield _ms("    dealt with after", answer.handled)
@@ -378,7 +386,7 @@ def _told(kind: str, answer: Answer) -> Iterator[Figure]:
     yield _ms("    of processor time", answer.worked)
     for what, seconds in answer.spent.seconds.items():
         count = answer.spent.counts.get(what, 0)
-        if seconds >= TOLD_SECONDS:
+        if seconds >= LEAST_SECONDS:
             yield _ms(f"      {what}{f' ({count})' if count else ''}", seconds)
 
 
