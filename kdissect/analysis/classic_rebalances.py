@@ -378,21 +378,18 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
         if not any(True for _ in places(held)):
             continue
         ns = line.fetched_until(member, alive, joined.get(member, until_ns))
-        if member in joined and out.protocol in EAGER:
-            from_ns[member] = joined[member] if ns is None else ns
-        elif ns is not None:
-            from_ns[member] = (
-                ns if member == out.trigger_member or member in joined else max(ns, out.begin_ns)
-            )
-        if member in from_ns and out.trigger != "session-timeout":
-            from_ns[member] = max(from_ns[member], out.begin_ns)
+        if ns is None and member in joined and out.protocol in EAGER:
+            ns = joined[member]
+        if ns is not None:
+            has_died = out.trigger == "session-timeout" and member == out.trigger_member
+            from_ns[member] = ns if has_died else max(ns, out.begin_ns)
     to_ns: dict[str, int] = {}
     for sync in now.syncs:
         if sync.error == 0 and sync.answered_ns is not None:
             ns = line.fetched_from(sync.member, alive, sync.answered_ns)
             to_ns[sync.member] = sync.answered_ns if ns is None or (after and ns >= after.told_ns) else ns
     owners = {place: member for member, held in last.items() for place in places(held)}
-    stops: list[int] = []
+    stops: list[tuple[str, int]] = []
     for member, held in assigned.items():
         for place in places(held):
             owner = owners.get(place)
@@ -400,8 +397,8 @@ def _stopped(line: GroupLine, out: Rebalance, before: Round | None, now: Round, 
                 continue
             if owner not in from_ns or member not in to_ns:
                 return
-            stops.append(to_ns[member] - from_ns[owner])
-    out.stopped_ns = max(0, *stops, 0)
+            stops.append((owner, to_ns[member] - from_ns[owner]))
+    out.stood_still(stops)
 
 
 def _consumed(before: Round | None) -> bool:

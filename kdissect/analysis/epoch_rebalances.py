@@ -10,10 +10,10 @@ acted, and a member was not heard of any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kdissect.analysis.epoch_members import LOST, MemberNow, did_not_poll, holds, silent_member
-from kdissect.analysis.group_marks import Beat, RepeatedMark, places
+from kdissect.analysis.group_marks import Beat, Leave, RepeatedMark, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     CERTAIN,
@@ -31,6 +31,8 @@ from kdissect.analysis.group_rebalance import (
 from kdissect.analysis.packed import packed
 from kdissect.analysis.triggers import DID_NOT_POLL
 
+TIMED_OUT = "session-timeout"
+CONSUMER = "consumer"
 JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
 """Member epochs of requests."""
 STATUS_CODES = {
@@ -51,8 +53,8 @@ class _OpenRebalance(Rebalance):
 
     is_dark: bool = False
     """Whether the message that gave its generation was not captured."""
-    longest_ns: int = 0
-    """The longest time that one of its partitions waited for its new owner."""
+    stops: list[tuple[str, int]] = field(default_factory=list)
+    """The last owner of each partition that changed hands, and how long it waited for its new owner."""
 
 
 @packed
@@ -62,6 +64,8 @@ class _Unowned:
 
     since_ns: int
     rebalance: _OpenRebalance
+    owner: str
+    """The last owner."""
 
 
 class _Replay:
@@ -88,6 +92,9 @@ class _Replay:
         first: dict[str, Beat] = {}
         for beat in beats:
             first.setdefault(beat.member, beat)
+        self.newer = first.keys()
+        """The members that send heartbeats of the newer groups. A group that is being moved to KIP-848 has
+        members of classic groups, too."""
         joined = {name for name, beat in first.items() if beat.requested_epoch == JOINS}
         self.has_strangers = not {*first, *(key.member for key in line.beats if key.member)} <= joined
         """Whether the group has members that did not join in the capture."""
@@ -141,13 +148,20 @@ class _Replay:
     def _begin(
         self, beat: Beat, word: str, confidence: str, ns: int, member: str | None = None
     ) -> _OpenRebalance:
-        out = _OpenRebalance(self.line.group, beat.kind, None)
-        out.trigger, out.trigger_confidence, out.begin_ns = word, confidence, ns
+        out = self._add(_OpenRebalance(self.line.group, beat.kind, None), beat, word, confidence, ns)
         out.trigger_member = member or beat.member
-        out.trigger_who, out.trigger_exchange = beat.who, beat.number
-        out.exchanges.append(beat.number)
-        out.counts = beat.counts
         out.before = len(self.members) - (word == "new-member")
+        return out
+
+    def _add(
+        self, out: _OpenRebalance, mark: Beat | Leave, word: str, confidence: str, ns: int
+    ) -> _OpenRebalance:
+        """Add a rebalance that begins with what a member sends."""
+        out.trigger, out.trigger_confidence, out.begin_ns = word, confidence, ns
+        out.trigger_member = mark.member
+        out.trigger_who, out.trigger_exchange = mark.who, mark.number
+        out.exchanges.append(mark.number)
+        out.counts = mark.counts
         self.rows.append(out)
         self.open.append(out)
         return out
@@ -190,6 +204,22 @@ class _Replay:
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
         out.steps.append(left)
+
+    def take_leave(self, leave: Leave) -> None:
+        """A member of a classic group leaves. If others send heartbeats of the newer groups, that raises the
+        epoch."""
+        member = self.members.pop(leave.member, None)
+        for each in self.open:
+            each.waited_for = [name for name in each.waited_for if name != leave.member]
+        others = self.newer & self.members.keys()
+        if member is None or not others:
+            return
+        out = self._add(
+            _OpenRebalance(self.line.group, CONSUMER, None), leave, "member-left", CERTAIN, leave.ns
+        )
+        out.trigger_reason = leave.reason
+        out.before = len(self.members) + 1
+        out.steps.append(MemberStep(leave.ns, leave.number, leave.member, LEFT, leave.who, leave.reason))
 
     def _was_put_out(self, beat: Beat) -> None:
         """A member leaves that the coordinator had removed, because within its rebalance timeout it had not
@@ -240,7 +270,7 @@ class _Replay:
         assert beat.answered_ns is not None
         silent = silent_member(self.line, beat, self.members, self.interval_ms)
         if silent is not None:
-            out = self._begin(beat, "session-timeout", LIKELY, beat.answered_ns, silent)
+            out = self._begin(beat, TIMED_OUT, LIKELY, beat.answered_ns, silent)
             out.trigger_who = self.line.clients.get(silent)
             self.members.pop(silent, None)
             out.steps.append(self.line.expired(silent, beat.answered_ns))
@@ -308,7 +338,8 @@ class _Replay:
         if member.target is not None and now == had:
             return  # another coordinator repeats it
         member.target = beat.assignment
-        lost, moved = len(had - now), [place for place in now - had if self._changes_hands(place, beat)]
+        lost = len(had - now)
+        moved = {place: self.owners[place] for place in now - had if self._changes_hands(place, beat)}
         self.owners.update(dict.fromkeys(now, beat.member))
         if not self.open:
             self._reopen(beat)
@@ -328,13 +359,25 @@ class _Replay:
                 each.moves.append(Moved(beat.member, topic, partition, change, self._task(beat)))
             each.moved = (each.moved or 0) + len(moved)
             since_ns = each.begin_ns if each.begin_ns is not None else beat.answered_ns
-            for place in moved:
+            died_ns = self._read_until(each, since_ns)
+            for place, owner in moved.items():
+                has_died = each.trigger == TIMED_OUT and owner == each.trigger_member
                 released_ns = self.released.pop(place, since_ns)
-                self.waiting[place] = _Unowned(max(since_ns, released_ns), each)
+                unread_ns = died_ns if has_died else max(since_ns, released_ns)
+                self.waiting[place] = _Unowned(unread_ns, each, owner)
         if beat.kind == "share":
             member.owned = beat.assignment
             for place in moved:
                 self._arrives(place, beat.answered_ns)
+
+    def _read_until(self, each: Rebalance, begin_ns: int) -> int:
+        """When the silent member that a rebalance is about read for the last time. The rebalance only begins
+        when its session ends."""
+        silent = each.trigger_member
+        if each.trigger != TIMED_OUT or silent is None:
+            return begin_ns
+        ns = self.line.fetched_until(silent, {silent, *self.members}, begin_ns)
+        return begin_ns if ns is None else ns
 
     def _changes_hands(self, place: tuple[str, int], beat: Beat) -> bool:
         """Whether another member had a partition. Members of share groups share partitions."""
@@ -347,7 +390,7 @@ class _Replay:
         """The new owner of a partition has it."""
         found = self.waiting.pop(place, None)
         if found is not None:
-            found.rebalance.longest_ns = max(found.rebalance.longest_ns, ns - found.since_ns)
+            found.rebalance.stops.append((found.owner, ns - found.since_ns))
 
     def _reopen(self, beat: Beat) -> None:
         """Reopen the last rebalance: all members had reached its epoch, and now one is given partitions that
@@ -394,7 +437,7 @@ class _Replay:
         each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
         each.moved, each.revoked = each.moved or 0, each.revoked or 0
         if each.begin_ns is not None and each.synced_ns is not None:
-            each.stopped_ns = each.longest_ns
+            each.stood_still(each.stops)
         self._doubt(each, ns)
 
     def _doubt(self, each: _OpenRebalance, ns: int) -> None:
@@ -402,7 +445,7 @@ class _Replay:
         if self._is_whole(ns) and all(member.is_known for member in self.members.values()):
             return
         each.members = each.before = each.partitions = each.moved = each.revoked = None
-        each.assigned_ns = each.stopped_ns = each.synced_ns = None
+        each.assigned_ns = each.stopped_ns = each.stopped = each.synced_ns = None
         each.moves = []
         each.completed = True if each.completed else None
 
@@ -424,24 +467,27 @@ class _Replay:
         if end_ns is not None:
             for each in self.open:
                 each.missing = list(each.waited_for)
-                if each.begin_ns is not None and each.generation is not None:
-                    waited = [end_ns - one.since_ns for one in self.waiting.values() if one.rebalance is each]
-                    each.stopped_ns = max(0, each.longest_ns, *waited) if each.moved else None
+                if each.begin_ns is not None and each.generation is not None and each.moved:
+                    waiting = [one for one in self.waiting.values() if one.rebalance is each]
+                    each.stood_still(each.stops + [(one.owner, end_ns - one.since_ns) for one in waiting])
             self._close(end_ns)
 
 
 def epoch_rebalances(line: GroupLine) -> list[Rebalance]:
     """The rebalances of a group of heartbeats, in the order of time."""
     replay = _Replay(line)
-    beats = [mark for mark in line.marks if isinstance(mark, Beat)]
+    marks = [mark for mark in line.marks if isinstance(mark, (Beat, Leave))]
     runs = sorted(
         ((run.first_ns, key, run) for key, run in line.beats.items() if key.member), key=lambda each: each[:2]
     )
     at = 0
-    for beat in beats:
-        while at < len(runs) and runs[at][0] < beat.ns:
+    for mark in marks:
+        while at < len(runs) and runs[at][0] < mark.ns:
             replay.take_repeats(runs[at][1].member, runs[at][2], runs[at][1].generation)
             at += 1
-        replay.take(beat)
+        if isinstance(mark, Leave):
+            replay.take_leave(mark)
+        else:
+            replay.take(mark)
     replay.end()
     return list(replay.rows)

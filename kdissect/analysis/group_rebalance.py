@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -78,6 +78,9 @@ class Rebalance:
     assigned_ns: int | None = None
     synced_ns: int | None = None
     stopped_ns: int | None = None
+    stopped: Counter[str] | None = None
+    """The members whose partitions stood still for at least half of ``stopped_ns``, each with the number of
+    these partitions."""
     waited_for: list[str] = field(default_factory=list)
     missing: list[str] | None = None
     members: int | None = None
@@ -97,6 +100,14 @@ class Rebalance:
     counts: bool = False
     until_ns: int | None = None
     """The last known time of a rebalance that did not complete."""
+
+    def stood_still(self, stops: list[tuple[str, int]]) -> None:
+        """Take in how long partitions were without a reader.
+
+        :param stops: for each partition that stood still its last owner and the time.
+        """
+        self.stopped_ns = max(0, max((ns for _, ns in stops), default=0))
+        self.stopped = Counter(owner for owner, ns in stops if ns > 0 and 2 * ns >= self.stopped_ns)
 
     def first_ns(self) -> int:
         """Its first known time."""

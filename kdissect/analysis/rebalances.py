@@ -149,6 +149,12 @@ class Rebalances(_RebalanceTable):
             "longest time without a Fetch of a partition; without any Fetch the time to the last "
             "assignment; the time so far if not finished",
         ),
+        column(
+            "stopped_members",
+            "texts",
+            "members whose partitions stood still for at least half of stopped_ns; null if unknown",
+        ),
+        column("stopped_partitions", "int32", "how many of their partitions did; null if unknown"),
         column("waited_for", "texts", "the member that joined last, and those that never did"),
         column("missing", "texts", "members of the previous generation that neither joined again nor left"),
         column("members", "int32", "members of the new generation"),
@@ -198,6 +204,8 @@ def _row(each: Rebalance) -> Row:
         "assign_phase_ns": _between(each.joined_ns, each.assigned_ns),
         "sync_phase_ns": _between(each.assigned_ns, each.synced_ns),
         "stopped_ns": each.stopped_ns,
+        "stopped_members": sorted(each.stopped) if each.stopped is not None else None,
+        "stopped_partitions": each.stopped.total() if each.stopped is not None else None,
         "waited_for": each.waited_for,
         "missing": each.missing,
         "members": each.members,

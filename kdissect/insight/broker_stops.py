@@ -13,7 +13,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
-from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, follower_of, nodes_by_address
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -406,6 +406,7 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
     back = [each.back_ns for each in several if each.back_ns is not None]
     # The broker may be back although no client needs it.
     back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
+    back += _replicates_again(facts, node, nodes, last_ns)
     moved = _elsewhere(facts, several, nodes, last_ns)
     back += [ns for ns, _ in moved[:1]]
     near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
@@ -444,6 +445,24 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
         gave_up,
         _led_metadata(facts, several),
     )
+
+
+def _replicates_again(
+    facts: Facts, node: ClusterNode | None, nodes: dict[str, ClusterNode], last_ns: int
+) -> list[int]:
+    """When a broker that was gone connected to others of its cluster to copy their records. After a restart
+    it leads nothing, so clients and the other brokers need not connect to it."""
+    return [
+        row["first_ns"]
+        for row in facts.rows(Tcp)
+        if node is not None
+        and row["exchanges"]
+        and row["opening"] is not None
+        and row["first_ns"] > last_ns
+        and follower_of(row["client_id"]) == node.number
+        and (leader := nodes.get(row["broker"])) is not None
+        and node.may_meet(leader)
+    ]
 
 
 def _led_metadata(facts: Facts, several: list[LostBroker]) -> bool:

@@ -1,91 +1,24 @@
-"""The names that client libraries have for settings which pages of rules call by Java's names.
+"""The names of settings in fixes, as the client library of a finding calls them.
 
-The table has libraries that say who they are (KIP-511) and name their settings in their own way. librdkafka
-and the clients built on it use Java's names; the pages say where they do not.
+A library says who it is in ApiVersions (KIP-511). Some do not. They are known by the client id that they use
+if the application sets none, or by an assignor that only they have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kdissect.analysis.fold import Row
 from kdissect.insight.finding import Finding
+from kdissect.insight.libraries import (
+    LIBRARIES,
+    ClientLibrary,
+    library_by_assignors,
+    library_by_client_id,
+)
 
-
-@dataclass(frozen=True)
-class ClientLibrary:
-    """A client library and its settings."""
-
-    name: str
-    settings: Mapping[str, str]
-    """Its own names by Java's; empty where it has no such setting."""
-
-
-_LIBRARIES = {
-    "kgo": ClientLibrary(
-        "franz-go",
-        {
-            "acks": "RequiredAcks",
-            "auto.offset.reset": "ConsumeResetOffset",
-            "batch.size": "ProducerBatchMaxBytes",
-            "client.rack": "Rack",
-            "compression.type": "ProducerBatchCompression",
-            "delivery.timeout.ms": "RecordDeliveryTimeout",
-            "enable.auto.commit": "the opposite of DisableAutoCommit",
-            "enable.idempotence": "the opposite of DisableIdempotentWrite",
-            "fetch.max.bytes": "FetchMaxBytes",
-            "fetch.max.wait.ms": "FetchMaxWait",
-            "fetch.min.bytes": "FetchMinBytes",
-            "group.instance.id": "InstanceID",
-            "group.protocol": "ServerSideBalancer",
-            "heartbeat.interval.ms": "HeartbeatInterval",
-            "isolation.level": "FetchIsolationLevel",
-            "linger.ms": "ProducerLinger",
-            "max.in.flight.requests.per.connection": "MaxProduceRequestsInflightPerBroker",
-            "max.partition.fetch.bytes": "FetchMaxPartitionBytes",
-            "max.poll.interval.ms": "RebalanceTimeout",
-            "max.poll.records": "PollRecords",
-            "max.request.size": "ProducerBatchMaxBytes",
-            "metadata.max.age.ms": "MetadataMaxAge",
-            "partition.assignment.strategy": "Balancers",
-            "session.timeout.ms": "SessionTimeout",
-            "transaction.timeout.ms": "TransactionTimeout",
-            "transactional.id": "TransactionalID",
-        },
-    ),
-    "sarama": ClientLibrary(
-        "sarama",
-        {
-            "acks": "Producer.RequiredAcks",
-            "auto.offset.reset": "Consumer.Offsets.Initial",
-            "batch.size": "Producer.Flush.Bytes",
-            "client.rack": "RackID",
-            "compression.type": "Producer.Compression",
-            "enable.auto.commit": "Consumer.Offsets.AutoCommit.Enable",
-            "enable.idempotence": "Producer.Idempotent",
-            "fetch.max.wait.ms": "Consumer.MaxWaitTime",
-            "fetch.min.bytes": "Consumer.Fetch.Min",
-            "group.instance.id": "Consumer.Group.InstanceId",
-            "group.protocol": "",
-            "heartbeat.interval.ms": "Consumer.Group.Heartbeat.Interval",
-            "isolation.level": "Consumer.IsolationLevel",
-            "linger.ms": "Producer.Flush.Frequency",
-            "max.in.flight.requests.per.connection": "Net.MaxOpenRequests",
-            "max.partition.fetch.bytes": "Consumer.Fetch.Default",
-            "max.poll.interval.ms": "Consumer.Group.Rebalance.Timeout",
-            "max.poll.records": "",
-            "max.request.size": "Producer.MaxMessageBytes",
-            "metadata.max.age.ms": "Metadata.RefreshFrequency",
-            "partition.assignment.strategy": "Consumer.Group.Rebalance.GroupStrategies",
-            "session.timeout.ms": "Consumer.Group.Session.Timeout",
-            "transaction.timeout.ms": "Producer.Transaction.Timeout",
-            "transactional.id": "Producer.Transaction.ID",
-        },
-    ),
-}
-"""By the name of the software in ApiVersions. Names as in franz-go 1.22 and sarama 1.61."""
 _SETTING = re.compile(r"(?<![\w.])[a-z]+(?:\.[a-z]+)+(?![\w.]*\w)|\backs(?==)")
 
 
@@ -102,10 +35,14 @@ class OwnNames:
         :class:`~kdissect.analysis.groups.Members`."""
         found = cls()
         for row in clients:
-            found._of_client.setdefault(row["client_id"], set()).add(row["software"])
+            software = row["software"] or library_by_client_id(row["client_id"])
+            found._of_client.setdefault(row["client_id"], set()).add(software)
         for row in members:
             if row["member_id"] and row["client_id"]:
                 found._of_group.setdefault(row["group"], set()).add(row["client_id"])
+                library = library_by_assignors(row["offers"])
+                if library is not None and found._of_client.get(row["client_id"], {None}) == {None}:
+                    found._of_client[row["client_id"]] = {library}
         return found
 
     def said(self, finding: Finding) -> Finding:
@@ -116,7 +53,7 @@ class OwnNames:
         if not ids and subject.group is not None:
             ids = set(self._of_group.get(subject.group, ()))
         software = {each for id in ids for each in self._of_client.get(id, {None})}
-        library = _LIBRARIES.get(next(iter(software)) or "") if len(software) == 1 else None
+        library = LIBRARIES.get(next(iter(software)) or "") if len(software) == 1 else None
         words = _words(library, finding.fix) if library is not None else ""
         return finding.changed(fix=f"{finding.fix} {words}") if words else finding
 

@@ -244,3 +244,82 @@ def test_a_rebalance_is_not_taken_for_a_later_one_whose_epoch_came_after_missing
         unknown if gaps else (3, False, 12_100 * MS)
     )
     assert [row["trigger"] for row in rows if row["generation"] == 3] == [None if gaps else "new-member"]
+
+
+def died_at_twenty_seconds(fetches: str) -> list[Exchange]:
+    """B joins, its last heartbeat comes at 19 s and its last Fetch at 20 s. A learns at 35 s of the new
+    epoch, and has the partition of B at 36 s.
+
+    :param fetches: the members whose fetches were captured.
+    """
+    beats = [beat(at, "b", 2, 2) for at in (18_400, 18_800, 19_000)]
+    later = [beat(35_000, "a", 2, 3, None, (0, 1)), beat(36_000, "a", 3, 3, (0, 1)), beat(41_000, "a", 3, 3)]
+    ends = {"a": 41_000, "b": 20_000}
+    reads = [fetch(at, each) for each in fetches for at in range(18_100, ends[each] + 1, 10)]
+    return [*joined_by_a_second(), *beats, *reads, *later]
+
+
+@pytest.mark.parametrize(("fetches", "stopped_ms"), [("ab", 15_999), ("a", 999), ("", 999)])
+def test_a_partition_of_a_silent_member_waits_from_its_last_fetch(fetches: str, stopped_ms: int) -> None:
+    """Without its fetches, from the time at which the coordinator told of its end."""
+    *_, row = told("rebalances", died_at_twenty_seconds(fetches))
+    assert (row["trigger"], row["trigger_member"], row["moved"]) == ("session-timeout", "b", 1)
+    assert row["stopped_ns"] == stopped_ms * MS
+    assert (row["stopped_members"], row["stopped_partitions"]) == (["b"], 1)
+
+
+def test_a_partition_that_a_silent_member_had_and_nobody_takes_waits_to_the_end() -> None:
+    events = died_at_twenty_seconds("ab")
+    lost = _places([beat(36_000, "a", 3, 3), beat(41_000, "a", 3, 3)])
+    *_, row = told("rebalances", [each for each in events if (each.api, each.begun_ns) not in lost])
+    assert (row["completed"], row["stopped_ns"]) == (False, 21_000 * MS)
+    assert (row["stopped_members"], row["stopped_partitions"]) == (["b"], 1)
+
+
+def test_a_member_that_gives_a_partition_back_stops_with_that() -> None:
+    *_, row = told("rebalances", joined_by_a_second() + [fetch(at, "a") for at in range(3, 9_000, 10)])
+    assert (row["stopped_ns"], row["stopped_members"], row["stopped_partitions"]) == (4_000 * MS, ["a"], 1)
+
+
+def classic_beat(at: float, member: str, generation: int) -> Exchange:
+    asked: dict[str, Any] = {"groupId": "g", "generationId": generation, "memberId": member}
+    asked |= {"client_id": member, "groupInstanceId": None}
+    times = round(at * MS), round((at + 1) * MS)
+    return made("Heartbeat", 4, asked, {"throttleTimeMs": 0, "errorCode": 0}, times, ord(member))
+
+
+def classic_leave(at: float, member: str) -> Exchange:
+    one = {"memberId": member, "groupInstanceId": None, "reason": "the consumer is being closed"}
+    asked: dict[str, Any] = {"groupId": "g", "client_id": member, "members": [one]}
+    answer = {"memberId": member, "groupInstanceId": None, "errorCode": 0}
+    times = round(at * MS), round((at + 1) * MS)
+    told: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "members": [answer]}
+    return made("LeaveGroup", 5, asked, told, times, ord(member))
+
+
+def test_a_classic_member_that_leaves_a_group_on_its_way_to_the_newer_protocol_is_not_missing() -> None:
+    events = [
+        *(classic_beat(at, "c", 1) for at in (1_000, 4_000)),
+        beat(5_000, "a", 0, 2, (), ()),
+        beat(5_100, "a", 2, 2, None, (0,)),
+        beat(5_200, "a", 2, 2, (0,)),
+        *(classic_beat(at, "c", 2) for at in (7_000, 10_000)),
+        classic_leave(12_000, "c"),
+        beat(15_000, "a", 2, 3, None, (0, 1)),
+        beat(15_100, "a", 3, 3, (0, 1)),
+        beat(60_000, "a", 3, 3),
+    ]
+    rows = [row for row in told("rebalances", events) if row["types"] == ["consumer"]]
+    assert [(row["generation"], row["trigger"], row["trigger_member"]) for row in rows] == [
+        (2, "new-member", "a"),
+        (3, "member-left", "c"),
+    ]
+    assert rows[1]["trigger_reason"] == "the consumer is being closed"
+    assert (rows[1]["begin_ns"], rows[1]["members"], rows[1]["members_before"]) == (12_000 * MS, 1, 2)
+    assert [(row["completed"], row["missing"]) for row in rows] == [(True, None)] * 2
+    alone = [each for each in events if each.api != "ConsumerGroupHeartbeat"]
+    assert not [row for row in told("rebalances", alone) if row["types"] == ["consumer"]]
+    before = [classic_leave(4_500, "c"), *(each for each in events if each.connection != ord("c"))]
+    before = [classic_beat(1_000, "c", 1), *before]
+    rows = [row for row in told("rebalances", before) if row["types"] == ["consumer"]]
+    assert [row["trigger"] for row in rows][:1] == ["new-member"]

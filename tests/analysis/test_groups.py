@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter, defaultdict
 from typing import Any
@@ -424,3 +425,23 @@ def test_a_topic_that_a_damaged_message_names_null_is_no_topic() -> None:
     exchange.number = 1
     (row,) = fold("members", [exchange]).result()
     assert row["subscribed"] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "topics"),
+    [
+        ("0001 00000001 0001 74 ffffffff", ["t"]),  # as kafka-go writes it: version 1 without its own fields
+        ("0001 00000001 0001 74 ffff", []),
+        ("0001 00000002 0001 74", []),
+        ("0001 00000001 0001 74 ffffffff 00000000", ["t"]),
+        ("0000 00000001 0001 74 ffffffff 00000000", []),
+    ],
+)
+def test_a_subscription_may_end_before_the_fields_of_its_version(metadata: str, topics: list[str]) -> None:
+    asked: dict[str, Any] = {"groupId": "g", "sessionTimeoutMs": 9, "rebalanceTimeoutMs": 9, "memberId": "m"}
+    protocol = {"name": "range", "metadata": base64.b64encode(bytes.fromhex(metadata)).decode()}
+    asked |= {"protocolType": "consumer", "protocols": [protocol]}
+    answer: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "generationId": 1, "protocolName": "range"}
+    answer |= {"leader": "m", "memberId": "m", "members": []}
+    (row,) = fold("members", [made("JoinGroup", 2, asked, answer)]).result()
+    assert row["subscribed"] == topics

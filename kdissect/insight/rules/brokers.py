@@ -149,7 +149,7 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     ]
     if back_ns is not None:
         where = f" at {moved_to}" if moved_to is not None else ""
-        steps.append(EvidenceStep(back_ns, f"it answers again{where}"))
+        steps.append(EvidenceStep(back_ns, f"it is back{where}"))
     subject = subject_of(stop)
     severity = CRITICAL
     is_cut = _may_be_cut(facts, several) and not is_orderly and not before

@@ -34,7 +34,7 @@ from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import NodeNames, by_node, nodes_by_address
 from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import having, showing
+from kdissect.insight.words import having, named, showing
 from kdissect.wording import plural
 
 TOGETHER_NS = 10 * SECOND
@@ -275,37 +275,68 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
             facts.cannot_judge(SLEPT)
             continue
         topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
+    of_brokers: dict[tuple[str | None, str | None], list[str]] = {}
     for topic, found in topics.items():
-        lasted_ns, _, row = max(found, key=lambda each: each[0])
-        partitions = sorted({each["partition"] for _, _, each in found})
-        name = (
-            f"{topic}-{partitions[0]}"
-            if len(partitions) == 1
-            else f"{plural(len(partitions), 'partition')} of {topic}"
+        _, _, row = max(found, key=lambda each: each[0])
+        broker = _lost_by(facts, topic, row["from_ns"])
+        of_brokers.setdefault((broker, row["cluster_id"]), []).append(topic)
+    for (broker, _), names in of_brokers.items():
+        if broker is not None and len(names) > FEW_TOPICS:
+            every = [each for name in names for each in topics[name]]
+            yield _offline(facts, FindingSubject(broker=broker), every)
+            continue
+        for topic in names:
+            partitions = {row["partition"] for _, _, row in topics[topic]}
+            partition = next(iter(partitions)) if len(partitions) == 1 else None
+            subject = FindingSubject(topic=topic, partition=partition, broker=broker)
+            yield _offline(facts, subject, topics[topic])
+
+
+FEW_TOPICS = 3
+"""The most topics without a leader that have a finding each. If more topics lost theirs with one broker, one
+finding names them all."""
+
+
+def _offline(facts: Facts, subject: FindingSubject, found: list[tuple[int, int, Row]]) -> Finding:
+    """The finding on partitions without a leader.
+
+    :param found: how long each had none, until when, and its row.
+    """
+    rows = [row for _, _, row in found]
+    lasted_ns = max(ns for ns, _, _ in found)
+    places = list(dict.fromkeys((row["topic"], row["partition"]) for row in rows))
+    of_topics = list(dict.fromkeys(topic for topic, _ in places))
+    whose = of_topics[0] if len(of_topics) == 1 else f"{len(of_topics)} topics ({named(of_topics)})"
+    is_one = len(places) == 1
+    name = f"{places[0][0]}-{places[0][1]}" if is_one else f"{plural(len(places), 'partition')} of {whose}"
+    ends = [row["to_ns"] for row in rows]
+    return facts.finding(
+        subject,
+        f"{name} had no leader for up to {lasted_ns / 1e9:.1f} s: nobody could write there or read from "
+        f"there.{_copies(rows, is_one)}",
+        count=len(found),
+        measure=lasted_ns / 1e9,
+        unit="s",
+        threshold=facts.limit("offline_s"),
+        cost_ns=lasted_ns,
+        first_ns=min(row["from_ns"] for row in rows),
+        last_ns=max(to_ns for _, to_ns, _ in found),
+        resolved_ns=None if None in ends else max(ends),
+        exchanges=tuple(row["source_exchange"] for row in rows),
+        filter=showing((row["source_exchange"] for row in rows), having(topic=subject.topic)),
+    )
+
+
+def _copies(rows: list[Row], is_one: bool) -> str:
+    """The sentence about the brokers that have copies of partitions, if they are the same for all."""
+    copies = {row["replicas"] for row in rows}
+    if len(copies) != 1 or not (held := next(iter(copies))):
+        return ""
+    if "," not in held:
+        return (
+            f" {'Its' if is_one else 'Their'} only {'copy is' if is_one else 'copies are'} on broker {held}."
         )
-        copies = row["replicas"].replace(",", ", ") if row["replicas"] else None
-        held = f" Its copies are on broker {copies}." if copies and len(partitions) == 1 else ""
-        yield facts.finding(
-            FindingSubject(
-                topic=topic,
-                partition=partitions[0] if len(partitions) == 1 else None,
-                broker=_lost_by(facts, topic, row["from_ns"]),
-            ),
-            f"{name} had no leader for up to {lasted_ns / 1e9:.1f} s: nobody could write there or read from "
-            f"there.{held}",
-            count=len(found),
-            measure=lasted_ns / 1e9,
-            unit="s",
-            threshold=facts.limit("offline_s"),
-            cost_ns=lasted_ns,
-            first_ns=min(each["from_ns"] for _, _, each in found),
-            last_ns=max(to_ns for _, to_ns, _ in found),
-            resolved_ns=None
-            if any(each["to_ns"] is None for _, _, each in found)
-            else max(to for _, to, _ in found),
-            exchanges=tuple(each["source_exchange"] for _, _, each in found),
-            filter=showing((each["source_exchange"] for _, _, each in found), having(topic=topic)),
-        )
+    return f" Its copies are on broker {held.replace(',', ', ')}." if is_one else ""
 
 
 def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:

@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterTop
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.groups import Members
 from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
@@ -212,7 +213,7 @@ that come sooner are about many partitions, or to many questions at once."""
     "unknown-topic-loop",
     WARNING,
     CERTAIN,
-    needs=(Repeats, Errors, ClusterChanges, ClusterBrokers, ClusterTopics),
+    needs=(Repeats, Errors, ClusterChanges, ClusterBrokers, ClusterTopics, Members),
     answers=5,
     seconds=5,
     wrong_names=3,
@@ -240,7 +241,10 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             has_given_up = topic not in known and after_ns >= facts.limit("seconds") * SECOND
             is_loop |= count >= facts.limit("gave_up") and took_ns >= TRIED_NS and has_given_up
             if not is_loop and wrong < facts.limit("wrong_names"):
-                if took_ns < last_ns - first_ns:
+                waiting = None if topic in known or wrong else _waiting(facts, rows, client_id, client)
+                if waiting is not None:
+                    yield waiting
+                elif took_ns < last_ns - first_ns:
                     facts.cannot_judge(SLEPT)
                 continue
             gone = deleted.get((topic,), ())
@@ -249,12 +253,15 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             elif _is_made_again(gone, made.get((topic,), ()), rows, nodes):
                 why = "was deleted and made again: the new one lacks the partitions or the id that it wants"
             else:
-                why = "does not exist"
+                why = _MISSING
+            was_deleted = _deleted(gone, rows, nodes)
+            told = {"cause": _DELETED_WHY, "fix": _DELETED_DO} if was_deleted and why == _MISSING else {}
             yield facts.finding(
                 FindingSubject(client_id=client_id, client=client, topic=topic),
                 f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}."
                 f"{_unmade(unmade.get((topic,), ()), rows, nodes)}"
-                f"{_deleted(gone, rows, nodes)}",
+                f"{was_deleted}",
+                **told,
                 count=count,
                 measure=count,
                 unit="answers",
@@ -265,6 +272,50 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                 exchanges=[number for row in rows for number in row["exchanges"]],
                 filter=f"topic == {quoted(topic)} and client_id == {quoted(client_id or '')}",
             )
+
+
+_MISSING = "does not exist"
+_DELETED_WHY = (
+    "Somebody deleted the topic while the client used it. The client does not know that the topic will not "
+    "come back, so it keeps asking."
+)
+_DELETED_DO = (
+    "Stop the client, or take the topic out of what it reads or writes. If the topic was deleted by mistake, "
+    "create it again; its records are lost. Stop its clients before you delete a topic."
+)
+
+
+def _waiting(facts: Facts, rows: list[Row], client_id: str | None, client: str) -> Finding | None:
+    """The finding on a member of a group that reads a topic which does not exist, was told so, and does not
+    ask again (kafka-go)."""
+    topic, last_ns = rows[0]["topic"], max(row["last_ns"] for row in rows)
+    count = sum(row["count"] for row in rows)
+    least_ns = facts.limit("seconds") * SECOND
+    for member in facts.rows(Members):
+        is_own = member["client_id"] == client_id and address(member["client"] or "") == client
+        if not is_own or topic not in (member["subscribed"] or ()) or member["last_ns"] <= last_ns:
+            continue
+        waited_ns = facts.context.awake_ns(last_ns, member["last_ns"])
+        if waited_ns < least_ns:
+            continue
+        group = member["group"]
+        return facts.finding(
+            FindingSubject(client_id=client_id, client=client, topic=topic),
+            f"The client is in group {group} to read topic {topic}, which does not exist. It asked for it "
+            f"{'once' if count == 1 else plural(count, 'time')}, and then waited {span(waited_ns)} without "
+            "asking again.",
+            severity=NOTICE,
+            count=count,
+            measure=count,
+            unit="answers",
+            threshold=1,
+            cost_ns=waited_ns,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=member["last_ns"],
+            exchanges=[number for row in rows for number in row["exchanges"]],
+            filter=f"topic == {quoted(topic)} and client_id == {quoted(client_id or '')}",
+        )
+    return None
 
 
 def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> str:

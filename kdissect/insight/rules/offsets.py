@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -355,20 +357,20 @@ def _transactional(facts: Facts) -> set[str]:
     "commits-too-often",
     NOTICE,
     CERTAIN,
-    needs=(Members, Positions, Transactions),
+    needs=(Members, Positions, Transactions, Errors),
     commits=200,
     per_s=10,
     records=5,
 )
 def commits_too_often(facts: Facts) -> Iterator[Finding]:
     """Offsets are committed for nearly every record."""
-    transactional = _transactional(facts)
+    transactional, refused = _transactional(facts), _refused_commits(facts)
     fetched: dict[tuple[str | None, str | None], int] = {}
     for row in consumers(facts):
         key = row["group"], row["client_id"]
         fetched[key] = fetched.get(key, 0) + row["records"]
     for (group, client_id), rows in group_rows(facts.rows(Members), "group", "client_id").items():
-        commits = sum(row["commits"] for row in rows)
+        commits = sum(row["commits"] for row in rows) - refused.get((group, client_id), 0)
         active_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)
         if group in transactional or commits < facts.limit("commits") or active_ns <= 0:
             continue
@@ -389,6 +391,17 @@ def commits_too_often(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["last_ns"] for row in rows),
             filter=f"group == {quoted(group)} and api == OffsetCommit",
         )
+
+
+def _refused_commits(facts: Facts) -> dict[tuple[str, str | None], int]:
+    """How many commits of each group and client id were refused, at least. Clients repeat them until they are
+    accepted: the application did not ask for so many."""
+    of_partition: dict[tuple[str, str | None], Counter[tuple[str | None, int | None]]] = {}
+    for row in facts.rows(Errors):
+        if row["api"] in ("OffsetCommit", "TxnOffsetCommit") and row["group"] is not None:
+            found = of_partition.setdefault((row["group"], row["client_id"]), Counter())
+            found[row["topic"], row["partition"]] += row["count"]
+    return {who: max(found.values()) for who, found in of_partition.items()}
 
 
 @rule("never-commits", INFO, CERTAIN, needs=(Members, Positions, Lag, Transactions), minutes=5)

@@ -258,6 +258,44 @@ def test_a_broker_that_registers_anew_is_back_though_no_client_needs_it() -> Non
         assert found.resolved_ns is None
 
 
+@pytest.mark.parametrize(
+    ("change", "is_back"),
+    [
+        ({}, True),
+        ({"client_id": "broker-2-fetcher-0"}, False),  # another broker
+        ({"client_id": "billing"}, False),
+        ({"first_ns": 10 * SECOND}, False),  # before it was gone
+        ({"opening": None}, False),  # it may have begun before the capture
+        ({"exchanges": 0}, False),
+        ({"broker": "10.0.0.7:9092"}, False),  # an address that nobody tells of
+    ],
+)
+def test_a_broker_that_copies_from_others_is_back_though_no_client_needs_it(
+    change: dict[str, Any], is_back: bool
+) -> None:
+    """So after a rolling restart, in which it leads nothing any more."""
+    other = ClusterBrokers, row(ClusterBrokers, node_id=2, host="10.0.0.2", port=9092, from_ns=0)
+    known = {"broker": "10.0.0.2:9092", "client": "10.0.0.1:50000", "client_id": "broker-1-fetcher-0"}
+    rows = served(10), refused(1, 11), at_node(), other, HANDED_OVER
+    (found,) = said("broker-gone", *rows, connection(5, 24, 90, **{**known, **change}))
+    assert (found.resolved_ns == 24 * SECOND) == is_back
+    assert found.severity == (NOTICE if is_back else CRITICAL)
+    assert ("It came back 14.0 s later." in found.message) == is_back
+
+
+def test_a_broker_of_another_cluster_that_copies_is_not_back() -> None:
+    def at(node: int, cluster: str) -> tuple[type[ClusterBrokers], Row]:
+        host = f"10.0.0.{node}" if cluster == "east" else f"10.0.1.{node}"
+        known = {"node_id": node, "host": host, "port": 9092, "cluster_id": cluster}
+        return ClusterBrokers, row(ClusterBrokers, **known, from_ns=0)
+
+    places = [at(node, cluster) for node in (1, 2) for cluster in ("east", "west")]
+    for place, is_back in (("10.0.0.2:9092", True), ("10.0.1.2:9092", False)):
+        again = connection(5, 24, 90, broker=place, client_id="broker-1-fetcher-0")
+        (found,) = said("broker-gone", connection(0, 1, 10), refused(1, 11), *places, again)
+        assert (found.resolved_ns is not None) == is_back
+
+
 @pytest.mark.parametrize(("apart_s", "lives_on"), [(60, False), (61, True)])
 def test_listeners_that_end_far_apart_are_no_loss_of_one_broker(apart_s: int, lives_on: bool) -> None:
     inner, ends_s = {"broker": "10.0.0.1:9093"}, 10 + apart_s

@@ -203,6 +203,47 @@ def test_partitions_of_a_topic_are_offline_together() -> None:
     assert (found.count, found.subject.partition) == (2, None)
 
 
+@pytest.mark.parametrize(
+    ("topics", "others", "findings"), [(3, {}, 3), (4, {}, 1), (4, {"before": "3"}, 4), (4, {"ns": 9}, 4)]
+)
+def test_many_topics_that_lose_their_leader_with_one_broker_are_one_finding(
+    topics: int, others: dict[str, Any], findings: int
+) -> None:
+    names = [f"q{number}" for number in range(topics)]
+    lost = [change("leader-moved", 10, before="2", after="none", topic=name) for name in names[:-1]]
+    lost.append(change("leader-moved", 10, **{"before": "2", "after": "none", "topic": names[-1], **others}))
+    rows = [partition(-1, 10, 20 + at, topic=name, replicas="2")[1] for at, name in enumerate(names)]
+    found = said("partition-offline", *((ClusterPartitions, each) for each in rows), *lost)
+    assert len(found) == findings
+    if findings == 1:
+        assert (found[0].subject.broker, found[0].subject.topic, found[0].count) == ("2", None, 4)
+        assert found[0].message == (
+            "4 partitions of 4 topics (q0, q1, q2 and q3) had no leader for up to 13.0 s: nobody could write "
+            "there or read from there. Their only copies are on broker 2."
+        )
+        assert found[0].filter == "number in {3}"
+
+
+def test_topics_of_two_clusters_that_lose_their_leader_are_told_apart() -> None:
+    names = [f"q{number}" for number in range(4)]
+    lost = [change("leader-moved", 10, before="2", after="none", topic=name) for name in names]
+    rows = [partition(-1, 10, 20, topic=each, cluster_id=f"c{at % 2}") for at, each in enumerate(names)]
+    assert len(said("partition-offline", *rows, *lost)) == 4
+
+
+@pytest.mark.parametrize(
+    ("replicas", "words"),
+    [
+        ("2", "Its only copy is on broker 2."),
+        ("2,3", "Its copies are on broker 2, 3."),
+        (None, "from there."),
+    ],
+)
+def test_where_the_copies_of_a_partition_are_is_told(replicas: str | None, words: str) -> None:
+    (found,) = said("partition-offline", partition(-1, 10, 20, replicas=replicas))
+    assert found.message.endswith(words)
+
+
 def test_an_unclean_election_is_told() -> None:
     elected = change("unclean-election", 3, before="1", after="2")
     (found,) = said("unclean-election", elected)

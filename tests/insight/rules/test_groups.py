@@ -136,6 +136,9 @@ def test_messages_say_who_and_how_long() -> None:
     assert "Its connection had ended" in one("member-killed", "session-timeout").message
     assert "stayed open" in one("kip848-member-silent", "session-timeout").message
     assert "waited 7.87 s" in one("streams-thread-replaced", "rebalance-long").message
+    assert one("member-killed", "rebalance-long").message.startswith(
+        "Nobody read 2 of 6 partitions (those of fraud-2) for 6.28 s: "
+    )
 
 
 # -- edges, over rows made by hand ----------------------------------------------------------------------
@@ -172,6 +175,8 @@ def rebalance(at_s: float, **values: Any) -> Row:
         "assign_phase_ns": 0,
         "sync_phase_ns": 0,
         "stopped_ns": 100 * MS,
+        "stopped_members": None,
+        "stopped_partitions": None,
         "waited_for": [],
         "missing": [],
         "members": 2,
@@ -224,9 +229,70 @@ def test_in_newer_groups_partitions_change_hands_with_heartbeats(stopped_ms: int
     found = told("rebalance-long", rebalances=[row])
     assert len(found) == count
     if found:
-        assert found[0].message.startswith("A partition that moved was read by nobody for 10.00 s")
+        assert found[0].message.startswith("Nobody read the partitions that moved for 10.00 s")
         assert found[0].message.endswith("took 11.00 s to give partitions back and to take them over.")
         assert found[0].threshold == 10
+
+
+@pytest.mark.parametrize(
+    ("before", "earlier", "severity"),
+    [
+        (0, "member-left", NOTICE),
+        (1, "member-left", CRITICAL),
+        (0, "poll-interval", CRITICAL),
+        (None, "member-left", CRITICAL),
+    ],
+)
+def test_a_job_that_joins_an_empty_group_now_and_then_disturbs_nobody(
+    before: int | None, earlier: str, severity: str
+) -> None:
+    """Unless the group is empty because a member failed."""
+    lives = [member(f"m{at}", 9 * at, 9 * at + 4, client_id="cron") for at in range(5)]
+    rows: list[Row] = []
+    for at in range(5):
+        known = {"generation": 2 * at + 1, "trigger_member": f"m{at}-id", "trigger_client_id": "cron"}
+        rows.append(rebalance(9 * at, members_before=before, **known))
+        emptied = {"generation": 2 * at + 2, "trigger": earlier, "members": 0, "members_before": 1}
+        rows.append(rebalance(9 * at + 4, **known | emptied))
+    if earlier == "member-left":
+        rows = rows[::2]  # other groups without members have no row
+    (found,) = told("rebalance-storm", rebalances=rows, members=lives)
+    assert found.severity == severity
+    assert found.message.endswith("nobody had to wait for that.") == (severity == NOTICE)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"stopped_members": ["b-id"], "stopped_partitions": 2},
+            "Nobody read 2 of 4 partitions (those of b)",
+        ),
+        ({"stopped_members": ["b-id"], "stopped_partitions": 1}, "Nobody read 1 of 4 partitions (that of b)"),
+        (
+            {"stopped_members": ["a-id", "b-id"], "stopped_partitions": 3, "partitions": None},
+            "Nobody read 3 partitions (those of a and b)",
+        ),
+        ({"stopped_members": ["a-id", "b-id"], "stopped_partitions": 4}, "Nobody read partitions"),
+        ({"protocol": "range"}, "Nobody read partitions"),
+        ({}, "Nobody read the partitions that moved"),
+        ({"protocol": None, "completed": False}, "The group waited"),
+        ({"members_before": None, "joined_ns": 15 * SECOND, "synced_ns": 15 * SECOND}, "Members waited"),
+    ],
+)
+def test_a_long_rebalance_says_whose_partitions_nobody_read(values: dict[str, Any], words: str) -> None:
+    rows = [rebalance(9, stopped_ns=6 * SECOND, **values)]
+    (found,) = told("rebalance-long", rebalances=rows, members=[member("a"), member("b")])
+    assert found.message.startswith(f"{words} for 6.00 s: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "words"), [("range", "Nobody read partitions"), ("cooperative-sticky", "The group waited")]
+)
+def test_an_unfinished_rebalance_stops_all_only_if_the_members_are_eager(before: str, words: str) -> None:
+    open_one = rebalance(9, protocol=None, completed=False, stopped_ns=6 * SECOND)
+    (found,) = told("rebalance-long", rebalances=[rebalance(1, protocol=before), open_one])
+    assert found.message.startswith(f"{words} for 6.00 s: ")
 
 
 @pytest.mark.parametrize(("end_s", "count"), [(139, 0), (140, 0), (141, 1)])

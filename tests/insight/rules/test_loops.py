@@ -10,12 +10,14 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterTop
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.groups import Members
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from kdissect.insight.words import span
 from kdissect.model import Direction
 from tests.analysis.folds import fold, frame
 from tests.analysis.folds import made as answered
@@ -255,6 +257,64 @@ def test_a_client_may_give_up_soon(
         rows[need] = [made.row(need, topic=topic, **more) for topic in topics]
     context = made.WHOLE._replace(first_ns=0, last_ns=round(end_s * SECOND))
     assert bool(made.said("unknown-topic-loop", rows, context=context)) == fires
+
+
+@pytest.mark.parametrize(
+    ("member", "asked", "topics", "waited_s"),
+    [
+        ({}, {}, [], 5.5),
+        ({"last_ns": 6 * SECOND - 1}, {}, [], None),
+        ({"last_ns": 6 * SECOND}, {}, [], 5.0),
+        ({}, {"count": 4}, [], 5.5),
+        ({}, {}, ["ordres"], None),
+        ({}, {}, ["orders"], 5.5),
+        ({"subscribed": ["orders"]}, {}, [], None),
+        ({"subscribed": []}, {}, [], None),
+        ({"client_id": "other"}, {}, [], None),
+        ({"client": "10.0.0.2:9"}, {}, [], None),
+        ({"client": None}, {}, [], None),
+        ({}, {"error": "INVALID_TOPIC_EXCEPTION"}, [], None),
+        ({}, {"error": "NOT_LEADER_OR_FOLLOWER"}, [], None),
+    ],
+)
+def test_a_member_of_a_group_may_wait_without_asking_again(
+    member: dict[str, Any], asked: dict[str, Any], topics: list[str], waited_s: float | None
+) -> None:
+    """As kafka-go does."""
+    known = {"group": "g", "client_id": "c", "client": "10.0.0.1:5001", "subscribed": ["ordres", "orders"]}
+    row = repeat(topic="ordres", error="UNKNOWN_TOPIC_OR_PARTITION", last_ns=SECOND) | asked
+    rows: dict[type[Any], list[Row]] = {
+        Repeats: [row],
+        Members: [made.row(Members, **{**known, "last_ns": round(6.5 * SECOND), **member})],
+        ClusterTopics: [made.row(ClusterTopics, topic=topic) for topic in topics],
+    }
+    found = made.said("unknown-topic-loop", rows)
+    assert len(found) == (waited_s is not None)
+    for each in found:
+        assert (each.severity, each.confidence) == (NOTICE, CERTAIN)
+        times = "once" if row["count"] == 1 else "4 times"
+        assert each.message == (
+            "The client is in group g to read topic ordres, which does not exist. It asked for it "
+            f"{times}, and then waited {span(round((waited_s or 0) * SECOND))} without asking again."
+        )
+
+
+def test_a_member_that_asks_in_a_loop_is_told_once() -> None:
+    known = {"group": "g", "client_id": "c", "client": "10.0.0.1:5001", "subscribed": ["ordres"]}
+    row = repeat(topic="ordres", error="UNKNOWN_TOPIC_OR_PARTITION", count=9, last_ns=9 * SECOND)
+    member = made.row(Members, **known, last_ns=90 * SECOND)
+    (found,) = made.said("unknown-topic-loop", {Repeats: [row], Members: [member]})
+    assert found.severity == WARNING
+
+
+def test_what_to_do_about_a_deleted_topic_is_not_to_correct_its_name() -> None:
+    row = repeat(topic="t", error="UNKNOWN_TOPIC_OR_PARTITION", count=5, last_ns=5 * SECOND)
+    gone = made.row(ClusterChanges, what="topic-deleted", topic="t", ns=SECOND)
+    (found,) = made.said("unknown-topic-loop", {Repeats: [row], ClusterChanges: [gone]})
+    assert found.cause.startswith("Somebody deleted the topic")
+    assert found.fix.startswith("Stop the client, or take the topic out of what it reads")
+    (found,) = made.said("unknown-topic-loop", {Repeats: [row]})
+    assert found.fix.startswith("Correct the name")
 
 
 def test_why_a_topic_is_not_there_is_told() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -32,6 +33,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.judge import judge
 from kdissect.insight.rules import lag as lag_rules
+from tests.insight import made
 from tests.insight.made import T0, said_by, zeros
 from tests.insight.rules.shipped import found_in, of_rule
 
@@ -714,6 +716,28 @@ def test_commits_are_too_many_by_rate_or_by_records(
     assert bool(said("commits-too-often", rows)) == fires
     transactional: Row = dict.fromkeys(column.name for column in Transactions.columns)
     assert not said("commits-too-often", {**rows, Transactions: [transactional | {"groups": ["g"]}]})
+
+
+@pytest.mark.parametrize(
+    ("refused", "fires"),
+    [
+        ({}, False),
+        ({"count": 0}, True),
+        ({"api": "Heartbeat"}, True),
+        ({"client_id": "other"}, True),
+        ({"group": "other"}, True),
+        ({"group": None}, True),
+    ],
+)
+def test_commits_that_are_refused_and_repeated_are_not_those_of_the_application(
+    refused: dict[str, Any], fires: bool
+) -> None:
+    """The same commit is refused for both partitions."""
+    known: Row = {"api": "OffsetCommit", "group": "g", "client_id": "c", "topic": "t", "count": 1, **refused}
+    errors = [made.row(Errors, **known, partition=partition) for partition in (0, 1)]
+    for count in (1_000, 1_001):
+        rows = {Members: [member(commits=count)], Positions: [position(records=10_000)], Errors: errors}
+        assert bool(said("commits-too-often", rows)) == (fires or count > 1_000)
 
 
 def test_a_member_that_never_commits_is_told_after_five_minutes() -> None:

@@ -97,9 +97,12 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
             told = f"each time because {next(iter(words))}"
         span_ns = when(found[-1]) - when(found[0])
         stopped = sum(row["stopped_ns"] or 0 for row in found)
+        is_alone = all(_disturbs_nobody(row, rows) for row in found)
+        alone = " The group was empty each time: nobody had to wait for that." if is_alone else ""
         yield facts.finding(
             FindingSubject(group=group),
-            f"The group rebalanced {len(found)} times in {seconds(span_ns)}{_which(found)}: {told}.",
+            f"The group rebalanced {len(found)} times in {seconds(span_ns)}{_which(found)}: {told}.{alone}",
+            severity=NOTICE if is_alone else CRITICAL,
             count=len(found),
             measure=float(len(found)),
             unit="rebalances",
@@ -124,6 +127,14 @@ def _why(row: Row) -> str:
     if row["missing"] and row["trigger"] not in FAILED:
         return "a member was lost and another took its place"
     return TRIGGERS.get(row["trigger"] or "", TRIGGERS["unknown"])
+
+
+def _disturbs_nobody(row: Row, rows: list[Row]) -> bool:
+    """Whether a member joined a group that was empty, as a job does that runs now and then. If a member that
+    failed had emptied the group, the join belongs to that."""
+    at = rows.index(row)
+    failed = at > 0 and rows[at - 1]["trigger"] in FAILED
+    return row["trigger"] == "new-member" and row["members_before"] == 0 and not failed
 
 
 def _comes_again(row: Row, returns: dict[str, float], first: dict[str, str], least: int) -> bool:
@@ -176,16 +187,10 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         times = "" if len(found) == 1 else f" It is the longest of {len(found)}."
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
         is_held = worst["members_before"] is None
-        stood = (
-            "Members waited"
-            if is_held
-            else "Nobody read partitions"
-            if _is_classic(worst)
-            else "A partition that moved was read by nobody"
-        )
+        protocol = worst["protocol"] or _protocol_before(worst, rows)
         yield facts.finding(
             FindingSubject(group=group),
-            f"{stood} for "
+            f"{_stood_still(worst, protocol, members)} for "
             f"{seconds(worst['stopped_ns'])}: the rebalance{generation} took long{begun}. "
             f"{_phase(worst, members)}{_UNSEEN if is_held else ''}{times}",
             confidence=LIKELY if is_held else CERTAIN,
@@ -200,6 +205,27 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
             steps=tuple(step_of(row) for row in found),
             filter=group_filter(group),
         )
+
+
+def _stood_still(row: Row, protocol: str | None, members: dict[tuple[str, str], Row]) -> str:
+    """The words about what a rebalance stopped: all partitions, or those of some members."""
+    if row["members_before"] is None:
+        return "Members waited"
+    count, every = row["stopped_partitions"], row["partitions"]
+    if count and (every is None or count < every):
+        who = some(name_of(members, row["group"], each) for each in row["stopped_members"])
+        whose = f"those of {who}" if count > 1 else f"that of {who}"
+        of_every = f" of {every}" if every is not None else ""
+        return f"Nobody read {count}{of_every} partitions ({whose})"
+    if count or protocol in EAGER:
+        return "Nobody read partitions"
+    return "The group waited" if row["completed"] is False else "Nobody read the partitions that moved"
+
+
+def _protocol_before(row: Row, rows: list[Row]) -> str | None:
+    """The assignor of the last generation before a rebalance that did not come to choose one."""
+    before = [each["protocol"] for each in rows if when(each) < when(row) and each["protocol"]]
+    return before[-1] if before else None
 
 
 _UNSEEN = (
