@@ -58,6 +58,7 @@ _PLACES = {
 """The module and the class of each statistic, in the order in which they are listed."""
 
 _JUDGED = {
+    "broker_clocks": "broker_clocks.BrokerClocks",
     "lingers": "lingers.Lingers",
     "metadata_asked": "metadata_asked.MetadataAsked",
     "offers": "offers.Offers",

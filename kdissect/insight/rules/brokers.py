@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kdissect.analysis.broker_clocks import BrokerClocks
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.cluster_nodes import HEARTBEAT
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.leaderless import PATIENCE_NS
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import CAUGHT_UP, Quorum
 from kdissect.analysis.speakers import address
 from kdissect.analysis.stalls import Stalls
@@ -26,12 +28,15 @@ from kdissect.insight.broker_stops import (
     subject_of,
 )
 from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.context import SLEPT
 from kdissect.insight.cut_links import OUTAGE, CutLink, cut_links
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
     INFO,
+    LIKELY,
     NOTICE,
+    POSSIBLE,
     WARNING,
     EvidenceStep,
     Finding,
@@ -50,7 +55,7 @@ from kdissect.insight.nodes import (
 from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
-from kdissect.insight.words import named, quoted, showing
+from kdissect.insight.words import named, quoted, showing, span
 from kdissect.names import METADATA_TOPIC
 from kdissect.wording import plural
 
@@ -620,3 +625,78 @@ explains("heartbeat-late", "broker-fenced", shares=("broker",))
 may_explain(OUTAGE, "heartbeat-late", "voter-behind", within_s=30)
 explains("broker-fenced", "leader-moved", "isr-shrunk", shares=("broker",), within_s=10)
 explains("broker-fenced", "request-abandoned", "head-of-line", "latency-spike", within_s=30)
+
+
+@rule(
+    "broker-clock",
+    WARNING,
+    LIKELY,
+    needs=(BrokerClocks, ClusterBrokers, Producers),
+    seconds=5,
+    answers=10,
+    agree_s=1,
+)
+def broker_clock(facts: Facts) -> Iterator[Finding]:
+    """The clock of a broker differs from that of the capture. If another broker or the producers agree with
+    the capture, the broker's clock is the wrong one."""
+    rows = [row for row in facts.rows(BrokerClocks) if row["answers"] >= facts.limit("answers")]
+    nodes, names = nodes_by_address(facts.rows(ClusterBrokers)), NodeNames(facts.rows(ClusterBrokers))
+    for row in rows:
+        ms = _difference_ms(row)
+        if abs(ms) < facts.limit("seconds") * 1000:
+            continue
+        if facts.context.set_back or facts.context.ends_earlier:
+            facts.cannot_judge(SLEPT)
+            continue
+        place = row["broker"]
+        node = nodes.get(place)
+        subject = FindingSubject(broker=place if node is None else names.at(node, place))
+        witnesses = _right_clocks(facts, row)
+        who = " Nothing else in the capture shows which of both clocks is wrong."
+        if witnesses:
+            who = f" {witnesses}, so the broker's clock is the wrong one."
+        yield facts.finding(
+            subject,
+            f"The clock of {f'broker {node.number}' if node is not None else f'the broker at {place}'} is "
+            f"{span(abs(ms) * MILLISECOND)} {'ahead of' if ms > 0 else 'behind'} that of the capture, by the "
+            f"times that it gave to records in {plural(row['answers'], 'answer')}.{who}",
+            severity=WARNING if witnesses else NOTICE,
+            confidence=LIKELY if witnesses else POSSIBLE,
+            subject_text=subject.text(place),
+            count=row["answers"],
+            measure=abs(ms) / 1000,
+            unit="s",
+            threshold=facts.limit("seconds"),
+            first_ns=row["first_ns"],
+            last_ns=row["last_ns"],
+            exchanges=row["exchanges"],
+            filter=f'broker == "{place}" and api == "Produce"',
+        )
+
+
+def _difference_ms(row: Row) -> int:
+    """How far a broker's clock is ahead, at least; negative if it is behind. 0 if the bounds allow that it is
+    right, or if the difference changed by half."""
+    if row["low_max_ms"] > 0 and 2 * row["low_min_ms"] >= row["low_max_ms"]:
+        return int(row["low_max_ms"])
+    if row["high_min_ms"] < 0 and 2 * row["high_max_ms"] <= row["high_min_ms"]:
+        return int(row["high_min_ms"])
+    return 0
+
+
+def _right_clocks(facts: Facts, wrong: Row) -> str:
+    """Who has the same time as the capture: other brokers, else producers on several other hosts. A single one
+    may be the host on which the packets were captured."""
+    agree_ms = facts.limit("agree_s") * 1000
+    host = address(wrong["broker"])
+    if any(
+        row["low_max_ms"] <= agree_ms and row["high_min_ms"] >= -agree_ms
+        for row in facts.rows(BrokerClocks)
+        if row["broker"] != wrong["broker"] and row["answers"] >= facts.limit("answers")
+    ):
+        return "The clock of another broker agrees with the capture"
+    dated = [row for row in facts.rows(Producers) if row["skew_max_ms"] is not None and row["client"] != host]
+    agreeing = {row["client"] for row in dated if -agree_ms <= row["skew_max_ms"] <= agree_ms}
+    if len(agreeing) > 1:
+        return f"Producers on {len(agreeing)} other hosts date their records by the capture's time"
+    return ""

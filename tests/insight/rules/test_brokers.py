@@ -6,22 +6,24 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.broker_clocks import BrokerClocks
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Some
-from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
+from kdissect.insight.context import SLEPT, Some
+from kdissect.insight.finding import CRITICAL, LIKELY, NOTICE, POSSIBLE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said, unjudged
 
 IDS = (
     *("broker-gone", "controller-moved", "broker-restarted", "broker-fenced", "log-dir-offline"),
-    *("heartbeat-late", "election-storm", "voter-behind"),
+    *("heartbeat-late", "election-storm", "voter-behind", "broker-clock"),
 )
 BROKER = "10.0.0.1:9092"
 
@@ -960,3 +962,83 @@ def test_the_longest_pause_of_a_real_controller_is_told() -> None:
     (found,) = of_capture("controller-paused")
     assert (found.id, found.subject.broker) == ("voter-behind", "3")
     assert "for 22.5 s and lacked up to 110 records" in found.message
+
+
+# -- broker-clock -----------------------------------------------------------------------------------------
+
+
+def clock(low_ms: int, high_ms: int, place: str = BROKER, **more: Any) -> tuple[type[BrokerClocks], Row]:
+    """Times of a broker whose clock differs at least by the first, and at most by the second."""
+    known = {"broker": place, "answers": 10, "low_min_ms": low_ms, "low_max_ms": low_ms}
+    known |= {"high_min_ms": high_ms, "high_max_ms": high_ms, "first_ns": 1, "last_ns": 2, "exchanges": [4]}
+    return BrokerClocks, row(BrokerClocks, **{**known, **more})
+
+
+RIGHT = clock(-30, 10, "10.0.0.2:9092")
+
+
+def dated(skew_ms: int, client: str = "10.0.0.9") -> tuple[type[Producers], Row]:
+    return Producers, row(Producers, client=client, skew_max_ms=skew_ms)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (clock(5_000, 5_040), "5 s ahead of"),
+        (clock(4_999, 5_040), None),
+        (clock(-5_040, -5_000), "5 s behind"),
+        (clock(-5_040, -4_999), None),
+        (clock(-30_000, 30_000), None),  # the answer took a minute
+        (clock(9_000, 9_040, answers=9), None),
+        (clock(9_000, 9_040, low_min_ms=4_499), None),  # the clock was set
+        (clock(9_000, 9_040, low_min_ms=4_500), "9 s ahead of"),
+        (clock(-9_040, -9_000, high_max_ms=-4_499), None),
+        (clock(-7_200_040, -7_200_000), "2.0 h behind"),
+    ],
+)
+def test_a_clock_of_a_broker_differs(given: tuple[type[BrokerClocks], Row], words: str | None) -> None:
+    found = said("broker-clock", given, RIGHT, at_node())
+    assert len(found) == (words is not None)
+    for each in found:
+        assert each.message.startswith(f"The clock of broker 1 is {words} that of the capture")
+        assert (each.subject.broker, each.severity, each.confidence) == ("1", WARNING, LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("witnesses", "words"),
+    [
+        ([RIGHT], "The clock of another broker agrees"),
+        ([clock(9_000, 9_040, "10.0.0.2:9092")], None),
+        ([clock(-30, 10, "10.0.0.2:9092", answers=9)], None),
+        ([dated(-3), dated(900, "10.0.0.8")], "Producers on 2 other hosts date their records"),
+        ([dated(-3), dated(-3)], None),  # perhaps the host of the capture
+        ([dated(-3), dated(1_001, "10.0.0.8")], None),
+        ([dated(-3), dated(-1_001, "10.0.0.8")], None),
+        ([dated(-3), dated(-3, "10.0.0.1")], None),  # the broker's own host
+    ],
+)
+def test_whose_clock_is_wrong_needs_a_witness(
+    witnesses: list[tuple[type[Any], Row]], words: str | None
+) -> None:
+    every = said("broker-clock", clock(9_000, 9_040), *witnesses)
+    found = [each for each in every if each.subject.broker == BROKER]
+    (each,) = found
+    if words is None:
+        assert (each.severity, each.confidence) == (NOTICE, POSSIBLE)
+        assert "Nothing else in the capture shows which of both clocks is wrong." in each.message
+    else:
+        assert (each.severity, each.confidence) == (WARNING, LIKELY)
+        assert f"{words}" in each.message
+        assert each.message.endswith(", so the broker's clock is the wrong one.")
+
+
+def test_a_clock_of_the_capture_that_was_set_judges_no_broker() -> None:
+    context = WHOLE._replace(set_back=((1, 2),))
+    assert not said("broker-clock", clock(9_000, 9_040), RIGHT, context=context)
+    assert unjudged("broker-clock", clock(9_000, 9_040), RIGHT, context=context) == [SLEPT]
+
+
+def test_a_broker_whose_clock_is_two_hours_slow_and_that_dates_records_itself() -> None:
+    judged = judged_file(CAPTURES / "incidents" / "broker-dates-records.pcap.gz").findings
+    (found,) = (each for each in judged if each.severity in (CRITICAL, WARNING))
+    assert (found.id, found.subject.broker, round(found.measure or 0)) == ("broker-clock", "2", 7200)
