@@ -685,8 +685,8 @@ def _difference_ms(row: Row) -> int:
 
 
 def _right_clocks(facts: Facts, wrong: Row) -> str:
-    """Who has the same time as the capture: other brokers, else producers on several other hosts. A single one
-    may be the host on which the packets were captured."""
+    """Who has the same time as the capture: other brokers, else producers on several other hosts. A single
+    one may be the host on which the packets were captured."""
     agree_ms = facts.limit("agree_s") * 1000
     host = address(wrong["broker"])
     if any(

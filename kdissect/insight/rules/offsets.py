@@ -21,6 +21,7 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WA
 from kdissect.insight.gaps import not_known
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import are_several_clusters, nodes_by_address
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.lag import consumers, fetches_of, has_left
 from kdissect.insight.words import named, quoted, span
@@ -89,18 +90,23 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions, ClusterChanges))
+@once_per_subject
 def offset_reset(facts: Facts) -> Iterator[Finding]:
     """A consumer jumped, because the offset that it asked for was not there."""
     deleted = group_rows(
         (row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic"
     )
-    read = group_rows(consumers(facts), "group", "client_id", "topic", "partition")
-    for key, rows in group_rows(_resets(facts), "group", "client_id", "topic", "partition").items():
-        group, client_id, topic, partition = key
+    # Two clusters may have a group and a topic of the same names.
+    names = "group", "client_id", "topic", "partition", "cluster_id"
+    read = group_rows(consumers(facts), *names)
+    for key, rows in group_rows(_resets(facts), *names).items():
+        group, client_id, topic, partition, cluster = key
         row = rows[-1]
         before, after = row["reset_from"], row["reset_to"]
+        gone = deleted.get((topic,), [])
+        of_cluster = [each for each in gone if cluster is None or each["cluster_id"] in (None, cluster)]
         is_another = after is not None and after <= before
-        is_another = is_another and _is_another(row, read[key], deleted.get((topic,), []))
+        is_another = is_another and _is_another(row, read[key], of_cluster)
         later = [
             each
             for each in read[key]

@@ -487,6 +487,43 @@ def test_one_connection_that_reads_two_topics_of_a_name_shows_that_it_was_made_a
         assert "auto.create.topics.enable" not in found.cause
 
 
+@pytest.mark.parametrize(
+    ("elsewhere", "words"),
+    [
+        ("east", "and it went on over another connection"),
+        ("west", "read nothing of this partition after that"),
+    ],
+)
+def test_a_consumer_of_another_cluster_with_the_same_names_does_not_go_on(elsewhere: str, words: str) -> None:
+    reset = position(**RESET | {"reset_to": None, "reset_ns": 2 * SECOND, "cluster_id": "east"})
+    later = position(first_ns=2 * SECOND, connection=99, cluster_id=elsewhere)
+    (found,) = said("offset-reset", {Positions: [reset, later]})
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "is_another"),
+    [("east", "east", True), ("east", "west", False), ("east", None, True), (None, "west", True)],
+)
+def test_a_topic_that_another_cluster_deleted_was_not_made_again(
+    own: str | None, other: str | None, is_another: bool
+) -> None:
+    values = RESET | {"reset_from": 900, "reset_to": 50, "first_ns": SECOND, "reset_ns": 2 * SECOND}
+    row = position(**values, cluster_id=own)
+    gone = {"ns": 2 * SECOND, "what": "topic-deleted", "topic": row["topic"], "cluster_id": other}
+    (found,) = said("offset-reset", {Positions: [row], ClusterChanges: [gone]})
+    assert ("was deleted and made again" in found.message) == is_another
+
+
+def test_resets_of_two_clusters_with_the_same_names_are_counted_and_told_apart() -> None:
+    rows = [
+        position(**RESET | {"reset_from": start, "reset_to": 50, "reset_ns": SECOND}, cluster_id=cluster)
+        for start, cluster in ((900, "east"), (60, "west"))
+    ]
+    (found,) = said("offset-reset", {Positions: rows})
+    assert "That happened 2 times; this is the worst one." in found.message
+
+
 def test_a_consumer_that_reads_on_after_a_reset_is_not_said_to_read_nothing() -> None:
     reset = position(**RESET | {"reset_to": None, "reset_ns": 2 * SECOND})
     (found,) = said("offset-reset", {Positions: [reset]})
