@@ -197,5 +197,7 @@ def is_secret_config(resource: int | None, name: Any) -> bool:
     known = NOT_SECRET.get(resource if resource is not None else -1)
     if known is None or not isinstance(name, str):
         return True
+    if name in known:
+        return False
     prefixed = _LISTENER.fullmatch(name) if resource == BROKER else None
-    return name not in known and not (prefixed and prefixed[1] in known)
+    return not (prefixed and prefixed[1] in known)

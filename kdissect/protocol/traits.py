@@ -38,7 +38,7 @@ def api_traits(key: int | None) -> ApiTraits:
 
 def traits_of_api(name: str | None) -> ApiTraits:
     """The traits of an API, by its name in :attr:`kdissect.exchange.Exchange.api`."""
-    return _by_name(library()).get(name, NO_TRAITS)
+    return _traits_of_api(library(), name)
 
 
 def field_traits(message: str) -> FieldTraits:
@@ -71,9 +71,15 @@ def _api_traits(known: Library, key: int | None) -> ApiTraits:
     return own.api(key).api if key in own.apis and key is not None else NO_TRAITS
 
 
+@lru_cache(maxsize=4096)
+def _traits_of_api(known: Library, name: str | None) -> ApiTraits:
+    return _api_traits(known, _keys(known).get(name))  # the definitions of all other APIs stay unread
+
+
 @lru_cache(maxsize=4)
-def _by_name(known: Library) -> dict[str | None, ApiTraits]:
-    return {name: _api_traits(known, key) for key, (name, _) in reversed(known.apis.items())}
+def _keys(known: Library) -> dict[str | None, int]:
+    """The keys of APIs, by name."""
+    return {name: key for key, (name, _) in reversed(known.apis.items())}
 
 
 @lru_cache(maxsize=4096)

@@ -98,6 +98,21 @@ def test_an_api_has_the_traits_of_its_definition(
     assert (found.reads, found.waits, found.between_brokers) == traits
 
 
+def test_the_traits_of_an_api_need_only_its_own_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Library(package_folder())
+    monkeypatch.setattr("kdissect.protocol.traits.library", lambda: known)
+    read: list[int] = []
+
+    def one(key: int) -> Document:
+        read.append(key)
+        return Document(())
+
+    monkeypatch.setattr(known, "api", one)
+    assert traits_of_api("Fetch") == ApiTraits()
+    assert traits_of_api("no such API") == ApiTraits()
+    assert read == [1]
+
+
 def test_the_apis_of_a_login_say_so() -> None:
     names = {apis.api_name(key) for key in apis.api_keys() if api_traits(key).logs_in}
     assert names == {"SaslHandshake", "SaslAuthenticate"}
