@@ -57,6 +57,13 @@ def test_texts_that_are_short_take_no_more_than_they_need() -> None:
     assert head.startswith("topic  partition")
 
 
+def test_each_row_of_a_long_table_keeps_its_own_values() -> None:
+    count = 600
+    head, *rest = lines(None, False, *(row(f"topic-{at}", partition=at) for at in range(count)))
+    assert head.split()[:2] == ["topic", "partition"]
+    assert [line.split()[:2] for line in rest] == [[f"topic-{at}", str(at)] for at in range(count)]
+
+
 def test_columns_that_were_asked_for_all_stay() -> None:
     text = lines(80, True)
     assert len(text) == 3
