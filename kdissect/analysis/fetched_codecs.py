@@ -52,15 +52,19 @@ def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], in
     that were fetched with another codec, and with another magic."""
     recompressed = converted = 0
     found: set[int] = set()
-    for each in batches:
-        if each.offset < 0:
+    for each in batches if covered else ():
+        offset, codec = each.offset, each.codec
+        if offset < 0:
             continue
-        here = [way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)]
-        found.update(here)
-        others = [way for way in here if way != each.codec]
-        if others:
-            recompressed += any(way % 8 != each.codec % 8 for way in others)
-            converted += any(way // 8 != each.codec // 8 for way in others)
+        is_recompressed = is_converted = False
+        for way, (starts, ends) in covered.items():
+            at = bisect_right(starts, offset) - 1
+            if at >= 0 and offset <= ends[at]:  # one of the stretches has the offset
+                found.add(way)
+                is_recompressed |= way % 8 != codec % 8
+                is_converted |= way // 8 != codec // 8
+        recompressed += is_recompressed
+        converted += is_converted
     return found, recompressed, converted
 
 
@@ -83,9 +87,3 @@ def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
             starts.append(first)
             ends.append(last)
     return starts, ends
-
-
-def _holds(starts: list[int], ends: list[int], offset: int) -> bool:
-    """Whether one of the stretches has the offset."""
-    at = bisect_right(starts, offset) - 1
-    return at >= 0 and offset <= ends[at]

@@ -316,11 +316,12 @@ class Producers(OneTable[_Key, Production]):
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
         found = account_of(batches, has_id, is_sole)
-        is_blind = any(each.connection in self._blind for each in batches)
+        is_blind = bool(self._blind) and any(each.connection in self._blind for each in batches)
         ways, recompressed, converted = as_fetched(batches, fetched)
         (records_p50,), (bytes_p50,) = row.counts.percentiles(50), row.sizes.percentiles(50)
         (linger_p50,) = row.linger.percentiles(50)
-        sequences = [each.sequence for each in batches if each.sequence >= 0]
+        sequences = [each.sequence for each in batches if each.sequence >= 0] if has_id else []
+        lowest = min([each.codec for each in batches], default=None)
         return {
             "producer_id": producer_id if has_id else None,
             "producer_epoch": row.epoch[2] if has_id and row.epoch is not None else None,
@@ -338,8 +339,8 @@ class Producers(OneTable[_Key, Production]):
             "records_p50": records_p50,
             "bytes_p50": bytes_p50,
             "batch_bytes_max": row.sizes.most,
-            "first_sequence": sequences[0] if has_id and sequences else None,
-            "last_sequence": sequences[-1] if has_id and sequences else None,
+            "first_sequence": sequences[0] if sequences else None,
+            "last_sequence": sequences[-1] if sequences else None,
             "epochs": found.epochs,
             "transactional": row.transactional == row.batches,
             "resent": found.resent,
@@ -357,7 +358,7 @@ class Producers(OneTable[_Key, Production]):
             "compressible_to": row.plain.ratio,
             "ratio": row.packed.ratio,
             "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
-            "magic": min((each.codec // 8 for each in batches), default=None),
+            "magic": None if lowest is None else lowest // 8,
             "magic_fetched": min((way // 8 for way in ways), default=None),
             "recompressed": recompressed,
             "converted": converted,

@@ -44,6 +44,7 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         late = sorted(chain(sent.late(), answered.late()))[:EXAMPLES]
     worst = answered if answered.outage_ns > sent.outage_ns else sent
     opener = duplex.streams[0]
+    mine_shut_ns, yours_shut_ns = asking.shut_ns(duplex.last_ns), answering.shut_ns(duplex.last_ns)
     return {
         "opening": _opening(duplex),
         "syns": duplex.syns,
@@ -65,11 +66,11 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         "window_max_client": _window(asking, ours, bool(scales)) if both else None,
         "window_max_broker": _window(answering, theirs, bool(scales)) if both else None,
         "zero_window_client_count": mine.zeros,
-        "zero_window_client_ns": mine.zero_ns + asking.shut_ns(duplex.last_ns),
-        "zero_window_client_max_ns": max(mine.zero_longest_ns, asking.shut_ns(duplex.last_ns)),
+        "zero_window_client_ns": mine.zero_ns + mine_shut_ns,
+        "zero_window_client_max_ns": max(mine.zero_longest_ns, mine_shut_ns),
         "zero_window_broker_count": yours.zeros,
-        "zero_window_broker_ns": yours.zero_ns + answering.shut_ns(duplex.last_ns),
-        "zero_window_broker_max_ns": max(yours.zero_longest_ns, answering.shut_ns(duplex.last_ns)),
+        "zero_window_broker_ns": yours.zero_ns + yours_shut_ns,
+        "zero_window_broker_max_ns": max(yours.zero_longest_ns, yours_shut_ns),
         "lost_to_broker": sent.lost,
         "lost_to_client": answered.lost,
         "retransmitted_segments": sent.lost + answered.lost,
