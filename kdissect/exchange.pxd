@@ -64,6 +64,9 @@ cdef class Exchange:
 
 cdef tuple _NOT_RECOGNISED
 
+cdef _between(Message message)
+cdef _from_to(int64_t first_ns, int64_t last_ns)
+
 @cython.locals(exchange=Exchange)
 cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
 @cython.locals(seen=Survey)

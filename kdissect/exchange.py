@@ -321,11 +321,7 @@ class Exchange:
         Also None if two absurd timestamps are further apart than 64 bits can express."""
         if self.request is None or self.response is None:
             return None
-        asked, answered = self.request.frame.last_ns, self.response.frame.first_ns
-        if asked >= 0 and answered >= 0:
-            return answered - asked
-        latency = int(answered) - int(asked)  # compiled, these are C numbers, which would overflow
-        return latency if -(1 << 63) <= latency < 1 << 63 else None
+        return _from_to(self.request.frame.last_ns, self.response.frame.first_ns)
 
     @property
     def turn_ns(self) -> int | None:
@@ -670,8 +666,15 @@ _text_of = lru_cache(maxsize=4_096)(endpoint_text)
 
 
 def _between(message: Message) -> int | None:
-    """The time from its first byte to its last, ns; None if two absurd times are too far apart."""
-    between = int(message.frame.last_ns) - int(message.frame.first_ns)
+    """The time from its first byte to its last, ns."""
+    return _from_to(message.frame.first_ns, message.frame.last_ns)
+
+
+def _from_to(first_ns: int, last_ns: int) -> int | None:
+    """The time between two times, ns; None if two absurd times are further apart than 64 bits can express."""
+    if first_ns >= 0 and last_ns >= 0:
+        return last_ns - first_ns
+    between = int(last_ns) - int(first_ns)  # compiled, these are C numbers, which would overflow
     return between if -(1 << 63) <= between < 1 << 63 else None
 
 

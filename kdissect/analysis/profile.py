@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
 from kdissect.analysis.profile_rows import (
@@ -75,7 +75,7 @@ _NO_ERRORS: set[_Error] = set()
 """The errors of most exchanges. Do not change it."""
 
 
-class Profile(Statistic):
+class Profile(Batched, Statistic):
     """The statistic ``profile``."""
 
     name = "profile"
@@ -127,23 +127,8 @@ class Profile(Statistic):
 
     # -- counting -----------------------------------------------------------------------------------
 
-    def _exchange(self, exchange: Exchange) -> None:
-        ns, api = exchange.begun_ns, exchange.api or "unknown"
-        errors = self._errors(exchange) if exchange.error is not None else _NO_ERRORS
-        broker_ns = split(exchange).broker_ns
-        groups, topics = exchange.groups, topics_of(exchange)
-        self._of_broker(exchange, ns, api, bool(errors), broker_ns)
-        if errors or len(groups) >= _FEW or len(topics) >= _FEW or (topics and _may_be_ids(topics)):
-            self._alike_in(exchange, ns, api, bool(errors), broker_ns, (), ())
-            self._count_by_names(exchange, ns, errors, groups, self._topics(exchange))
-        else:
-            self._alike_in(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics))
-        if errors:
-            client, broker = _client(exchange), _named(exchange.broker)
-            for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
-                self._name_errors(area, who, ns, errors)
-        if api in _DIRECTIONS:
-            self._records(exchange, ns, _DIRECTIONS[api])
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self)
 
     def _count_by_names(
         self, exchange: Exchange, ns: int, errors: set[_Error], groups: list[str], topics: list[Topic]
@@ -159,29 +144,20 @@ class Profile(Statistic):
 
     def _alike_in(
         self,
+        which: tuple[Any, ...],
         exchange: Exchange,
-        ns: int,
         api: str,
-        has_errors: bool,
         broker_ns: int | None,
+        network_ns: int | None,
         groups: tuple[str, ...],
         topics: tuple[str, ...],
-    ) -> None:
-        """Count an exchange by API and client, and by these groups and topics, which all have names."""
-        network_ns = None if exchange.latency_ns is None else exchange.network_ns
-        is_answered = exchange.response is not None
-        which = (
-            *(exchange.client_id, api, exchange.api_version, is_answered),
-            *(broker_ns is None, network_ns is None, groups, topics),
-        )
-        alike = self._alike.get(which)
-        if alike is None or self._waiting >= _MOST_WAITING:
-            if alike is not None or len(self._alike) >= _MOST_KINDS:
-                self._flush()
-            alike = self._alike_of(exchange, api, broker_ns, network_ns, groups, topics)
-            self._alike[which] = alike
-        self._waiting += 1
-        alike.slices.add(ns, has_errors, broker_ns, network_ns)
+    ) -> AlikeExchanges:
+        """The counts for exchanges like this one, under a new key or beyond the most that may wait."""
+        if which in self._alike or len(self._alike) >= _MOST_KINDS:
+            self._flush()
+        alike = self._alike_of(exchange, api, broker_ns, network_ns, groups, topics)
+        self._alike[which] = alike
+        return alike
 
     def _alike_of(
         self,
@@ -222,21 +198,6 @@ class Profile(Statistic):
             self._rows.left_out += alike.flush()
         self._alike.clear()
         self._waiting = 0
-
-    def _of_broker(
-        self, exchange: Exchange, ns: int, api: str, has_errors: bool, broker_ns: int | None
-    ) -> None:
-        """Count an exchange by broker. Each measure of a broker counts at once: many brokers have few
-        exchanges each."""
-        broker, is_answered = exchange.broker, exchange.response is not None
-        which = broker, api, is_answered, broker_ns is None
-        kind = self._kinds.get(which)
-        if kind is None:
-            timed = None if broker_ns is None else api
-            kind = self._kind(which, BROKER, _named(broker), True, is_answered, timed)
-        requests, errors, times, left_out = kind
-        count_each(requests, errors, times, ns, has_errors, broker_ns)
-        self._rows.left_out += left_out
 
     def _kind(
         self,
@@ -311,24 +272,6 @@ class Profile(Statistic):
         for name, is_fatal in sorted({(each.name, each.is_fatal) for each in errors}):
             self._part(subject, area, f"{'fatal ' if is_fatal else ''}error {name}", ns, "errors")
 
-    def _records(self, exchange: Exchange, ns: int, done: str) -> None:
-        if done == "read" and _is_follower(exchange):
-            return  # a follower
-        for each in record_sets(exchange, self.limits):
-            topic = self._topic(exchange, each.place.topic, each.place.topic_id)
-            for batch in each.headers:
-                if batch.is_control:
-                    continue
-                records = batch.records or 0
-                totals = records, batch.size, batch.size, records, 0
-                for sums, total in zip(self._of_batches(topic, done), totals, strict=False):
-                    if sums is not None:
-                        sums.add(ns, total)
-                    else:
-                        self._rows.left_out += 1
-                if done == "written":
-                    self._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
-
     def _of_batches(self, topic: Topic, done: str) -> list[SlicedSums | None]:
         """The measures of a topic's batches: records and bytes; for written batches also the size of each,
         its records, and their number."""
@@ -375,6 +318,88 @@ class Profile(Statistic):
         named = {NamedKey(*key): row for key, row in found.items()}
         rows = [each for key, row in named.items() for each in rows_of(key, row, named)]
         return sorted(rows, key=in_order)
+
+
+def _count(exchanges: list[Exchange], profile: Profile) -> None:
+    """Count exchanges."""
+    for exchange in exchanges:
+        ns, api, broker = exchange.begun_ns, exchange.api or "unknown", exchange.broker
+        errors = profile._errors(exchange) if exchange.error is not None else _NO_ERRORS
+        broker_ns = split(exchange).broker_ns
+        is_answered, has_errors = exchange.response is not None, bool(errors)
+        # The measures of brokers count at once: many brokers have few exchanges each.
+        kind = profile._kinds.get((broker, api, is_answered, broker_ns is None))
+        if kind is None:
+            kind = profile._kind(
+                (broker, api, is_answered, broker_ns is None),
+                *(BROKER, _named(broker), True, is_answered, None if broker_ns is None else api),
+            )
+        requests, of_errors, times, left_out = kind
+        count_each(requests, of_errors, times, ns, has_errors, broker_ns)
+        if left_out:
+            profile._rows.left_out += left_out
+        groups, topics = exchange.groups, topics_of(exchange)
+        is_apart = has_errors or len(groups) >= _FEW or len(topics) >= _FEW
+        if is_apart or (topics and _may_be_ids(topics)):
+            _count_alike(exchange, ns, api, has_errors, broker_ns, (), (), profile)
+            profile._count_by_names(exchange, ns, errors, groups, profile._topics(exchange))
+        else:
+            _count_alike(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics), profile)
+        if has_errors:
+            client = _client(exchange)
+            for area, who in ((API, _named(api)), (BROKER, _named(broker)), (CLIENT, client)):
+                profile._name_errors(area, who, ns, errors)
+        done = _DIRECTIONS.get(api)
+        if done is not None:
+            _count_batches(exchange, ns, done, profile)
+
+
+def _count_alike(
+    exchange: Exchange,
+    ns: int,
+    api: str,
+    has_errors: bool,
+    broker_ns: int | None,
+    groups: tuple[str, ...],
+    topics: tuple[str, ...],
+    profile: Profile,
+) -> None:
+    """Count an exchange by API and client, and by these groups and topics, which all have names."""
+    network_ns = None if exchange.latency_ns is None else exchange.network_ns
+    which = (
+        *(exchange.client_id, api, exchange.api_version, exchange.response is not None),
+        *(broker_ns is None, network_ns is None, groups, topics),
+    )
+    alike = profile._alike.get(which)
+    if alike is None or profile._waiting >= _MOST_WAITING:
+        alike = profile._alike_in(which, exchange, api, broker_ns, network_ns, groups, topics)
+    profile._waiting += 1
+    slices = alike.slices
+    slices.add(ns, has_errors, broker_ns, network_ns)
+
+
+def _count_batches(exchange: Exchange, ns: int, done: str, profile: Profile) -> None:
+    """Count the batches of an exchange by their topics."""
+    is_written = done == "written"
+    if not is_written and _is_follower(exchange):
+        return
+    for each in record_sets(exchange, profile.limits):
+        place = each.place
+        topic = profile._topic(exchange, place.topic, place.topic_id)
+        for batch in each.headers:
+            if batch.is_control:
+                continue
+            records = batch.records or 0
+            totals = records, batch.size, batch.size, records, 0
+            found = profile._of_batches(topic, done)
+            for at in range(len(found)):
+                sums = found[at]
+                if sums is not None:
+                    sums.add(ns, totals[at], 1)
+                else:
+                    profile._rows.left_out += 1
+            if is_written:
+                profile._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
 
 
 def _may_be_ids(topics: list[str]) -> bool:
