@@ -203,13 +203,13 @@ def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -
     return [placed[base] for base in sorted(placed)]
 
 
-def _overlapping(placed: list[_Placed], bases: list[int], first: int, last: int) -> Iterator[int]:
+def _overlapping(placed: list[_Placed], bases: list[int], first: int, last: int) -> Sequence[int]:
     """The indexes of the batches with offsets from ``first`` to ``last``."""
-    at = max(0, bisect_right(bases, first) - 1)
-    while at < len(placed) and placed[at].base <= last:
-        if placed[at].last >= first:
-            yield at
-        at += 1
+    begin = max(0, bisect_right(bases, first) - 1)
+    end = bisect_right(bases, last, begin)
+    if end == begin + 1:  # as mostly
+        return (begin,) if placed[begin].last >= first else ()
+    return [at for at in range(begin, end) if placed[at].last >= first]
 
 
 def _first_fetches(arrivals: list[Arrival], placed: list[_Placed], bases: list[int]) -> dict[int, int]:
@@ -322,7 +322,8 @@ def _reach(
             out.read_again += max(0, seen - news)
     out.sets = len(reached)
     if reached:
-        out.unconsumed = sum(max(0, one.last - max(one.base, furthest + 1) + 1) for one in placed)
+        later = [one for one in placed if one.last > furthest]
+        out.unconsumed = sum(max(0, one.last - max(one.base, furthest + 1) + 1) for one in later)
     return out
 
 
