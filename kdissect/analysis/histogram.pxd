@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 cdef int _EXACT_BITS
 cdef object _SHORT
+cdef object _SHORT_BELOW
 cdef int64_t _SHORT_C
 cdef Py_ssize_t _MOST_FRESH
 

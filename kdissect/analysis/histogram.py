@@ -21,6 +21,7 @@ _SHORT = 1 << 57
 """In compiled code, values below this, which are nearly all, are counted without Python objects: the sum of
 the fresh values fits in 63 bits too."""
 _SHORT_C = _SHORT
+_SHORT_BELOW = -_SHORT
 
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
@@ -108,7 +109,7 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     def add(self, value: int, times: int = 1) -> None:
         """Count a value, or several equal ones."""
-        if times == 1 and -_SHORT < value < _SHORT:
+        if times == 1 and _SHORT_BELOW < value < _SHORT:
             self.add_one(value)
         else:
             self.count += times
@@ -182,7 +183,7 @@ class Histogram:  # noqa: PLW1641 - it changes
             self._least = value
         if self._most is None or value > self._most:
             self._most = value
-        bucket = self._bucket_of(_short_bucket(value) if -_SHORT < value < _SHORT else _bucket(value))
+        bucket = self._bucket_of(_short_bucket(value) if _SHORT_BELOW < value < _SHORT else _bucket(value))
         bucket.count += times
 
     def merge(self, other: Histogram) -> None:

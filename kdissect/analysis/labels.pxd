@@ -1,6 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+cdef dict _NAMED
+cdef dict _WITH_ID
+
+cdef _remembered(dict known, word, topic)
+
 @cython.final
 cdef class Labels:
     cdef object _latest

@@ -7,7 +7,6 @@ or never. When the rows are asked for, the names known by then count from the st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.clusters import NameAt
@@ -26,14 +25,20 @@ class Topic(NamedTuple):
     topic_id: str
 
 
-@lru_cache(maxsize=4_096)
-def _by_name(name: str) -> Topic:
-    return Topic(name, "")
+_NAMED: dict[str, Topic] = {}
+"""Topics that were named lately. Every table asks for the topics of each exchange, and all share one object
+for each. Compiled, a dict answers quicker than ``lru_cache``, which must be called."""
+_WITH_ID: dict[str, Topic] = {}
+"""The same for ids."""
+_MOST_SHARED = 4_096
 
 
-@lru_cache(maxsize=4_096)
-def _by_id(topic_id: str) -> Topic:
-    return Topic("", topic_id)
+def _remembered(known: dict[str, Topic], word: str, topic: Topic) -> Topic:
+    """Share a topic from now on."""
+    if len(known) >= _MOST_SHARED:
+        known.clear()
+    known[word] = topic
+    return topic
 
 
 class Labels:
@@ -54,10 +59,13 @@ class Labels:
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
         """The topic with this name or id from a message."""
         if not topic_id:
-            return _by_name(name or "")
+            name = name or ""
+            found = _NAMED.get(name)
+            return _remembered(_NAMED, name, Topic(name, "")) if found is None else found
         if topic_id not in self._names and len(self._unnamed) < self._most:
             self._unnamed[topic_id] = None
-        return _by_id(topic_id)
+        found = _WITH_ID.get(topic_id)
+        return _remembered(_WITH_ID, topic_id, Topic("", topic_id)) if found is None else found
 
     def merge(self, later: Labels) -> None:
         """Add the names of later exchanges."""

@@ -363,7 +363,7 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
         "client": over.client,
         "broker": over.broker,
         "client_id": row.client_id if row.client_id is not None else over.client_id,
-        **dict(zip(_NAMES, map(facts.get, _NAMES), strict=True)),
+        **{name: facts.get(name) for name in _NAMES},
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
         "waiting_exchanges": [each for _, each, *_ in waiting[:MOST_HIT]],
