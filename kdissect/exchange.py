@@ -546,7 +546,8 @@ class Exchange:
             places = seen.records
             at = 0
             while at < len(places):
-                if not is_sound(message.frame.payload, places[at], places[at + 1], message.limits, unpacks):
+                payload, start, end = message.frame.payload, places[at], places[at + 1]
+                if not is_sound(payload, start, end, message.limits, unpacks, message is self.response):
                     return False
                 at += 2
         return True

@@ -11,7 +11,11 @@ cdef object _checksum
     raw="const unsigned char*", cursor=Cursor, most=int64_t, room=int64_t, batches=int64_t, position=Py_ssize_t,
     size=int64_t, crc=int64_t, checked=Py_ssize_t, count=int64_t, used=int64_t, codec=cython.int,
 )
-cpdef bint is_sound(bytes data, Py_ssize_t start, Py_ssize_t end, limits, bint unpacks=*) except -1
+cpdef bint is_sound(
+    bytes data, Py_ssize_t start, Py_ssize_t end, limits, bint unpacks=*, bint may_end_early=*
+) except -1
+@cython.locals(raw="const unsigned char*", left=Py_ssize_t, size=int64_t, magic=cython.int, codec=cython.int)
+cdef bint _is_cut(bytes data, Py_ssize_t position, Py_ssize_t end, bint unpacks) except -1
 @cython.locals(
     raw="const unsigned char*", magic=cython.int, codec=cython.int, stop=int64_t, at=int64_t, length=int64_t,
 )

@@ -30,12 +30,15 @@ NEWEST_OF_MESSAGES = 3
 _SHORT = 1_024
 
 
-def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True) -> bool:
+def is_sound(
+    data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True, may_end_early: bool = False
+) -> bool:
     """Whether the record set from ``start`` to ``end`` has only whole, uncompressed batches with the right
     checksums, and records of the right form and number. False means only that a closer look is needed.
 
     :param unpacks: whether compressed batches need a closer look; else their headers and checksums are
         enough.
+    :param may_end_early: whether it is normal that the set ends inside a batch.
     """
     global _checksum  # noqa: PLW0603 - found once
     raw, most = data, limits.elements
@@ -45,6 +48,8 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     batches = 0
     position = start
     while position < end:
+        if may_end_early and batches < most and _is_cut(data, position, end, unpacks):
+            return True
         if end - position < LOG_OVERHEAD + _LEAST_0 or batches >= most:
             return False
         batches += 1
@@ -88,6 +93,31 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
             return False
         room -= used
     return True
+
+
+def _is_cut(data: bytes, position: int, end: int, unpacks: bool) -> bool:
+    """Whether only the end of the last batch is missing, and what is there has certainly no fault. That is so
+    if no record of it can be read: one of magic 0 or 1, only a part of a header, or one that is compressed.
+
+    :param position: the beginning of the batch, and ``end``: the end of the set.
+    """
+    raw, left = data, end - position
+    if left < LOG_OVERHEAD:
+        return True
+    size = _int32(raw, position + 8)
+    if size <= left - LOG_OVERHEAD or size < _LEAST_0:
+        return False
+    if left <= LOG_OVERHEAD + 4:
+        return True
+    magic = raw[position + 16]
+    if magic < 2:
+        return magic == 0 or size >= _LEAST_1
+    if magic > 2 or size < SMALLEST_BATCH:
+        return False
+    if left < _HEADER_BYTES:
+        return True
+    codec = raw[position + 22] & CODEC_BITS
+    return 0 < codec <= NEWEST_CODEC and not unpacks and _int32(raw, position + 23) >= 0
 
 
 def are_plain(data: bytes, start: int = 0, end: int = -1) -> bool:

@@ -115,4 +115,4 @@ cpdef QuickSession quick_session_of(tuple parts, tuple streams)
 cdef _begin(Brief brief)
 cdef Survey _survey_login(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 @cython.locals(places=list, at=Py_ssize_t)
-cdef bint _are_sound(bytes data, Survey seen, limits) except -1
+cdef bint _are_sound(bytes data, Survey seen, limits, bint may_end_early) except -1

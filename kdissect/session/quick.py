@@ -284,7 +284,11 @@ class QuickSession:
             seen = survey_at(way, data, body, end, self._limits)
             if seen is None:
                 return None
-            if seen.acks == 0 and self._forms.checks_records and not _are_sound(data, seen, self._limits):
+            if (
+                seen.acks == 0
+                and self._forms.checks_records
+                and not _are_sound(data, seen, self._limits, False)
+            ):
                 return None
         elif form.is_login:
             seen = _survey_login(form.request.way, data, body, end, self._limits)
@@ -510,10 +514,12 @@ class QuickSession:
         asked, answered = brief.survey_request(), brief.response_survey
         if asked is None or answered is None:
             return False
-        if asked.records and not _are_sound(brief.request_data, asked, self._limits):
+        if asked.records and not _are_sound(brief.request_data, asked, self._limits, False):
             return False
+        if not answered.records:
+            return True
         answer = brief.response_data
-        return not answered.records or (answer is not None and _are_sound(answer, answered, self._limits))
+        return answer is not None and _are_sound(answer, answered, self._limits, True)
 
     def _set_think_time(self, brief: Brief) -> None:
         """As :meth:`Session._set_think_time`."""
@@ -609,11 +615,14 @@ def _survey_login(way: Route | None, data: bytes, start: int, end: int, limits: 
     return None if way is None else survey_at(way, data, start, end, limits)
 
 
-def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:
-    """Whether every found record set is sound by its headers and checksums."""
+def _are_sound(data: bytes, seen: Survey, limits: Limits, may_end_early: bool) -> bool:
+    """Whether every found record set is sound by its headers and checksums.
+
+    :param may_end_early: whether it is normal that a set ends inside a batch.
+    """
     places, at = seen.records, 0
     while at < len(places):
-        if not is_sound(data, places[at], places[at + 1], limits, False):
+        if not is_sound(data, places[at], places[at + 1], limits, False, may_end_early):
             return False
         at += 2
     return True

@@ -74,6 +74,55 @@ def message(magic: int, attributes: int, value: bytes) -> bytes:
     return struct.pack(">qiI", 5, len(body) + 4, crc32(body)) + body
 
 
+def has_faults(data: bytes, unpacks: bool) -> bool:
+    """Whether reading everything of an answer finds something wrong, beside a last batch without its end."""
+    found = read_record_set(data)
+    for batch in found.batches:
+        if unpacks or not batch.is_packed:
+            batch.check()
+    return any(each.kind != "partial-batch" for each in found.faults)
+
+
+PACKED = write_batch([Record(0, 0, None, b"v" * 100)], 1)
+
+
+@pytest.mark.parametrize("last", [message(0, 0, b"value"), message(1, 0, b"value"), PACKED])
+def test_an_answer_may_end_inside_a_batch_of_which_no_record_can_be_read(last: bytes) -> None:
+    whole = last + last
+    for end in range(len(last), len(whole)):
+        cut = whole[:end]
+        assert is_sound(cut, 0, end, DEFAULTS, False, True)
+        assert is_sound(b"b" + cut + b"behind", 1, 1 + end, DEFAULTS, False, True)
+        assert end == len(last) or not is_sound(cut, 0, end, DEFAULTS, False)
+        assert not has_faults(cut, False)
+
+
+def test_records_before_the_end_of_an_answer_are_looked_at_more_closely() -> None:
+    header = 61
+    for end in range(len(PLAIN) + 1, 2 * len(PLAIN)):
+        assert is_sound(2 * PLAIN, 0, end, DEFAULTS, False, True) == (end < len(PLAIN) + header)
+    assert not is_sound(2 * PACKED, 0, 2 * len(PACKED) - 1, DEFAULTS, True, True)  # it must be unpacked
+
+
+def test_a_cut_batch_beyond_the_most_batches_of_a_set_is_looked_at_more_closely() -> None:
+    most = DEFAULTS._replace(elements=1)
+    assert is_sound(2 * PACKED, 0, 2 * len(PACKED) - 1, DEFAULTS, False, True)
+    assert not is_sound(2 * PACKED, 0, 2 * len(PACKED) - 1, most, False, True)
+
+
+@given(st.data())
+def test_what_is_sound_at_the_end_of_an_answer_has_no_faults(data: st.DataObject) -> None:
+    last = bytearray(
+        data.draw(st.sampled_from([message(0, 0, b"value"), message(1, 1, b"v"), PACKED, PLAIN]))
+    )
+    for _ in range(data.draw(st.integers(0, 3))):
+        last[data.draw(st.integers(0, min(27, len(last) - 1)))] = data.draw(st.integers(0, 255))
+    answer = PLAIN + bytes(last[: data.draw(st.integers(0, len(last)))])
+    unpacks = data.draw(st.booleans())
+    if is_sound(answer, 0, len(answer), DEFAULTS, unpacks, True):
+        assert not has_faults(answer, unpacks)
+
+
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_old_are_sound_as_they_should_be(magic: int) -> None:
     whole = message(magic, 0, b"value")
