@@ -125,9 +125,9 @@ class Dissector:
     ) -> None:
         """:param listener: gets the steps before exchanges, of all connections.
         :param briefs: the facts needed of exchanges in brief, if events may have a
-            :class:`~kdissect.session.briefs.Brief` in place of an exchange. Then a connection has no row if
-            its last exchanges were brief. A connection without bytes has no row either, if it ended after the
-            first brief.
+            :class:`~kdissect.session.briefs.Brief` in place of an exchange. Then an ordinary connection
+            (:meth:`~kdissect.session.conversation.Conversation.is_ordinary`) has no row. A connection without
+            bytes has no row either, if it ended after the first brief.
         :param forms: the layouts of another dissector of the same capture. Finding them again for each part
             of a capture took as long as dissecting half a megabyte.
         """
@@ -750,12 +750,13 @@ class Dissector:
         self._remove(conversation)
 
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[Step]) -> None:
-        """Add the row of a connection. A connection whose last exchanges were brief has none. A connection
-        without bytes has none either, after the first brief."""
-        if conversation._quick is None and not (
-            self._publisher.has_published_briefs and conversation.is_silent()
-        ):
-            step.append(conversation.summary(end, self._adds_tcp))
+        """Add the row of a connection. If exchanges may be brief, an ordinary connection has none. A
+        connection without bytes has none either, after the first brief."""
+        if self.forms is not None and conversation.is_ordinary():
+            return
+        if self._publisher.has_published_briefs and conversation.is_silent():
+            return
+        step.append(conversation.summary(end, self._adds_tcp))
 
     def _close_late(self, conversation: Conversation, step: list[Step]) -> None:
         """Close a connection that may still have waiting bytes."""

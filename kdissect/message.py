@@ -226,7 +226,8 @@ class Message:
         payload, start = self.frame.payload, self.body_start
         struct = self.body_struct()
         if struct is None:
-            return Body(None, {}, start, payload[start:], self._why_opaque(), self._opaque_faults())
+            why = self._why_opaque()
+            return Body(None, {}, start, payload[start:], why, self._opaque_faults(why))
         packet, candidates = self.frame.last_packet, self._candidates(struct)
         body = read_body(self._cursor(start), candidates, struct.version, packet, self.is_cut)
         if body.is_exact and body.struct is struct:
@@ -248,10 +249,10 @@ class Message:
         known = apis.versions(self.api_key)
         return f"unknown version {self.api_version} of {name} (known: {known.start} to {known.stop - 1})"
 
-    def _opaque_faults(self) -> tuple[Fault, ...]:
+    def _opaque_faults(self, why: str) -> tuple[Fault, ...]:
         if self.api_key is None:
             return ()
-        return (fault("unknown-api", self._why_opaque(), self.frame.last_packet, self.body_start),)
+        return (fault("unknown-api", why, self.frame.last_packet, self.body_start),)
 
 
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:

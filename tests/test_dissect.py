@@ -281,6 +281,21 @@ def test_connections_that_say_nothing_have_rows_until_an_exchange_was_told_in_br
         assert [each.connection for each in found] == rows
 
 
+def test_if_exchanges_may_be_brief_only_connections_that_are_not_ordinary_have_rows() -> None:
+    unanswered = Talk(client=endpoint(1, 1001), broker=endpoint(2, 9092))
+    unanswered.ask(request("Metadata", 1, 1, topics=[{"name": "orders"}])).close()
+    skipped = talk(1002)
+    skipped.say(skipped.client, b"GET / HTTP/1.1").close()
+    lost = talk(1003).ask(request("Metadata", 1, 2, topics=None))
+    del lost.segments[-1]
+    lost.ask(request("Metadata", 1, 3, topics=None)).close()
+    segments = renumbered(*(one.segments for one in (unanswered, skipped, lost)))
+    for briefs, rows in ((None, [0, 1, 2]), (Interest(), [1, 2])):
+        dissector = Dissector(briefs=briefs)
+        found = connections([*run(dissector, segments), *dissector.close()])
+        assert [each.connection for each in found] == rows
+
+
 def test_connections_that_are_evicted_leave_nothing_behind() -> None:
     dissector = Dissector(DEFAULTS._replace(connections=10))
     for i in range(3_000):

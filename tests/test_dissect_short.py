@@ -122,7 +122,7 @@ def everything(
 
 def without_rows(expected: Iterable[Any], found: Iterable[Any]) -> list[Any]:
     """The events that are expected from a dissector that may give exchanges in brief. They lack the rows of
-    connections with only brief exchanges, and of some connections without data."""
+    ordinary connections of Kafka, and of some connections without data."""
     have_rows = {each.connection for each in found if isinstance(each, Connection)}
     return [each for each in expected if not may_have_no_row(each) or each.connection in have_rows]
 
@@ -131,7 +131,9 @@ def may_have_no_row(event: Any) -> bool:
     if not isinstance(event, Connection):
         return False
     said = event.bytes_to_broker + event.bytes_from_broker + event.gap_bytes
-    return event.protocol == "kafka" or (event.protocol == "unknown" and not said)
+    if event.protocol == "kafka":
+        return not (event.skipped_bytes or event.gaps or event.tls or event.proxies)
+    return event.protocol == "unknown" and not said
 
 
 def in_full(event: Event | Brief) -> Event:

@@ -396,7 +396,7 @@ class Lines:
             self._note(out, f"[inferred {sanitise(what)}]", YELLOW)
         faults = exchange.cheap_faults
         if faults:
-            kinds = dict.fromkeys(fault.kind for fault in faults)
+            kinds = dict.fromkeys([fault.kind for fault in faults])
             self._note(out, f"[faults: {', '.join(kinds)}]", RED)
 
     def _note_topics(self, out: JsonText, topics: list[str]) -> None:

@@ -144,11 +144,11 @@ class Framer:
             self._cut(out, reason)
         return out
 
-    def close(self, witness: Witness) -> Sequence[Event]:
+    def close(self, witness: Witness) -> list[Event]:
         """End the stream: the rest of a frame becomes a cut frame, or is skipped."""
         out: list[Event] = []
         if self._searching:
-            self._search(witness, out, at_end=True)
+            self._search(witness, out, 0, True)
         if not self._searching and self._parts:
             self._cut(out, "the stream ends inside it")
         self._drop(out, "the stream ends before a frame was found in them")
@@ -184,7 +184,7 @@ class Framer:
                     message = f"a frame announces a size of {size:,} (limit {limit:,}): the boundary is lost"
                     out.append(fault("bad-size", message, first.packet, first.offset))
                     self._lose()
-                    self._search(witness, out, start=1)
+                    self._search(witness, out, 1)
                     if self._searching:
                         return
                     continue
@@ -292,7 +292,7 @@ class Framer:
             if length:
                 self._lose()
         elif self._searching:
-            self._search(witness, out, at_end=True)
+            self._search(witness, out, 0, True)
             if not self._searching:
                 self._cut_frames(witness, out)
                 return out + self._feed_gap(gap, witness)
@@ -322,7 +322,8 @@ class Framer:
         message = (
             f"a frame announces {plural(size, 'byte')}, but {len(frame.payload):,} were captured: {reason}"
         )
-        out.append(frame._replace(fault=fault("cut-frame", message, frame.last_packet, frame.offset)))
+        frame.fault = fault("cut-frame", message, frame.last_packet, frame.offset)
+        out.append(frame)
 
     def _lose(self) -> None:
         self._searching = True
@@ -347,7 +348,8 @@ class Framer:
         if undecided is not None and not at_end and self._have - undecided < self._limits.frame_bytes:
             self._forget(undecided, out)
             return
-        for position in range(start, len(data) - 4):
+        last = len(data) - 4
+        for position in range(start, last):
             if witness(data, position, False):
                 self._found(position, out)
                 return

@@ -9,8 +9,11 @@ from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised, Session
 from kdissect.session.quick cimport PairLayouts, QuickSession, quick_session_of
 from kdissect.session.recognise cimport Recogniser, at_once, plain_verdict
+from kdissect.session.witness cimport FrameWitness
 from kdissect.tcp.duplex cimport Duplex, duplex_of
 from kdissect.tcp.reassembly cimport Reassembler
+
+cdef object _FROM_BROKER, _TO_BROKER
 
 @cython.final
 cdef class Conversation:
@@ -53,6 +56,8 @@ cdef class Conversation:
     cpdef bint _is_over(self) except -1
     @cython.locals(one=Reassembler, other=Reassembler)
     cpdef bint is_silent(self) except -1
+    @cython.locals(one=Reassembler, other=Reassembler)
+    cpdef bint is_ordinary(self) except -1
     @cython.locals(duplex=Duplex, one=Reassembler, other=Reassembler, quick=QuickSession, client=cython.int, session=Session)
     cpdef summary(self, end=*, bint adds_tcp=*)
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
@@ -74,6 +79,11 @@ cdef class Conversation:
     cdef bint _begins_ordinary_request(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
     @cython.locals(streams=tuple, ends=tuple, client=cython.int, quick=QuickSession)
     cdef _begin_quickly(self, verdict)
+    @cython.locals(client=cython.int, broker=cython.int, session=Dialogue, witness=FrameWitness)
+    cdef _begin_session(self, verdict, tuple starts)
+    cdef tuple _new_framers(self, int client, tuple starts)
+    @cython.locals(quick=QuickSession)
+    cpdef leave_quick(self)
     cdef bint _is_opened(self, int side) except -1
     cdef _return_to_quick(self, Session session)
     @cython.locals(chunk=Chunk)
@@ -86,6 +96,7 @@ cdef class Conversation:
     cdef _count_held(self)
     cdef _count(self, int side, int64_t length)
     cpdef list close(self, packet, bint cut, bint evicted=*)
+    @cython.locals(framer=Framer, out=list, side=cython.int)
     cdef list _flush(self, int64_t packet, str reason)
     @cython.locals(first=Framer, second=Framer)
     cdef bint _holds_frames(self) except -1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange, Proxied
-from kdissect.faults import fault
+from kdissect.faults import fault, of_connection
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import (
     SYN,
@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 
 Event = SessionEvent | Brief
 """A Brief is either an exchange that has begun, without a number yet, or one that is complete."""
+
+
+_TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
+"""Reading a member of an enumeration takes longer than making a framer."""
 
 
 class Connection(NamedTuple):
@@ -424,6 +428,16 @@ class Conversation:
         one, other = self._duplex.streams
         return one.next == 0 and other.next == 0
 
+    def is_ordinary(self) -> bool:
+        """Whether it has exchanges of Kafka, without TLS or a proxy, and all its bytes were captured and
+        framed."""
+        if self._quick is not None:
+            return True
+        if self._session is None or self._tls is not None or self._proxied or self._skipped:
+            return False
+        one, other = self._duplex.streams
+        return self._session._first.exchanges > 0 and not (one.gaps or other.gaps)
+
     @property
     def last_packet(self) -> int:
         """Its latest packet."""
@@ -585,7 +599,7 @@ class Conversation:
                     continue
             elif isinstance(piece, Fault):
                 message = f"from {self._name(side)}: {piece.message}"
-                out.append(piece._replace(connection=self.number, message=message))
+                out.append(of_connection(piece, self.number, message))
                 continue
             else:
                 out.append(self._gap_fault(side, piece))
@@ -600,7 +614,7 @@ class Conversation:
         for side, piece in pieces:
             if isinstance(piece, Fault):
                 message = f"from {self._name(side)}: {piece.message}"
-                out.append(piece._replace(connection=self.number, message=message))
+                out.append(of_connection(piece, self.number, message))
             else:
                 if self._listener is not None and isinstance(piece, Chunk):
                     self._listener.decrypted(self, side, piece)
@@ -717,7 +731,8 @@ class Conversation:
         """
         client, broker = verdict.client, 1 - verdict.client
         # The requests determine where responses begin, also of responses before them.
-        self._session = Dialogue(
+        session = Dialogue.__new__(Dialogue)
+        session.begin(
             self.number,
             self._end_of(client),
             self._end_of(broker),
@@ -728,17 +743,19 @@ class Conversation:
             self._is_opened(0) and self._is_opened(1),
             (self._duplex.streams[client], self._duplex.streams[broker]),
         )
+        self._session = session
         if self._framers is None:
             self._framers = self._new_framers(client, starts)
-        asked, answered = self._session.witness.begins_request, self._session.witness.begins_response
+        witness = session._first.witness
+        asked, answered = witness.begins_request, witness.begins_response
         self._witnesses = (answered, asked) if client else (asked, answered)
 
     def _new_framers(self, client: Side, starts: tuple[bool, bool]) -> tuple[Framer, Framer]:
-        directions = {client: Direction.TO_BROKER, 1 - client: Direction.FROM_BROKER}
-        return (
-            Framer(directions[0], self._limits, starts[0]),
-            Framer(directions[1], self._limits, starts[1]),
-        )
+        if client == 0:
+            first, second = _TO_BROKER, _FROM_BROKER
+        else:
+            first, second = _FROM_BROKER, _TO_BROKER
+        return Framer(first, self._limits, starts[0]), Framer(second, self._limits, starts[1])
 
     # -- the short way of frames that are as they should be --------------------------------------------
 
@@ -804,7 +821,7 @@ class Conversation:
             self._quick = None
             self._begin_session(verdict, (True, True))
             assert self._session is not None
-            quick.hand_over(self._session.first)
+            quick.hand_over(self._session._first)
 
     def _frame_quickly(
         self,
@@ -927,7 +944,7 @@ class Conversation:
                 out += found if self._tls is None and not self._proxied else self._mark(found)
             elif isinstance(event, Fault):
                 message = f"from {self._name(side)}: {event.message}"
-                out.append(event._replace(connection=self.number, message=message))
+                out.append(of_connection(event, self.number, message))
             elif isinstance(event, Skipped):
                 if event.reason != REST:
                     # The skipped bytes may hold any answers, so the broker is not blamed for a wrong order.

@@ -12,6 +12,14 @@ cdef class Dialogue:
     cdef public tuple _turned_arguments
     cdef public tuple _turned_streams
 
+    @cython.locals(first=Session)
+    cpdef begin(
+        self, connection, client, broker, limits, inferred, correlation_id, client_id, bint from_start,
+        tuple streams,
+    )
+    cpdef end(self, reason)
+    @cython.locals(out=list)
+    cpdef list close(self)
     @cython.locals(events=list)
     cpdef list feed(self, Frame frame, packet)
     @cython.locals(held=int64_t)

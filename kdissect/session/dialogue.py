@@ -42,8 +42,37 @@ class Dialogue:
         from_start: bool = False,
         streams: tuple[Reassembler | None, Reassembler | None] = (None, None),
     ) -> None:
-        told = (inferred, correlation_id, client_id, from_start)
-        self._first = Session(connection, client, broker, limits, *told, *streams)
+        self.begin(
+            connection, client, broker, limits, inferred, correlation_id, client_id, from_start, streams
+        )
+
+    def begin(
+        self,
+        connection: int,
+        client: Endpoint,
+        broker: Endpoint,
+        limits: Limits,
+        inferred: str | None,
+        correlation_id: int | None,
+        client_id: str | None,
+        from_start: bool,
+        streams: tuple[Reassembler | None, Reassembler | None],
+    ) -> None:
+        """Do the work of ``__init__``; a fast path for compiled callers."""
+        first = Session.__new__(Session)
+        first.begin(
+            connection,
+            client,
+            broker,
+            limits,
+            inferred,
+            correlation_id,
+            client_id,
+            from_start,
+            streams[0],
+            streams[1],
+        )
+        self._first = first
         self._second: Session | None = None
         """The Session of the broker's requests."""
         self._turned_arguments = (connection, broker, client, limits, inferred)
@@ -87,8 +116,9 @@ class Dialogue:
 
     def end(self, reason: str) -> None:
         """End the streams: later frames are remainders, and ``reason`` explains it."""
-        for each in self._sessions():
-            each.end(reason)
+        self._first.end(reason)
+        if self._second is not None:
+            self._second.end(reason)
 
     def held_bytes(self) -> int:
         """The cost of waiting requests, and of the facts remembered about the clients."""
@@ -106,7 +136,10 @@ class Dialogue:
 
     def close(self) -> list[Event]:
         """End the connection: no response will come any more."""
-        return [event for each in self._sessions() for event in each.close()]
+        out = self._first.close()
+        if self._second is not None:
+            out += self._second.close()
+        return out
 
     def _sessions(self) -> tuple[Session, ...]:
         return (self._first,) if self._second is None else (self._first, self._second)

@@ -67,7 +67,14 @@ cdef class Session:
     cdef public Login login
     cdef public bint has_logged_in
 
+    cpdef begin(
+        self, connection, client, broker, limits, inferred, correlation_id, client_id, bint from_start,
+        Reassembler requests, Reassembler responses,
+    )
     cpdef list feed(self, Frame frame, packet)
+    cpdef end(self, reason)
+    @cython.locals(out=list, waiting=Waiting)
+    cpdef list close(self)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)
     cdef list _feed_request(self, Frame frame, packet)

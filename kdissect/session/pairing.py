@@ -35,7 +35,7 @@ from collections.abc import Callable
 from functools import cache
 
 from kdissect.exchange import Exchange, begin_exchange
-from kdissect.faults import fault
+from kdissect.faults import fault, of_connection
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token, bare_frame, parse_request, parse_response
 from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value, endpoint_text
@@ -144,6 +144,26 @@ class Session:
         requests: Reassembler | None = None,
         responses: Reassembler | None = None,
     ) -> None:
+        self.begin(
+            *(connection, client, broker, limits, inferred, correlation_id, client_id, from_start),
+            requests,
+            responses,
+        )
+
+    def begin(
+        self,
+        connection: int,
+        client: Endpoint,
+        broker: Endpoint,
+        limits: Limits,
+        inferred: str | None,
+        correlation_id: int | None,
+        client_id: str | None,
+        from_start: bool,
+        requests: Reassembler | None,
+        responses: Reassembler | None,
+    ) -> None:
+        """Do the work of ``__init__``; a fast path for compiled callers."""
         self._connection = connection
         self._client = client
         self._broker = broker
@@ -637,7 +657,7 @@ class Session:
         sender = endpoint_text(self._client if frame.direction is _TO_BROKER else self._broker)
         message = f"from {sender}: a frame of {plural(frame.size, 'byte')} at byte {frame.offset:,}, {what}"
         faults = [fault("malformed", message, frame.last_packet, 0, layer="session")]
-        return [each._replace(connection=self._connection) for each in _own_faults(frame) + faults]
+        return [of_connection(each, self._connection) for each in _own_faults(frame) + faults]
 
     # -- both ---------------------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ cdef class Pending:
 
     @cython.locals(request=Message)
     cpdef add(self, Exchange exchange, int64_t losses)
+    cpdef begin_at(self, said)
+    cpdef list clear(self)
     cpdef find(self, correlation_id)
     cpdef token(self)
     cpdef oldest(self)

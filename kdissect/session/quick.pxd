@@ -99,6 +99,8 @@ cdef class QuickSession:
     cpdef resume_with(self, PairLayouts forms)
     @cython.locals(found=PairLayout, latest=PairLayout)
     cdef PairLayout _form(self, int key, int version)
+    @cython.locals(brief=Brief, exchange=Exchange)
+    cpdef hand_over(self, Session session)
     cdef _learn_login(self, int key, bytes said)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _is_sound(self, Brief brief) except -1

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, bare_frame, parse_response
 from kdissect.model import DecodeError
+from kdissect.protocol.framing import read_size_prefix
 from kdissect.session.evidence import HEADER_BYTES, Evidence, examine_request, read_head
 from kdissect.session.pending import Pending
 
@@ -37,7 +38,7 @@ class FrameWitness:
     """
 
     __slots__ = (
-        *("_client_id", "_client_text", "_effort", "_known_correlation", "_limits", "_pending"),
+        *("_client_id", "_client_text", "_effort", "_known_correlation", "_limits", "_most", "_pending"),
         "_turned",
     )
 
@@ -50,6 +51,7 @@ class FrameWitness:
     ) -> None:
         self._pending = pending
         self._limits = limits
+        self._most = limits.frame_bytes
         self._known_correlation = correlation_id
         self._client_id = None if client_id is None else client_id.encode("utf-8", "surrogateescape")
         self._client_text = client_id
@@ -99,6 +101,10 @@ class FrameWitness:
     def _begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
         if not at_segment_start and self._effort <= 0:
             return False
+        if len(data) - position >= 4:
+            size = read_size_prefix(data, position)
+            if size < 8 or size > self._most:
+                return False  # examine_request would find the same; nearly all guessed positions end here
         evidence, end = examine_request(data, position, self._limits)
         if evidence is not _NONE and evidence is not _STRANGE:
             self._effort -= min(end, len(data)) - position
