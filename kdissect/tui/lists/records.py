@@ -129,6 +129,8 @@ class RecordRows:
         """How often these widths changed."""
         self._turn = 0
         """The page of columns that is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
+        self._laid_out: tuple[object, Turned] | None = None
+        """The columns, with the data that they were made from."""
         self.begin(None)
 
     def begin(self, chosen: Filter | None) -> None:
@@ -277,8 +279,14 @@ class RecordRows:
         return self._turn != before
 
     def _turned(self, width: int) -> Turned:
+        """The columns for a table of this width. They are kept until something that they depend on
+        changes: each row asks for them."""
         self._measure()
-        return turned(self._fitted, self._needs, [_AT[title] for title in _KEPT], width, self._turn)
+        known = width, self._turn, tuple(self._needs)
+        if self._laid_out is None or self._laid_out[0] != known:
+            kept = [_AT[title] for title in _KEPT]
+            self._laid_out = known, turned(self._fitted, self._needs, kept, width, self._turn)
+        return self._laid_out[1]
 
     def _fitted(self, room: int) -> list[int]:
         must = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _MUST]

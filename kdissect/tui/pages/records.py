@@ -76,6 +76,8 @@ class RecordsPage(SearchedPage, PanesScreen):
         """The filter of the list."""
         self._message = ""
         """The last message about the list."""
+        self._has_news = False
+        """Whether there are records that the list does not show yet."""
         self._steps: Timer | None = None
         self._stepped_at = 0.0
         """The time of the last step, by :func:`time.monotonic`."""
@@ -142,15 +144,17 @@ class RecordsPage(SearchedPage, PanesScreen):
         assert rows is not None
         if not self.has_panes:
             return
-        before = len(rows)
-        if rows.step():
-            self.table.rows_changed()
+        self._has_news = rows.step() or self._has_news
         if not rows.is_busy and self._steps is not None:
             self._steps.stop()
             self._steps = None
-        if len(rows) != before:
+        if not self.is_current:  # it is listed on, but nothing of it is seen
+            return
+        has_news, self._has_news = self._has_news, False
+        if has_news:
+            self.table.rows_changed()
             self.update_status()  # which has the number of records
-        if len(rows) != before or not rows.is_busy:
+        if has_news or not rows.is_busy:
             self._rest_at(self.table.cursor)
         self._show_count()
 

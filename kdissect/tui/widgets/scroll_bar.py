@@ -15,6 +15,7 @@ from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
+from textual.widget import Widget
 
 from kdissect.tui.drawing import ContentLines
 
@@ -33,6 +34,8 @@ class LineScrollBar(ScrollBar):
         self._styles_cache = ContentLines()
         self._lines: Sequence[Segment] = ()
         """The lines at the last look."""
+        self._looks: object = None
+        """What they were made from."""
 
     def watch_window_virtual_size(self) -> None:
         self._look()
@@ -54,7 +57,12 @@ class LineScrollBar(ScrollBar):
         return self
 
     def _look(self) -> None:
-        """Draw the lines that have changed: with the list, the colours, or marks on it."""
+        """Draw the lines that have changed: with the list, or the colours. Textual asks several times for
+        each move."""
+        looks = self._looks_now()
+        if self.is_mounted and self._lines and looks == self._looks:
+            return
+        self._looks = looks
         before, self._lines = self._lines, self._made()
         if not self.is_mounted:  # it may be drawn already, and Textual notes no line for later
             self._set_dirty()
@@ -64,6 +72,12 @@ class LineScrollBar(ScrollBar):
         changed = [y for y, line in enumerate(self._lines) if line != before[y]]
         if changed:
             super().refresh(Region(0, changed[0], self.size.width, changed[-1] + 1 - changed[0]))
+
+    def _looks_now(self) -> object:
+        """All that the lines depend on."""
+        around = [each.styles._cache_key for each in self.ancestors_with_self if isinstance(each, Widget)]
+        bar = self.window_virtual_size, self.window_size, self.position, self.mouse_over, self.grabbed
+        return bar, self.size, self.app.theme, around
 
     def _made(self) -> Sequence[Segment]:
         """The lines now; none if it is not on the screen."""

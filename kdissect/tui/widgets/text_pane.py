@@ -56,7 +56,6 @@ class TextPane(Steady, Legible, can_focus=True, inherit_bindings=False):
 
     def show_folded(self, make: Callable[[int], Sequence[TextLine]], stay: bool = False) -> None:
         """Show lines that depend on the width of the pane."""
-        self.show((), stay=True)
         self._make = make
         self._break()
         if not stay:

@@ -8,7 +8,9 @@ of all requests is below, if there is room for it. A dot means that only other e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -214,16 +216,20 @@ class TimeLine(Legible, can_focus=True):
     def _strip(self, cells: Sequence[Cell], width: int) -> Strip:
         first, last = self._under_cursor() if self.over_time is not None else (0, -1)
         shows_cursor = self.has_focus or self.begun is not None
-        styles = {kind: self.get_component_rich_style(kind) for _, kind in set(cells)}
+        under = range(first + GUTTER, last + 1 + GUTTER) if shows_cursor else range(0)
         segments: list[Segment] = []
-        for at, (character, kind) in enumerate(cells):
-            style = styles[kind]
-            if shows_cursor and first <= at - GUTTER <= last:
-                style += Style(reverse=True)
-            if segments and segments[-1].style == style:
-                segments[-1] = Segment(segments[-1].text + character, style)
-            else:
-                segments.append(Segment(character, style))
+        at = 0
+        kind: str
+        for kind, run in groupby(cells, itemgetter(1)):
+            style = self.get_component_rich_style(kind)
+            text = "".join(character for character, _ in run)
+            for part, is_under in _parts(text, at, under):
+                shown = style + _REVERSED if is_under else style
+                if segments and segments[-1].style == shown:
+                    segments[-1] = Segment(segments[-1].text + part, shown)
+                else:
+                    segments.append(Segment(part, shown))
+            at += len(text)
         return Strip(segments).adjust_cell_length(width, self.get_component_rich_style("time--label"))
 
     def _lines(self) -> list[Callable[[], tuple[str, list[Cell]]]]:
@@ -261,8 +267,8 @@ class TimeLine(Legible, can_focus=True):
         if row == rows - 1 and rows > 2:
             label = f"≥ {duration(least)}"
         return label, [
-            _half_or_most(int(half) - base, int(all_of) - base, rows)
-            for half, all_of in zip(p50, p99, strict=True)
+            _half_or_most(half - base, all_of - base, rows)
+            for half, all_of in zip(p50.tolist(), p99.tolist(), strict=True)
         ]
 
     def _bars(self, row: int, rows: int, what: str) -> tuple[str, list[Cell]]:
@@ -279,7 +285,8 @@ class TimeLine(Legible, can_focus=True):
         else:
             label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
         levels = -(-counts * rows * _EIGHTHS // max(1, most))
-        cells = [(_BLOCKS[clamp(int(level) - base, 0, _EIGHTHS)], f"time--{what}") for level in levels]
+        kind = f"time--{what}"
+        cells = [(_BLOCKS[level], kind) for level in np.clip(levels - base, 0, _EIGHTHS).tolist()]
         if rows == 1 and self.shown is not None and self.over_time is not None:
             all_of = self._counts(self.over_time, what)
             cells = [
@@ -296,7 +303,7 @@ class TimeLine(Legible, can_focus=True):
         short = over.length_ns < MILLISECOND
         label = f"all ≤ {most:,}" if short else _most_of("all", float(over.rate(over.requests).max()))
         levels = -(-over.requests * _EIGHTHS // max(1, most))
-        return label, [(_BLOCKS[int(level)], "time--label") for level in levels]
+        return label, [(_BLOCKS[level], "time--label") for level in levels.tolist()]
 
     @staticmethod
     def _counts(over: OverTime, what: str) -> NDArray[np.int64]:
@@ -406,6 +413,19 @@ def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDAr
     return np.where(values == NONE, 0, np.rint(found)).astype(np.int64)
 
 
+def _parts(text: str, at: int, under: range) -> Iterator[tuple[str, bool]]:
+    """The parts of a text before, under and after the cursor, and whether each is under it.
+
+    :param at: the cell of its first character.
+    :param under: the cells under the cursor.
+    """
+    start, end = (clamp(cell - at, 0, len(text)) for cell in (under.start, under.stop))
+    for part, is_under in ((text[:start], False), (text[start:end], True), (text[end:], False)):
+        if part:
+            yield part, is_under
+
+
+_REVERSED = Style(reverse=True)
 _LEGEND = {_BLOCKS[_EIGHTHS]: "time--half", _SHADE: "time--most"}
 """The signs for bars in a label: each has the colour of its bars."""
 

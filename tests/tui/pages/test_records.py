@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from textual.pilot import Pilot
@@ -383,6 +384,29 @@ def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
                 await pilot.pause(0.05)
             assert page.query_one(TextPane).virtual_size.height > 5
             assert page._steps is None  # nothing runs when nothing changes
+
+    asyncio.run(run())
+
+
+def test_a_screen_that_nobody_sees_lists_on_and_draws_nothing() -> None:
+    async def run() -> None:
+        app = app_of(BASIC)
+        async with running(app) as pilot:
+            await press(pilot, "7")
+            page = page_of(pilot)
+            rows = page.rows
+            assert rows is not None
+            rows.begin(None)  # as if a large capture were still being listed
+            rows.take(app.shown.places_of_records)
+            await press(pilot, "1")
+            with mock.patch.object(page.table, "rows_changed") as drawn:
+                for _ in range(100):
+                    page._step()
+                assert not rows.is_busy
+                assert not drawn.called
+            text = await shown_after(pilot, "7")
+            assert "930 records" in text
+            assert page.table.virtual_size.height == 931
 
     asyncio.run(run())
 

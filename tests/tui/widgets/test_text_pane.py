@@ -63,3 +63,28 @@ def test_another_text_needs_no_layout_of_the_screen() -> None:
             assert not laid_out.called
 
     asyncio.run(run())
+
+
+def test_a_text_that_depends_on_the_width_stays_where_it_was_scrolled_to() -> None:
+    async def run() -> None:
+        app = OnePane()
+        async with app.run_test(size=(40, 10)) as pilot:
+            pane = app.query_one(TextPane)
+            widths = []
+
+            def made(width: int) -> list[TextLine]:
+                widths.append(width)
+                return [TextLine("x")] * 30
+
+            pane.show_folded(made)
+            assert len(widths) == 1
+            await pilot.pause()
+            pane.scroll_to(y=12, animate=False, immediate=True)
+            pane.show_folded(made, stay=True)  # as news do
+            await pilot.pause()
+            assert pane.scroll_offset.y == 12
+            pane.show_folded(made)
+            await pilot.pause()
+            assert pane.scroll_offset.y == 0
+
+    asyncio.run(run())
