@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
@@ -14,7 +14,6 @@ from textual.screen import Screen
 
 from benchmarks.screens_spent import Spent, SpentTime
 from kdissect.feed.batches import Feed
-from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.findings import FindingsPage
@@ -25,17 +24,6 @@ from kdissect.tui.widgets.table import VirtualTable
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
 """Keys that are pressed again and again. Each changes the screen: a key that changes nothing would be
 answered by the next frame of the reading."""
-KEYS_OF_ALL = (
-    *("j", "j", "k", "pagedown", "pageup", "end", "home", "j", "pagedown"),
-    *("j", "k", "end", "pageup", "k", "home", "j", "j", "pagedown", "end"),
-)
-"""Keys that are pressed on each screen."""
-ROUNDS = 4
-"""How often each screen is opened, and its keys are pressed."""
-PAUSES = (0.02, 0.05, 0.01, 0.03, 0.07)
-"""The pauses between these keys, in seconds: keys come at any moment of the news."""
-LEAST_KEYS = 500
-"""The least number of keys of which 99 % tell more than the slowest one."""
 COLUMN_FILTERS = (
     "api == Fetch and latency > 5ms",
     "error",
@@ -44,16 +32,8 @@ COLUMN_FILTERS = (
     "not error and response_size > 1KiB and client.port > 40000",
 )
 DEEP_FILTER = "fetch.request.maxWaitMs == 500"
-LOOKED_AT_SECONDS = 4.0
-"""The seconds for which people look at the first page before they open another one."""
 FRAME_SECONDS, FILL_SECONDS = 2.0, 2.0
 """The most seconds to wait for the frame of a key, and for the parts that a screen shows later."""
-SLOWEST = 5
-"""How many keys are reported one by one, the slowest first, and then those with the most processor time."""
-LEAST_SECONDS = 0.0005
-"""The least part of such a key's processor time that is reported."""
-OPENED_SECONDS = 0.3
-"""The seconds for which people look at a screen before they press a key there."""
 
 
 class Figure(NamedTuple):
@@ -228,166 +208,79 @@ def memory() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _ms(name: str, seconds: float, limit: float | None = None) -> Figure:
+def milliseconds(name: str, seconds: float, limit: float | None = None) -> Figure:
+    """A time."""
     return Figure(name, seconds * 1_000, "ms", limit)
 
 
-def _percentile(values: Iterable[float], percent: int) -> float:
+def percentile(values: Iterable[float], percent: int) -> float:
+    """The value that this part of all values does not exceed."""
     ordered = sorted(values)
     return ordered[max(1, -(-percent * len(ordered) // 100)) - 1]
 
 
-def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -> Iterator[Figure]:
-    """The times of keys: the median, and nearly all."""
-    for percent in (50, 99):
+def of_keys(
+    name: str, answers: Sequence[Answer], percents: Sequence[int] = (50, 99), limit: float | None = None
+) -> Iterator[Figure]:
+    """The times of keys, by percentiles; 100 is the slowest one.
+
+    :param limit: of the 99th percentile.
+    """
+    for percent in percents:
         at_most = limit if percent == 99 else None
-        waited = _percentile((each.waited for each in answers), percent)
-        worked = _percentile((each.worked for each in answers), percent)
-        yield _ms(f"{name}, p{percent}", waited, at_most)
-        yield _ms("  of processor time", worked)
+        what = "max" if percent == 100 else f"p{percent}"
+        waited = percentile((each.waited for each in answers), percent)
+        worked = percentile((each.worked for each in answers), percent)
+        yield milliseconds(f"{name}, {what}", waited, at_most)
+        yield milliseconds("  of processor time", worked)
 
 
-async def measure(
-    feed: Feed,
-    since: float,
-    keys: int = 300,
-    wait: float = 3_600,
-    *,
-    all_screens: bool = False,
-    rounds: int = ROUNDS,
-) -> list[Figure]:
-    """All figures of one run over a capture.
+@asynccontextmanager
+async def benched(feed: Feed, since: float) -> AsyncIterator[Bench]:
+    """The application over a feed, without a terminal.
 
-    :param keys: how many keys are pressed; if all screens are opened, how many of :data:`KEYS_OF_ALL` on
-        each.
-    :param wait: the most seconds that reading may take.
-    :param all_screens: whether to open each screen and press keys there, instead of everything else.
-    :param rounds: how often that is done.
+    :param since: the start of the measurement, by :func:`time.time`.
     """
     app = Watched(feed)
     app.since, app.drawn, app.spent = since, asyncio.Event(), Spent()
     try:
         with app.spent.watching():
             async with app.run_test(size=(160, 48)) as pilot:
-                bench = Bench(app, pilot)
-                if all_screens:
-                    return await _measure_all_screens(bench, keys, rounds, wait)
-                return await _measure(bench, keys, wait)
+                yield Bench(app, pilot)
     finally:
         app.feed.close()
+
+
+async def measure(feed: Feed, since: float, keys: int = 300, wait: float = 3_600) -> list[Figure]:
+    """All figures of one run over a capture.
+
+    :param keys: how many keys are pressed.
+    :param wait: the most seconds that reading may take.
+    """
+    async with benched(feed, since) as bench:
+        return await _measure(bench, keys, wait)
 
 
 async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     app = bench.app
     await bench.until(lambda: app.first_page > 0, 60)
     await bench.pilot.press("1")
-    out = [_ms("start to first page", app.first_page, 1_500)]
+    out = [milliseconds("start to first page", app.first_page, 1_500)]
     loading = await bench.keys(keys // 3, pause=0.05)
     if app.ended is None and loading:
-        out += _of_keys("key to frame while reading", loading, 50)
-    out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
+        out += of_keys("key to frame while reading", loading, limit=50)
+    out.append(
+        milliseconds("the rest of the reading", await bench.until(lambda: app.ended is not None, wait))
+    )
     await bench.pilot.pause(0.5)
     rows = len(app.index)
     out.append(Figure("exchanges", rows, ""))
-    out += _of_keys("key to frame", await bench.keys(keys), 50)
+    out += of_keys("key to frame", await bench.keys(keys), limit=50)
     out += await _filters(bench)
     out += await _deep_filter(bench)
     limit = 120 * 1024 + 120 * rows / 1024
     out.append(Figure("memory of the screens", memory() / 1024, "KiB", limit))
     return out
-
-
-async def _measure_all_screens(bench: Bench, keys: int, rounds: int, wait: float) -> list[Figure]:
-    """Each screen while the capture is read, after it was read, and once more."""
-    app = bench.app
-    await bench.until(lambda: app.first_page > 0, 60)
-    out = [_ms("start to first page", app.first_page, 1_500)]
-    await asyncio.sleep(LOOKED_AT_SECONDS)
-    out += await _all_screens(bench, keys, rounds, "while reading", lambda: app.ended is None)
-    out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
-    await bench.pilot.pause(0.5)
-    out += await _all_screens(bench, keys, rounds, "when all is read", lambda: True)
-    return out
-
-
-async def _all_screens(
-    bench: Bench, keys: int, rounds: int, when: str, is_so: Callable[[], bool]
-) -> list[Figure]:
-    """The time of each screen until it appears, until it has the parts that are made in the background, and
-    until it answers keys.
-
-    :param when: the state of the capture.
-    :param is_so: whether it still is in that state; if not, no more keys are pressed after the first round.
-    """
-    opened, pressed, filled, out = [], [], [], []
-    unmoved = 0
-    places = [(number, *place) for number in range(rounds) for place in PAGE_KEYS.items()]
-    for number, name, key in places:
-        if number and not is_so():
-            break
-        answer = await bench.key_to_frame(key)
-        if answer is not None:
-            opened.append(answer)
-        if answer is not None and not number:
-            out.append(_ms(f"  {PAGES[name]}", answer.waited))
-            taken = await bench.until_filled()
-            filled += [] if taken is None else [taken]
-            out.append(_ms("    filled after that", FILL_SECONDS if taken is None else taken))
-        await asyncio.sleep(OPENED_SECONDS)
-        for each, pause in zip(KEYS_OF_ALL[:keys], cycle(PAUSES), strict=False):
-            answer = await bench.key_to_frame(each)
-            if answer is not None and (is_so() or not number):
-                pressed.append(answer)
-            else:
-                unmoved += 1
-            await asyncio.sleep(pause)
-    return [
-        *_of_keys(f"key to another screen {when}", opened),
-        *out,
-        _ms(f"a screen is filled {when}, p50", _percentile(filled or [FILL_SECONDS], 50)),
-        *_of_keys(f"key on all screens {when}", pressed, 50),
-        Figure("  keys", len(pressed), ""),
-        Figure("  keys that had nothing to change", unmoved, ""),
-        *_of_too_few(len(pressed), when),
-        *(_ms(f"  on {screen}, p99 of processor time", spent) for screen, spent in _by_screen(pressed)),
-        *(
-            figure
-            for each in _most(pressed, lambda each: each.waited)
-            for figure in _figures_of("slow", each)
-        ),
-        *(
-            figure
-            for each in _most(pressed, lambda each: each.worked)
-            for figure in _figures_of("dear", each)
-        ),
-    ]
-
-
-def _of_too_few(keys: int, when: str) -> Iterator[Figure]:
-    if keys < LEAST_KEYS:
-        yield Figure(f"too few keys {when}: a larger capture", keys, f"of {LEAST_KEYS}", 0)
-
-
-def _by_screen(answers: Sequence[Answer]) -> Iterator[tuple[str, float]]:
-    """The processor time of nearly all keys on each screen."""
-    for screen in dict.fromkeys(each.screen for each in answers):
-        yield screen, _percentile((each.worked for each in answers if each.screen == screen), 99)
-
-
-def _most(answers: Sequence[Answer], value: Callable[[Answer], float]) -> list[Answer]:
-    return sorted(answers, key=value, reverse=True)[:SLOWEST]
-
-
-def _figures_of(kind: str, answer: Answer) -> Iterator[Figure]:
-    """A key that took long, and where its time went."""
-    yield _ms(f"  {kind}: {answer.key} on {answer.screen}", answer.waited)
-    yield _ms("    dealt with after", answer.handled)
-    yield _ms("    processor time of other threads", answer.beside)
-    yield _ms("    of processor time", answer.worked)
-    for what, seconds in answer.spent.seconds.items():
-        count = answer.spent.counts.get(what, 0)
-        if seconds >= LEAST_SECONDS:
-            yield _ms(f"      {what}{f' ({count})' if count else ''}", seconds)
 
 
 async def _filters(bench: Bench) -> list[Figure]:
@@ -400,11 +293,11 @@ async def _filters(bench: Bench) -> list[Figure]:
         assert chosen is not None
         began = time.perf_counter()
         shown.count(chosen)
-        out.append(_ms(f"columns: {text[:34]}", time.perf_counter() - began, 50))
+        out.append(milliseconds(f"columns: {text[:34]}", time.perf_counter() - began, 50))
         began = time.perf_counter()
         shown.push(text)
         await bench.until(lambda began=began: bench.app.drawn_at > began, 5)  # type: ignore[misc]
-        out.append(_ms("  to its frame", bench.app.drawn_at - began))
+        out.append(milliseconds("  to its frame", bench.app.drawn_at - began))
     shown.push("")
     await bench.pilot.pause(0.3)
     return out
@@ -418,12 +311,12 @@ async def _deep_filter(bench: Bench) -> list[Figure]:
     began = time.perf_counter()
     shown.push(DEEP_FILTER)
     await bench.until(lambda: len(shown.places) > 0, 10)
-    out = [_ms("deep filter, first results", time.perf_counter() - began, 500)]
+    out = [milliseconds("deep filter, first results", time.perf_counter() - began, 500)]
     times = await bench.keys(50, pause=0.05)
     if times:
-        out += _of_keys("key to frame while it goes on", times)
+        out += of_keys("key to frame while it goes on", times)
     began = time.perf_counter()
     shown.pop()
     await bench.until(lambda: shown.progress is None, 5)
-    out.append(_ms("deep filter, left", time.perf_counter() - began))
+    out.append(milliseconds("deep filter, left", time.perf_counter() - began))
     return out

@@ -47,14 +47,3 @@ def test_the_screens_hold_their_figures(tmp_path: Path) -> None:
     for name, bound in BOUNDS.items():
         assert figures[name].value < bound, figures[name]
     assert "memory of the screens" in figures
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
-def test_every_screen_is_opened_and_answers_keys(tmp_path: Path) -> None:
-    path = tmp_path / "traffic.pcap"
-    multiply(path, 2_000)
-    decoder = Decoder(source_of(path))
-    figures = asyncio.run(measure(decoder, time.time(), times(1, 8), wait=200, all_screens=True, rounds=1))
-    names = [figure.name.strip() for figure in figures]
-    assert names.count("Latency") == names.count("Cluster") == 2
-    assert {"key on all screens while reading, p99", "key on all screens when all is read, p99"} <= {*names}
