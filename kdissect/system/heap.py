@@ -6,9 +6,11 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 MANY = 200_000
@@ -20,6 +22,8 @@ _LOOK_AFTER = 2_000, 5, 30
 makes thousands of objects, and a run over two thousand takes less than a millisecond. A run over all takes as
 long as some frames, so :func:`look_at_all` does it when no key comes. Without that, it comes after 300,000
 objects."""
+MOST_WAIT_SECONDS = 0.5
+"""How long collections wait at most for the frame of a key."""
 _WORTH_A_LOOK = 2
 """The runs over the second generation since the last full run that make another one worthwhile: some ten
 thousand objects."""
@@ -89,6 +93,59 @@ def look_at_all() -> bool:
     return True
 
 
+class _Stops:
+    """Reasons why the collector does not run. It runs again after the last of them, if it ran before."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._was_enabled = False
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._count:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._count += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count and self._was_enabled:
+                gc.enable()
+
+
+_STOPS = _Stops()
+
+
+class PutOff:
+    """Puts collections off from a key to the frame with its effect. A frame makes thousands of objects. The
+    collections for them took 8 to 17 ms of the slowest keys."""
+
+    _since: float | None = None
+    """Since when collections wait; None if they do not."""
+
+    @property
+    def wait(self) -> bool:
+        """Whether collections wait."""
+        return self._since is not None
+
+    def begin(self) -> None:
+        """Handle a key. If many keys have no effect, collections wait no longer."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            _STOPS.begin()
+        elif now > self._since + MOST_WAIT_SECONDS:
+            self.end()
+
+    def end(self) -> None:
+        """Handle a frame, or the end of the keys."""
+        if self._since is not None:
+            self._since = None
+            _STOPS.end()
+
+
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Stop the garbage collector inside the ``with``. Many objects that are made meanwhile are never
@@ -98,8 +155,7 @@ def uncollected() -> Iterator[None]:
     last reference goes. But the collector would go through all of them, again and again, while they are made.
     All threads would stand still for these seconds.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    _STOPS.begin()
     try:
         yield
     finally:
@@ -107,5 +163,4 @@ def uncollected() -> Iterator[None]:
         if new > MANY:
             gc.freeze()
             _KEPT.since += new
-        if was_enabled:
-            gc.enable()
+        _STOPS.end()

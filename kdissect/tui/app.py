@@ -34,7 +34,13 @@ from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import WENT_BACK, Settings
 from kdissect.settings.session import LastSession
 from kdissect.settings.words import ABOUT, HINT, LEFT_FILTERED, LEFT_SO, READ_SO
-from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is, look_at_all
+from kdissect.system.heap import (
+    PutOff,
+    give_back_holes,
+    give_back_large_blocks,
+    keep_what_there_is,
+    look_at_all,
+)
 from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
@@ -111,6 +117,8 @@ class Kdissect(Host):
         """The timer of the filter's second stage, while it runs."""
         self._resting: Timer | None = None
         """The timer until no key has come for a while."""
+        self._collections = PutOff()
+        """Collections of garbage wait from a key to its frame."""
         self._looked_at = 0.0
         """The time of the last look at news, by :func:`time.monotonic`."""
         super().__init__(feed, options, settings, remembered or Remembered())
@@ -250,8 +258,14 @@ class Kdissect(Host):
             if not self.screen_stack:  # one more key, at the end
                 return
             self.touched_at = time.monotonic()
+            self._collections.begin()
             self._tidy_at_rest()
         await super().on_event(event)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        if self._collections.wait:  # until this frame is on its way to the terminal
+            self.call_later(self._collections.end)
 
     def _tidy_at_rest(self) -> None:
         """Tidy memory up as soon as no key has come for a while."""
@@ -263,7 +277,9 @@ class Kdissect(Host):
         self._resting = None
         if time.monotonic() < self.touched_at + REST_SECONDS:
             self._tidy_at_rest()
-        elif look_at_all() and self.screen_stack and self._here() is not None:
+            return
+        self._collections.end()
+        if look_at_all() and self.screen_stack and self._here() is not None:
             # The remaining objects are lines of screens. They stay, and each collection would take longer
             # than the last. Objects of a dialog disappear with it.
             keep_what_there_is()
@@ -291,6 +307,7 @@ class Kdissect(Host):
             give_back_holes()
 
     def on_unmount(self) -> None:
+        self._collections.end()
         if self.is_open:
             self.shown.close()
             self.statistics.close()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 
 import pytest
+
+from kdissect.system import heap
+from kdissect.system.heap import PutOff, uncollected
 
 HOLES = """
 from kdissect.system.heap import give_back_holes
@@ -68,3 +74,38 @@ def test_what_was_kept_goes_when_nobody_holds_it_any_more() -> None:
         [sys.executable, "-c", CYCLES], check=True, capture_output=True, text=True, timeout=60
     )
     assert 5_000 <= int(ran.stdout) < 150_000
+
+
+def test_collections_wait_from_a_key_to_its_frame() -> None:
+    put_off = PutOff()
+    assert gc.isenabled()
+    put_off.begin()
+    assert put_off.wait
+    put_off.begin()  # another key before the frame
+    assert not gc.isenabled()
+    put_off.end()
+    assert gc.isenabled()
+    put_off.end()  # another frame
+    assert gc.isenabled()
+
+
+def test_collections_wait_no_longer_if_keys_have_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_off = PutOff()
+    put_off.begin()
+    monkeypatch.setattr(heap, "MOST_WAIT_SECONDS", 0.0)
+    time.sleep(0.001)
+    put_off.begin()
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("is_frame_first", [True, False])
+def test_two_reasons_to_wait_end_in_any_order(is_frame_first: bool) -> None:
+    put_off, large = PutOff(), uncollected()
+    put_off.begin()
+    large.__enter__()
+    ends: list[Callable[[], object]] = [put_off.end, lambda: large.__exit__(None, None, None)]
+    first, second = ends if is_frame_first else ends[::-1]
+    first()
+    assert not gc.isenabled()
+    second()
+    assert gc.isenabled()
