@@ -3,7 +3,10 @@ name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import reduce
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from kdissect.present.columns import Table
 from kdissect.present.statistics import STATISTICS
@@ -22,6 +25,7 @@ from kdissect.spark.tables import TABLES, ddl
 from kdissect.spark.target_files import TargetError
 from kdissect.spark.targets import (
     KINDS,
+    RUN,
     Catalog,
     Delta,
     Iceberg,
@@ -39,17 +43,13 @@ def stored(spark: SparkSession, path: str, table: Table | None) -> DataFrame:
 
     :param table: the table, if it is known. A partitioned table without rows has no files.
     :raises NotInstalledError: the table is Delta, and its library is not installed.
-    :raises TargetError: the table is Delta, and cannot be read as such; or kdissect did not make it.
+    :raises TargetError: the table is Delta, and cannot be read here; or kdissect did not make it.
     :raises CaptureError: its folder cannot be listed.
     """
-    paths = [path]
     if is_folder(join(path, "_delta_log")):
-        needs("deltalake", "delta")
-        parent, _, name = path.rpartition("/")
-        paths = Delta(parent).files(name)  # other files in its folder do not count
-    elif not any(name.endswith(".parquet") for name in map(without_query, files_below(path))):
-        paths = []
-    return _frame(spark, paths, path, table)
+        return _delta_frame(spark, path, table)
+    has_files = any(name.endswith(".parquet") for name in map(without_query, files_below(path)))
+    return _frame(spark, [path] if has_files else [], path, table)
 
 
 class StoredTables:
@@ -91,7 +91,8 @@ class StoredTables:
         :raises TargetError: as :func:`stored`; or a catalog does not have it, or does not answer.
         """
         if isinstance(self._target, Iceberg):
-            return _frame(spark, self._target.files(name), None, TABLES[name])
+            found = self._target.stored(name)
+            return _frame(spark, found.files, None, TABLES[name], found.schema)
         if isinstance(self._target, Catalog):
             full = f"{self._target.where}.{name}"
             if not spark.catalog.tableExists(full):
@@ -132,15 +133,58 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     return out
 
 
-def _frame(spark: SparkSession, paths: list[str], base: str | None, table: Table | None) -> DataFrame:
+def _delta_frame(spark: SparkSession, path: str, table: Table | None) -> DataFrame:
+    """A Delta table: only the files that its log names.
+
+    kdissect writes a run's files into a folder of their own. Other programs that rewrite files, as OPTIMIZE
+    does, write them above such folders. If Spark reads both at once, it silently leaves out the files above.
+
+    :raises NotInstalledError: the library is not installed.
+    :raises TargetError: it cannot be read, or kdissect did not make it.
+    """
+    from pyspark.sql import DataFrame
+
+    needs("deltalake", "delta")
+    parent, _, name = path.rpartition("/")
+    found = Delta(parent).stored(name)
+    layouts: dict[tuple[str, ...], list[str]] = {}
+    for file in found.files:
+        layouts.setdefault(_partitions_in(file), []).append(file)
+    frames = []
+    for names, files in layouts.items():
+        if not set(found.partitions) <= set(names):
+            raise TargetError(
+                f"{path}: the partitions of {files[0]} are not in the names of its folders; "
+                "read this table with Spark's own package for Delta"
+            )
+        frames.append(_frame(spark, files, path if names else None, table, found.schema).drop(RUN))
+    return reduce(DataFrame.unionByName, frames) if frames else _frame(spark, [], path, table, found.schema)
+
+
+def _partitions_in(path: str) -> tuple[str, ...]:
+    """The names of the partitions in the folders of a file."""
+    folders = reversed(path.split("/")[:-1])
+    return tuple(folder.partition("=")[0] for folder in takewhile(lambda folder: "=" in folder, folders))
+
+
+def _frame(
+    spark: SparkSession, paths: Sequence[str], base: str | None, table: Table | None, schema: Any = None
+) -> DataFrame:
     """The table of Parquet files.
 
     :param base: the folder below which names of folders are partitions.
+    :param schema: the columns as Arrow has them, if they are known. Otherwise the files tell them.
     :raises TargetError: the files are not this table.
     """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    if schema is not None:
+        columns: Any = from_arrow_schema(schema)
+    else:
+        columns = None if paths else "" if table is None else ddl(table)
     if not paths:
-        return spark.createDataFrame([], "" if table is None else ddl(table))
-    reader = spark.read.option("mergeSchema", "true")
+        return spark.createDataFrame([], columns)
+    reader = spark.read.option("mergeSchema", "true") if columns is None else spark.read.schema(columns)
     if base is not None:
         reader = reader.option("basePath", without_query(base))
     frame = reader.parquet(*map(without_query, paths))

@@ -17,8 +17,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from kdissect.later import Later
 from kdissect.spark import origins
 from kdissect.spark.origins import TableOrigin, origin_in
 from kdissect.spark.storage import is_folder, is_remote, join, without_query
@@ -27,7 +28,10 @@ from kdissect.spark.writing import remove
 from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+else:
+    pa = Later("pyarrow")
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
@@ -218,6 +222,20 @@ class Catalog:
             )
 
 
+_DELETED = "has deleted rows that are still in its files, and kdissect cannot leave them out"
+
+
+class StoredFiles(NamedTuple):
+    """What a table of Delta or Iceberg consists of."""
+
+    files: tuple[str, ...]
+    """Whole paths or URIs."""
+    schema: pa.Schema
+    """The columns of the table. Files that other programs rewrote may have narrower or wider numbers."""
+    partitions: tuple[str, ...] = ()
+    """The columns that are in names of folders, and not in files."""
+
+
 class Delta:
     """Delta tables, committed by ``deltalake``."""
 
@@ -303,12 +321,18 @@ class Delta:
         )
         origins.keep(path, origin)
 
-    def files(self, name: str) -> list[str]:
-        """The current files of a table: whole paths or URIs.
+    def stored(self, name: str) -> StoredFiles:
+        """The current files of a table.
 
-        :raises TargetError: it cannot be read as a Delta table.
+        :raises TargetError: it cannot be read as a Delta table, or files contain rows that were deleted.
         """
-        return list(self._table(name).file_uris())
+        table = self._table(name)
+        features = table.protocol().reader_features or ()
+        if "deletionVectors" in features and any(batch.num_rows for batch in table.deletion_vectors()):
+            purge = f"REORG TABLE delta.`{without_query(self._folder(name))}` APPLY (PURGE)"
+            raise TargetError(f"{self._folder(name)}: {_DELETED}; {purge} removes them")
+        schema = pa.schema(table.schema().to_arrow())
+        return StoredFiles(tuple(table.file_uris()), schema, tuple(table.metadata().partition_columns))
 
     def _table(self, name: str) -> Any:
         """The current table.
@@ -431,7 +455,15 @@ class Iceberg:
         table = self._known.load_table(self._name(name))
         return origin_in(table.properties.get(origins.PROPERTY))
 
-    def files(self, name: str) -> list[str]:
-        """The current files of a table."""
+    def stored(self, name: str) -> StoredFiles:
+        """The current files of a table.
+
+        :raises TargetError: files contain rows that were deleted.
+        """
         table = self._known.load_table(self._name(name))
-        return [task.file.file_path for task in table.scan().plan_files()]
+        tasks = list(table.scan().plan_files())
+        if any(task.delete_files for task in tasks):
+            rewrite = f"CALL {self._catalog}.system.rewrite_data_files(table => '{self._name(name)}', "
+            options = "options => map('delete-file-threshold', '1'))"
+            raise TargetError(f"{self._name(name)}: {_DELETED}; {rewrite}{options} removes them")
+        return StoredFiles(tuple(task.file.file_path for task in tasks), table.schema().as_arrow())

@@ -17,7 +17,7 @@ from kdissect.spark.targets import Target, target_of
 BEFORE = pa.table({"number": pa.array([1], pa.int64()), "gone": ["x"], "size": pa.array([7], pa.int32())})
 AFTER = pa.table({"number": pa.array([2], pa.int64()), "size": pa.array([8], pa.int32()), "added": ["y"]})
 OTHER = pa.table({"number": pa.array([3], pa.int64()), "size": ["large"]})
-BOTH = [
+BOTH: list[dict[str, Any]] = [
     {"number": 1, "gone": "x", "size": 7, "added": None},
     {"number": 2, "gone": None, "size": 8, "added": "y"},
 ]

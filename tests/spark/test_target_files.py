@@ -70,5 +70,5 @@ def test_readers_of_delta_pass_over_files_by_moments(tmp_path: Path) -> None:
     captured = table.to_pyarrow_dataset()
     assert len(list(captured.get_fragments(pc.field("request_time_ts") < first))) == 0
     found = list(captured.get_fragments(pc.field("request_time_ts") <= first))
-    assert 0 < len(found) < len(Delta(str(tmp_path)).files("exchanges"))
+    assert 0 < len(found) < len(Delta(str(tmp_path)).stored("exchanges").files)
     assert captured.to_table(filter=pc.field("request_time_ns") >= 0).num_rows == rows.num_rows
