@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from kdissect.model import Fault
+from kdissect.model import CaptureError
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import InputFile, list_files, refuse_password, refuse_unreadable, without_query
@@ -34,6 +34,8 @@ from kdissect.wording import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kdissect.spark.folds import CountedPoints
 
 __all__ = [
     "exchanges",
@@ -187,6 +189,7 @@ def statistics(
     :raises CaptureError: the paths match no file, or none of the files is a capture.
     """
     from kdissect.spark.folds import found
+    from kdissect.spark.frames import frame_of
     from kdissect.spark.questions import Judgement, asked_tables
 
     settings = _of_folds(options)
@@ -194,9 +197,9 @@ def statistics(
     question, titles = asked_tables(wanted, Judgement(settings.limits, {}, ()))
     made = found(spark, settings, _present(spark, paths), question)
     _warn_of_left_out(titles, made.left_out)
-    _warn_of_damage(made.damage)
+    _tell_damage(made)
     tables = dict(zip(titles, made.tables, strict=True))
-    return {text: spark.createDataFrame(tables[text]) for text in wanted}
+    return {text: frame_of(spark, tables[text]) for text in wanted}
 
 
 def findings(
@@ -218,6 +221,7 @@ def findings(
     """
     from kdissect.settings.rules import refuse_unknown
     from kdissect.spark.folds import found
+    from kdissect.spark.frames import frame_of
     from kdissect.spark.questions import Judgement
 
     settings = _of_folds(options)
@@ -225,8 +229,8 @@ def findings(
     refuse_unknown(thresholds or {}, names)
     judgement = Judgement(settings.limits, thresholds or {}, names)
     made = found(spark, settings, _present(spark, paths), judgement)
-    _warn_of_damage(made.damage)
-    return spark.createDataFrame(made.tables[0])
+    _tell_damage(made)
+    return frame_of(spark, made.tables[0])
 
 
 @contextmanager
@@ -286,10 +290,17 @@ def _of_folds(options: Mapping[str, Any]) -> TableSettings:
     return settings
 
 
-def _warn_of_damage(damage: list[Fault]) -> None:
+def _tell_damage(made: CountedPoints) -> None:
+    """Warn of damaged files.
+
+    :raises CaptureError: nothing was read. Only with Spark Connect it is not known earlier.
+    """
     from kdissect.spark.news import warn_of
 
-    warn_of([fault.message for fault in damage])
+    messages = [fault.message for fault in made.damage]
+    if messages and not made.read:
+        raise CaptureError(messages[0])
+    warn_of(messages)
 
 
 def _warn_of_left_out(texts: Iterable[str], left_out: Iterable[int]) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kdissect.limits import DEFAULTS
 from kdissect.spark import quality
 from kdissect.spark.copies import SEEN_AT, alone, has_points, merged
+from kdissect.spark.frames import frame_of
 from kdissect.spark.readiness import readiness
 from kdissect.spark.tables import POINT
 
@@ -162,7 +163,7 @@ class ReportViews:
 
             self._counted = counted_rows(rows, list(self._asked.values()), DEFAULTS)
         at = list(self._asked).index(name)
-        self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"counted_{name}")
+        frame_of(self._spark, self._counted.tables[at]).createOrReplaceTempView(f"counted_{name}")
         return self._counted.left_out[at]
 
 

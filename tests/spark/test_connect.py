@@ -33,6 +33,25 @@ def server(spark: SparkSession) -> Iterator[str]:
     service.stop(nothing, nothing)
 
 
+_IN_A_SESSION = """
+import pyarrow as pa
+import kdissect.spark
+from kdissect.model import CaptureError
+from kdissect.spark.frames import frame_of
+from kdissect.spark.launch import session
+spark = session({server!r}, {{}}, None)
+empty = frame_of(spark, pa.table({{"group": pa.array([], pa.string())}}))
+assert (empty.dtypes, empty.count()) == ([("group", "string")], 0)
+try:
+    kdissect.spark.stats(spark, {missing!r}, "srt")
+except CaptureError as error:
+    assert str(error) == {missing!r} + ": cannot be read: No such file or directory", error
+else:
+    raise AssertionError("a path that is not there has statistics")
+"""
+"""Statistics may have no rows. That a path is not there, only the workers know."""
+
+
 @pytest.mark.timeout(300)
 def test_tables_and_statistics_are_those_of_one_process(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -51,6 +70,7 @@ def test_tables_and_statistics_are_those_of_one_process(
     ]
     stats = ["spark", "stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]
     lines = [f"assert main({[*each, '--master', server]!r}) == 0" for each in (batch, stats)]
+    lines.append(_IN_A_SESSION.format(server=server, missing=str(tmp_path / "missing")))
     # It is a file: if a package of Connect is missing, Spark ends a program from -c in silence, with code 0.
     program = tmp_path / "program.py"
     program.write_text("\n".join(["from kdissect.cli import main", *lines]))

@@ -37,6 +37,7 @@ from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
+from kdissect.spark.frames import frame_of
 from kdissect.spark.origins import STATISTICS as FOLDER
 from kdissect.spark.origins import is_of_runs, keep, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.progress import Meter
@@ -253,7 +254,7 @@ class _SparkStatsCommand:
     def _write(self, spark: SparkSession, found: CountedPoints, folder: str) -> None:
         for name, declared, table in zip(self._names, self._question.tables, found.tables, strict=True):
             path = join(folder, name)
-            writer = with_moments(spark.createDataFrame(table), epochs(declared)).coalesce(1).write
+            writer = with_moments(frame_of(spark, table), epochs(declared)).coalesce(1).write
             writer.mode("overwrite" if self._given["overwrite"] else "error")
             writer.option("compression", "zstd").parquet(without_query(path))
             keep(path, self._origin.text())
