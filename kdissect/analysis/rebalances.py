@@ -152,7 +152,7 @@ class Rebalances(_RebalanceTable):
         column(
             "stopped_members",
             "texts",
-            "members whose partitions stood still for at least half of stopped_ns; null if unknown",
+            "members whose partitions stood still for at least half of stopped_ns; empty if unknown",
         ),
         column("stopped_partitions", "int32", "how many of their partitions did; null if unknown"),
         column("waited_for", "texts", "the member that joined last, and those that never did"),
@@ -204,7 +204,7 @@ def _row(each: Rebalance) -> Row:
         "assign_phase_ns": _between(each.joined_ns, each.assigned_ns),
         "sync_phase_ns": _between(each.assigned_ns, each.synced_ns),
         "stopped_ns": each.stopped_ns,
-        "stopped_members": sorted(each.stopped) if each.stopped is not None else None,
+        "stopped_members": sorted(each.stopped or ()),
         "stopped_partitions": each.stopped.total() if each.stopped is not None else None,
         "waited_for": each.waited_for,
         "missing": each.missing,

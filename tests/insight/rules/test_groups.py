@@ -175,7 +175,7 @@ def rebalance(at_s: float, **values: Any) -> Row:
         "assign_phase_ns": 0,
         "sync_phase_ns": 0,
         "stopped_ns": 100 * MS,
-        "stopped_members": None,
+        "stopped_members": [],
         "stopped_partitions": None,
         "waited_for": [],
         "missing": [],
