@@ -27,6 +27,9 @@ def test_it_is_told_on_every_screen_and_whole(width: int, height: int, capture: 
                 text = await shown_after(pilot, key)
                 assert SAID in " ".join(text.split()), key
             assert SAID in " ".join((await shown_after(pilot, "1", "L")).split())
+            text = await shown_after(pilot, "9")
+            assert "no exchange was captured" in text
+            assert "nothing was captured" not in text  # there are packets
 
     asyncio.run(run())
 

@@ -309,7 +309,7 @@ class FindingsPage(StatisticsPage):
         app = self.kdissect
         if app.ended is None:
             return "nothing captured so far" if app.feed.source.is_live else "reading …"
-        return "nothing was captured" if app.index.packets else "nothing was read"
+        return "no exchange was captured" if app.index.packets else "nothing was read"
 
     def _before_the_first(self, room: int) -> Sequence[TextLine]:
         """The text before the first judgement: the purpose of the screen."""

@@ -57,8 +57,8 @@ class LineScrollBar(ScrollBar):
         return self
 
     def _look(self) -> None:
-        """Draw the lines that have changed: with the list, or the colours. Textual asks several times for
-        each move."""
+        """Draw the lines that have changed: with the list, the colours, or marks on it. Textual asks several
+        times for each move."""
         looks = self._looks_now()
         if self.is_mounted and self._lines and looks == self._looks:
             return
@@ -74,7 +74,9 @@ class LineScrollBar(ScrollBar):
             super().refresh(Region(0, changed[0], self.size.width, changed[-1] + 1 - changed[0]))
 
     def _looks_now(self) -> object:
-        """All that the lines depend on."""
+        """All that the lines depend on. Another renderer may draw more, such as marks."""
+        if self.renderer is not ScrollBar.renderer:
+            return object()
         around = [each.styles._cache_key for each in self.ancestors_with_self if isinstance(each, Widget)]
         bar = self.window_virtual_size, self.window_size, self.position, self.mouse_over, self.grabbed
         return bar, self.size, self.app.theme, around
