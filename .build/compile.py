@@ -14,7 +14,6 @@ import gc
 import itertools
 import multiprocessing
 import os
-import re
 import runpy
 import shlex
 import subprocess
@@ -84,8 +83,11 @@ def compile_leaves(
                 nthreads=_processes(),
                 quiet=True,
             )
+        cheaper = runpy.run_path(str(TOP / ".build" / "cheaper.py"))["cheaper"]
         for each in made:
-            _leave_pickling_as_it_is(Path(each.sources[0]))
+            source = Path(each.sources[0])
+            text = source.read_text(encoding="utf-8")
+            source.write_text(cheaper(text, each.name in table["CALLED"]), encoding="utf-8")
         tell(f"wrote {len(made)} modules in C in {time.monotonic() - begin:.0f} s")
         count = itertools.count(1)
 
@@ -196,21 +198,6 @@ def _compiled(level: str) -> dict[str, Any]:
     return {"extra_compile_args": flags, "define_macros": MACROS}
 
 
-_PICKLING = re.compile(
-    r"^static PyObject \*__pyx_p?[fw]_\w*"
-    r"(?:__reduce_cython__|__setstate_cython__|__pyx_unpickle_)\w*\([^{;]*;",
-    re.MULTILINE,
-)
-"""Where the C of a module declares a function with which Cython pickles objects."""
-
-
-def _leave_pickling_as_it_is(source: Path) -> None:
-    """Let GCC not optimise how objects are pickled: that is a sixteenth of the code, and Python's own pickle
-    takes most of that time."""
-    text = source.read_text(encoding="utf-8")
-    source.write_text(_PICKLING.sub(r"CYTHON_SMALL_CODE \g<0>", text), encoding="utf-8")
-
-
 MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("CYTHON_COMPRESS_STRINGS", "0")]
 """Tracebacks name lines of the sources, not of the C that Cython made of them. Names and texts of a module
 stand there as they are: what unpacks them takes more than they do."""
@@ -219,8 +206,8 @@ _CHEAPER = (
     '-DCYTHON_SMALL_CODE=__attribute__((cold,optimize("O0")))',
     "-fno-asynchronous-unwind-tables",
 )
-"""GCC does not optimise what sets a module up: that runs once, and is a quarter of the code. Tables to unwind
-the stack are for debuggers and C++."""
+"""GCC does not optimise what sets a module up: that runs once, and is a quarter of the code. Nor does it
+optimise what ``cheaper.py`` marks. Tables to unwind the stack are for debuggers and C++."""
 
 _WITHOUT = {
     "-Og": ("-fno-forward-propagate", "-fno-ipa-profile", "-fno-ipa-pure-const"),
@@ -256,7 +243,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         if os.environ.get("KDISSECT_PURE", "0") not in ("", "0"):
             return
         self._work = tempfile.TemporaryDirectory(prefix="kdissect-build-")
-        self.app.display_info(f"compiling hot modules on {os.cpu_count()} processors: about 70 s on two")
+        self.app.display_info(
+            f"compiling hot modules on {os.cpu_count()} processors, in one to three minutes"
+        )
         begin = time.monotonic()
         try:
             made = compile_leaves(Path(self.root), Path(self._work.name), self.app.display_info)

@@ -203,6 +203,29 @@ SELDOM = frozenset(
 """The leaves whose own C takes at most a thousandth of the time of ``read``, ``stats`` and ``explain``. The
 compiler does not optimise them. It takes a third less time again."""
 
+CALLED = frozenset(
+    {
+        "kdissect.exchange",
+        "kdissect.message",
+        "kdissect.names",
+        "kdissect.protocol.decode",
+        "kdissect.protocol.json_form",
+        "kdissect.session.pairing",
+        "kdissect.analysis.graph",
+        "kdissect.analysis.labels",
+        "kdissect.analysis.pace",
+        "kdissect.analysis.profile",
+        "kdissect.analysis.repeats",
+        "kdissect.analysis.slices",
+        "kdissect.analysis.topics",
+        "kdissect.analysis.transit",
+        "kdissect.analysis.versions",
+    }
+)
+"""The leaves in which functions that Python calls take more than a thousandth of the time of ``read``,
+``stats`` or ``explain``. In the others the compiler optimises only functions of C, which the ``.pxd``
+declares, and special methods."""
+
 SHARED = "kdissect.compiled"
 """The library with Cython's functions that all compiled modules share. It has no source here."""
 
