@@ -162,7 +162,13 @@ class ListedRows:
     def write(self, piece: Piece) -> None:
         """Write the output of batches."""
         if not isinstance(piece, bytes | Maybe):
-            cast("TablePrinter | RecordsPrinter", self._printer).join(cast("BatchColumns", piece))
+            # This process may be making the rows of a later batch. What the joined rows write is no output of
+            # that batch.
+            to, self._outlet.to = self._outlet.to, None
+            try:
+                cast("TablePrinter | RecordsPrinter", self._printer).join(cast("BatchColumns", piece))
+            finally:
+                self._outlet.to = to
             return
         if isinstance(piece, Maybe):
             if self._chooser is None or piece.key not in self._chooser.chosen:
