@@ -207,8 +207,9 @@ class _Sharing:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Let one process dissect the rest."""
-        if self.counts.is_poor and self._work.is_light:
+        """Let one process dissect the rest. It also does the work of the rest, if that is light: forking
+        processes with its events would take longer."""
+        if self._work.is_light:
             self._be_alone()
 
     def _be_alone(self) -> None:

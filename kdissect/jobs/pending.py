@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kdissect.jobs.batches import Batch
@@ -69,14 +70,26 @@ class PendingBatch:
 
 
 class KeptPieces:
-    """Pieces that are written before their turn has come."""
+    """Pieces that are written before their turn has come. From their turn on, they are written at once."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.size = 0
+        self._to: Callable[[Piece], None] | None = None
+        """The function that writes pieces, once their turn has come."""
+
+    def write_to(self, to: Callable[[Piece], None]) -> None:
+        """Write the kept pieces, and from now on each piece: their turn has come."""
+        self._to = to
+        pieces, self.pieces, self.size = self.pieces, [], 0
+        for piece in pieces:
+            to(piece)
 
     def write(self, piece: Piece) -> None:
-        """Keep a piece."""
+        """Keep a piece, or write it."""
+        if self._to is not None:
+            self._to(piece)
+            return
         if isinstance(piece, bytes):
             self.size += len(piece)
         else:

@@ -201,14 +201,14 @@ class Workers:
         again: Batch = []
         part = PendingBatch(again, state, None, before)
         try:
-            part.after, part.result = self._work.do(self._attended(lists, again, count), state, kept.write)
+            events = self._attended(lists, again, count, state, kept)
+            part.after, part.result = self._work.do(events, state, kept.write)
         except Exception:
             self.finish()
             if self._state != state:
                 self._work.do(used_up(again), self._state, self._write)
             else:
-                for piece in kept.pieces:
-                    self._write(piece)
+                kept.write_to(self._write)
             raise
         if self._expected(before, len(self._parts)) != state:
             self.submit(again)
@@ -219,15 +219,28 @@ class Workers:
         self._write_ready()
 
     def _attended(
-        self, lists: Iterator[Sequence[Event]], again: Batch, count: Callable[[Sequence[Event]], Any]
+        self,
+        lists: Iterator[Sequence[Event]],
+        again: Batch,
+        count: Callable[[Sequence[Event]], Any],
+        state: Any,
+        kept: KeptPieces,
     ) -> Iterator[Sequence[Event]]:
+        """The lists of events. Once all earlier batches are written, the state with which this one began is
+        known to be right or wrong. If it is right, events are no longer kept, and output is written at
+        once."""
+        is_next = False
         for number, events in enumerate(lists, 1):
             self._counted(count(events))
-            if self._state is not None:  # only work with a state may have to be done again
+            if self._state is not None and not is_next:  # only work with a state may have to be done again
                 again += events
             yield events
             if number % LISTS_AT_ONCE == 0:
                 self.attend()
+                if not is_next and not self._parts and self._state == state:
+                    is_next = True
+                    again.clear()
+                    kept.write_to(self._write)
         self.attend()
 
     def drop_part(self, part: PendingBatch) -> None:
