@@ -34,6 +34,7 @@ LEAVES = (
     "kdissect.capture.segments",
     "kdissect.capture.walks",
     "kdissect.tcp.clocks",
+    "kdissect.tcp.packed",
     "kdissect.tcp.copies",
     "kdissect.tcp.reassembly",
     "kdissect.tcp.duplex",
@@ -83,6 +84,7 @@ LEAVES = (
     "kdissect.parts.journal",
     "kdissect.parts.numbers",
     "kdissect.parts.packed",
+    "kdissect.parts.stitch",
     "kdissect.parts.ticks",
     "kdissect.analysis.batches",
     "kdissect.analysis.clients",
@@ -131,6 +133,7 @@ LEAVES = (
 LOOPS = frozenset(
     {
         "kdissect.tcp.duplex",
+        "kdissect.tcp.packed",
         "kdissect.tcp.reassembly",
         "kdissect.protocol.cursor",
         "kdissect.protocol.decode",
@@ -176,6 +179,7 @@ BUSY = frozenset(
         "kdissect.session.recognise",
         "kdissect.parts.journal",
         "kdissect.parts.numbers",
+        "kdissect.parts.stitch",
         "kdissect.present.form",
         "kdissect.present.record_lines",
         "kdissect.telling",

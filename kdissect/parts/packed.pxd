@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Segment
+from kdissect.tcp.packed cimport number, put
 
 cdef Py_ssize_t _SEGMENT_BYTES
 cdef int64_t _NONE
@@ -22,6 +23,3 @@ cdef tuple _packed_ends(list pairs)
     end=Py_ssize_t, count=Py_ssize_t,
 )
 cdef list _unpacked_ends(bytes sizes, bytes ends)
-cdef void _put(unsigned char* raw, Py_ssize_t at, int64_t value) noexcept
-@cython.locals(high=int64_t)
-cdef int64_t _number(const unsigned char* raw, Py_ssize_t at) noexcept

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kdissect.model import Endpoint, Segment
+from kdissect.tcp.packed import BYTES, number, put
 
 Ends = tuple[Endpoint, Endpoint]
 
-_BYTES = 8
-"""The bytes of a number, lowest first."""
-_SEGMENT_BYTES = 14 * _BYTES
+_SEGMENT_BYTES = 14 * BYTES
 _NONE = -1
 """Stands for None where no number is negative."""
 
@@ -48,20 +47,20 @@ def _packed_segments(segments: list[Segment]) -> tuple[list[Endpoint], bytearray
     raw, at = numbers, 0
     for segment in segments:
         payload, option = segment.payload, segment.options
-        _put(raw, at, segment.packet)
-        _put(raw, at + 8, segment.timestamp_ns)
-        _put(raw, at + 16, places.setdefault(segment.source, len(places)))
-        _put(raw, at + 24, places.setdefault(segment.destination, len(places)))
-        _put(raw, at + 32, segment.seq)
-        _put(raw, at + 40, _NONE if segment.ack is None else segment.ack)
-        _put(raw, at + 48, segment.flags)
-        _put(raw, at + 56, len(payload))
-        _put(raw, at + 64, segment.length)
-        _put(raw, at + 72, segment.identity)
-        _put(raw, at + 80, segment.network)
-        _put(raw, at + 88, segment.window)
-        _put(raw, at + 96, len(option))
-        _put(raw, at + 104, segment.clock)
+        put(raw, at, segment.packet)
+        put(raw, at + 8, segment.timestamp_ns)
+        put(raw, at + 16, places.setdefault(segment.source, len(places)))
+        put(raw, at + 24, places.setdefault(segment.destination, len(places)))
+        put(raw, at + 32, segment.seq)
+        put(raw, at + 40, _NONE if segment.ack is None else segment.ack)
+        put(raw, at + 48, segment.flags)
+        put(raw, at + 56, len(payload))
+        put(raw, at + 64, segment.length)
+        put(raw, at + 72, segment.identity)
+        put(raw, at + 80, segment.network)
+        put(raw, at + 88, segment.window)
+        put(raw, at + 96, len(option))
+        put(raw, at + 104, segment.clock)
         payloads.append(payload)
         options.append(option)
         at += _SEGMENT_BYTES
@@ -78,17 +77,17 @@ def _unpacked_segments(
     end = len(numbers)
     while at < end:
         segment = Segment.__new__(Segment)
-        segment.packet, segment.timestamp_ns = _number(raw, at), _number(raw, at + 8)
-        segment.source, segment.destination = ends[_number(raw, at + 16)], ends[_number(raw, at + 24)]
-        ack = _number(raw, at + 40)
-        segment.seq, segment.ack = _number(raw, at + 32), None if ack == _NONE else ack
-        segment.flags, segment.length = _number(raw, at + 48), _number(raw, at + 64)
-        size = _number(raw, at + 56)
+        segment.packet, segment.timestamp_ns = number(raw, at), number(raw, at + 8)
+        segment.source, segment.destination = ends[number(raw, at + 16)], ends[number(raw, at + 24)]
+        ack = number(raw, at + 40)
+        segment.seq, segment.ack = number(raw, at + 32), None if ack == _NONE else ack
+        segment.flags, segment.length = number(raw, at + 48), number(raw, at + 64)
+        size = number(raw, at + 56)
         segment.payload = data[begin : begin + size]
         begin += size
-        segment.identity, segment.network = _number(raw, at + 72), _number(raw, at + 80)
-        segment.window, segment.clock = _number(raw, at + 88), _number(raw, at + 104)
-        size = _number(raw, at + 96)
+        segment.identity, segment.network = number(raw, at + 72), number(raw, at + 80)
+        segment.window, segment.clock = number(raw, at + 88), number(raw, at + 104)
+        size = number(raw, at + 96)
         segment.options = more[option : option + size]
         option += size
         out.append(segment)
@@ -114,29 +113,3 @@ def _unpacked_ends(sizes: bytes, ends: bytes) -> list[Ends]:
         begin = end
         at += 2
     return out
-
-
-def _put(raw: bytearray, at: int, value: int) -> None:
-    """Write a number of 64 bits."""
-    raw[at] = value & 0xFF
-    raw[at + 1] = value >> 8 & 0xFF
-    raw[at + 2] = value >> 16 & 0xFF
-    raw[at + 3] = value >> 24 & 0xFF
-    raw[at + 4] = value >> 32 & 0xFF
-    raw[at + 5] = value >> 40 & 0xFF
-    raw[at + 6] = value >> 48 & 0xFF
-    raw[at + 7] = value >> 56 & 0xFF
-
-
-def _number(raw: bytearray, at: int) -> int:
-    """Read a number that :func:`_put` wrote."""
-    high: int = raw[at + 7]
-    if high > 0x7F:
-        high -= 0x100
-    high = high << 8 | raw[at + 6]
-    high = high << 8 | raw[at + 5]
-    high = high << 8 | raw[at + 4]
-    high = high << 8 | raw[at + 3]
-    high = high << 8 | raw[at + 2]
-    high = high << 8 | raw[at + 1]
-    return high << 8 | raw[at]

@@ -22,7 +22,7 @@ from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Conversation
 
-VERSION = 4
+VERSION = 5
 """The version of :class:`PartEdge` and :class:`Seam`. The part and the stitcher must have the same."""
 
 

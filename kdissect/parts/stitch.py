@@ -66,32 +66,34 @@ class Stitcher:
         firsts: list[int] = []
         events: list[tuple[int, Sequence[Event]]] = []
         own_exchanges = own_connections = 0
-        # Searching an array makes an object for each look: it took as long as dissecting the segments.
+        # Looking into an array makes an object each time.
         every_exchange, every_connection = list(edge.recognised), list(edge.first_packets)
+        most_exchanges, most_connections = len(every_exchange), len(every_connection)
         dissector.journal = journal
         try:
             for step, thing in self._stops(edge):
-                count = bisect_left(every_exchange, step, own_exchanges)
-                numbering.exchanges += count - own_exchanges
-                own_exchanges = count
-                count = bisect_left(every_connection, step, own_connections)
-                numbering.connections += count - own_connections
-                own_connections = count
+                while own_exchanges < most_exchanges and every_exchange[own_exchanges] < step:
+                    own_exchanges += 1
+                    numbering.exchanges += 1
+                while own_connections < most_connections and every_connection[own_connections] < step:
+                    own_connections += 1
+                    numbering.connections += 1
                 learned.up_to(step, dissector)
                 journal.now = step
-                before = numbering.exchanges, numbering.connections, len(dissector.names.order)
+                exchanges_before, connections_before = numbering.exchanges, numbering.connections
+                names_before = len(dissector.names.order)
                 found = dissector.feed(thing)
-                if numbering.exchanges != before[0]:
-                    recognised += [step] * (numbering.exchanges - before[0])
-                if numbering.connections != before[1]:
-                    firsts += [step] * (numbering.connections - before[1])
-                learned.note(step, before[2], dissector)
+                if numbering.exchanges != exchanges_before:
+                    recognised += [step] * (numbering.exchanges - exchanges_before)
+                if numbering.connections != connections_before:
+                    firsts += [step] * (numbering.connections - connections_before)
+                learned.note(step, names_before, dissector)
                 if found:
                     events.append((step, found))
         finally:
             dissector.journal = None
-        numbering.exchanges += len(edge.recognised) - own_exchanges
-        numbering.connections += len(edge.first_packets) - own_connections
+        numbering.exchanges += most_exchanges - own_exchanges
+        numbering.connections += most_connections - own_connections
         learned.up_to(None, dissector)
         dissector.packets += edge.packets
         if edge.fragments is not None:

@@ -7,8 +7,9 @@ indistinguishable, and the segment counts as a copy. Only counts depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+
+from kdissect.tcp.packed import BYTES, number, put
 
 RECENT = 16
 """The number of segments with bytes whose identity is remembered. A network card hands over fewer at a time
@@ -18,6 +19,9 @@ COPY_NS = 10_000_000
 """Longer than a packet takes through a host, and much shorter than the 200 ms after which Linux
 retransmits."""
 _COPY_NS = COPY_NS
+_BYTES = BYTES
+_HEAD_BYTES = 2 * BYTES
+"""The packed bytes before the identities."""
 
 
 class Copies:
@@ -25,29 +29,31 @@ class Copies:
 
     __slots__ = ("_identities", "_latest_ns", "_oldest")
 
-    def __init__(self, identities: Sequence[int] = (), oldest: int = 0, latest_ns: int = 0) -> None:
-        """:param identities: the identities of the remembered segments, by place; at most :data:`RECENT`
-            count.
-        :param oldest: the place of the oldest.
-        :param latest_ns: the time of the newest.
-        """
+    def __init__(self) -> None:
         self._identities = [0] * 16
         """:data:`RECENT` identities. Compiled they are C numbers: objects would take five times the memory in
         every connection."""
-        for at, identity in enumerate(identities[:RECENT]):
-            self._identities[at] = identity
-        self._oldest = oldest % RECENT
+        self._oldest = 0
         """The place of the oldest, which the next identity replaces."""
-        self._latest_ns = latest_ns
+        self._latest_ns = 0
+        """The time of the newest."""
 
-    def __reduce__(self) -> tuple[type[Copies], tuple[Any, ...]]:
-        return Copies, self._parts()
+    def __reduce__(self) -> tuple[Callable[[bytearray], Copies], tuple[bytearray]]:
+        return copies_of, (self.packed(),)
 
-    def _parts(self) -> tuple[Sequence[int], int, int]:
+    def packed(self) -> bytearray:
+        """All its values, for :func:`copies_of`."""
         size = _RECENT
         while size and not self._identities[size - 1]:
-            size -= 1  # most connections are short, and empty places are slow to pickle
-        return [self._identities[at] for at in range(size)], self._oldest, self._latest_ns
+            size -= 1  # most connections are short
+        numbers = bytearray(_HEAD_BYTES + _BYTES * size)
+        raw, at = numbers, 0
+        put(raw, 0, self._oldest)
+        put(raw, 8, self._latest_ns)
+        while at < size:
+            put(raw, _HEAD_BYTES + _BYTES * at, self._identities[at])
+            at += 1
+        return numbers
 
     def remember(self, identity: int, timestamp_ns: int) -> None:
         """Remember a segment that brought new bytes."""
@@ -63,3 +69,14 @@ class Copies:
         while at < _RECENT and self._identities[at] != identity:
             at += 1
         return at < _RECENT
+
+
+def copies_of(numbers: bytearray) -> Copies:
+    """The object with these :meth:`~Copies.packed` values."""
+    made = Copies()
+    raw, size, at = numbers, (len(numbers) - _HEAD_BYTES) // _BYTES, 0
+    made._oldest, made._latest_ns = number(raw, 0), number(raw, 8)
+    while at < size:
+        made._identities[at] = number(raw, _HEAD_BYTES + _BYTES * at)
+        at += 1
+    return made

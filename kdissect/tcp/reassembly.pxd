@@ -1,9 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from kdissect.model cimport Chunk, Segment
-from kdissect.tcp.copies cimport Copies
+from kdissect.tcp.copies cimport Copies, copies_of
+from kdissect.tcp.packed cimport number, put
 
 cdef int FIN, RST, SYN, KEPT_BYTES
+cdef Py_ssize_t _BYTES, _NUMBERS_BYTES
 cdef int64_t _ROUND_TRIPS, _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
 
 @cython.final
@@ -13,6 +15,8 @@ cdef class RoundTrips:
 
     @cython.locals(at=int64_t)
     cdef bint add(self, int64_t round_trip_ns) except -1
+    @cython.locals(numbers=bytearray, raw="unsigned char*", at=int64_t)
+    cpdef bytearray packed(self)
 
 @cython.final
 cdef class Reassembler:
@@ -77,6 +81,10 @@ cdef class Reassembler:
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _begin_timing(self, int64_t timestamp_ns)
     cdef _remember(self, int64_t identity, int64_t timestamp_ns)
+    @cython.locals(copies=Copies, round_trips=RoundTrips, numbers=bytearray, raw="unsigned char*")
+    cpdef tuple parts(self)
 
-@cython.locals(made=Reassembler)
+@cython.locals(made=Reassembler, numbers=bytearray, copies=bytearray, round_trips=bytearray, raw="const unsigned char*")
 cpdef Reassembler reassembler_of(tuple parts)
+@cython.locals(made=RoundTrips, raw="const unsigned char*", count=Py_ssize_t, at=Py_ssize_t)
+cpdef RoundTrips round_trips_of(bytearray numbers)
