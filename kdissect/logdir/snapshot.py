@@ -6,16 +6,20 @@ so that a cut file gives its complete producers.
 
 from __future__ import annotations
 
-from typing import Any
-
-import crc32c
+from typing import TYPE_CHECKING, Any
 
 from kdissect.faults import fault
+from kdissect.later import Later
 from kdissect.model import DecodeError, Fault
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.schema import Struct, data_struct
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    import crc32c
+else:
+    crc32c = Later("crc32c", "_crc32c")
 
 _CRC_END = 6
 

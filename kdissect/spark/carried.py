@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.insight.judge import Judge
 from kdissect.source import Pass
 from kdissect.spark.growing import Bookmark, ReadSum
+
+if TYPE_CHECKING:
+    from kdissect.insight.judge import Judge
 
 Trail = list[list[list[Any]]]
 """The spans that were read, batch by batch, each as its values (:class:`~kdissect.spark.spool.FileSpan`)."""

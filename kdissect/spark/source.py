@@ -28,14 +28,12 @@ from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN
 from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_of, remembering
 from kdissect.spark.choice import Choice
-from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
 from kdissect.spark.news import News, fault_accumulator, send_faults, sending_faults
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.pushed import ALL, Pushed
-from kdissect.spark.questions import Judgement, asked_tables
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
@@ -260,7 +258,11 @@ def _is_no_task(partition: InputPartition) -> bool:
 
 
 class FoldReader(DataSourceReader):
-    """Reads a statistic, or findings."""
+    """Reads a statistic, or findings.
+
+    It imports folds and rules when it needs them. For each scan Spark starts a Python that imports this
+    module, and half of that time would be theirs.
+    """
 
     def __init__(
         self, settings: TableSettings, paths: list[str], news: News | None = None, pushed: Pushed = ALL
@@ -278,6 +280,8 @@ class FoldReader(DataSourceReader):
         :raises CaptureError: there are no such captures.
         :raises ValueError: a capture belongs to no capture point.
         """
+        from kdissect.spark.folds import several_points
+
         settings = self._settings
         with in_one_line():
             points = _points(settings, self._paths, self._pushed)
@@ -290,6 +294,9 @@ class FoldReader(DataSourceReader):
         """The rows of a capture point, as record batches of Arrow."""
         if _is_no_task(partition):
             return
+        from kdissect.spark.folds import counted_alone
+        from kdissect.spark.questions import Judgement, asked_tables
+
         assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
