@@ -11,6 +11,7 @@ import pytest
 
 from kdissect.spark import compaction
 from kdissect.spark.compaction import compact, finish
+from tests.amount import times
 
 
 def put(table: Path, batch: int, rows: dict[str, list[int]] | None = None) -> None:
@@ -32,13 +33,20 @@ def batches(table: Path) -> list[int]:
     return sorted(int(path.name[6:]) for path in table.glob("batch=*"))
 
 
-def test_thirty_two_become_one_and_thirty_two_of_those_too(tmp_path: Path) -> None:
-    for batch in range(1025):
+def test_thirty_two_become_one_and_thirty_two_of_those_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Except in the long form, eight stand for thirty-two."""
+    assert compaction.TOGETHER == 32
+    together = times(8, 32)
+    monkeypatch.setattr(compaction, "TOGETHER", together)
+    last = together**2
+    for batch in range(last + 1):
         put(tmp_path, batch)
         compact(str(tmp_path), batch)
-        assert len(batches(tmp_path)) <= 64
-    assert batches(tmp_path) == [1023, 1024]
-    assert numbers(tmp_path) == list(range(2 * 1025))
+        assert len(batches(tmp_path)) <= 2 * together
+    assert batches(tmp_path) == [last - 1, last]
+    assert numbers(tmp_path) == list(range(2 * (last + 1)))
     assert [path.name for path in tmp_path.glob("_*")] == []
 
 
