@@ -8,7 +8,7 @@ from kdissect.session.briefs cimport Brief
 from kdissect.session.conversation cimport Conversation
 from kdissect.session.lanes cimport Lane, LaneTable
 from kdissect.session.quick cimport PairLayouts
-from kdissect.telling cimport EventPublisher
+from kdissect.numbering cimport EventPublisher
 
 cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES

@@ -20,6 +20,7 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
+from kdissect.numbering import AT_THE_END, Event, EventPublisher, Numbering, Step
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation, Listener
@@ -29,7 +30,6 @@ from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
-from kdissect.telling import AT_THE_END, Event, EventPublisher, Numbering, Step
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 

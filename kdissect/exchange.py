@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text

@@ -12,7 +12,7 @@ from kdissect.analysis.part import gathered
 from kdissect.dissect import Event
 from kdissect.insight import judge
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.whole import TABLES, whole_tables
+from kdissect.insight.report_data import TABLES, whole_tables
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.nearest import nearest
 from kdissect.reading import read

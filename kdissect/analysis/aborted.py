@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.analysis.headers import Header
-from kdissect.analysis.sets import SharedSet
+from kdissect.analysis.shared_parts import SharedSet
 from kdissect.record.sets import read_record_set
 
 ABORT = b"\0\0"

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from kdissect.analysis.sets import answer_bytes
+from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.exchange import Exchange
 from kdissect.message import Response, Token
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from kdissect.analysis.fold import Statistic
-from kdissect.later import Made
+from kdissect.lazy import Made
 from kdissect.limits import DEFAULTS, Limits
 
 _PLACES = {

@@ -9,7 +9,7 @@ no answer contained one.
 
 from __future__ import annotations
 
-from kdissect.analysis.assigned import Held
+from kdissect.analysis.assignment import Held
 from kdissect.analysis.classic_rounds import REBALANCE_IN_PROGRESS, Round, rounds_of
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.group_marks import Join, Leave, Sync, places

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdissect.analysis.assigned import Held
+from kdissect.analysis.assignment import Held
 from kdissect.analysis.fold import least
 from kdissect.analysis.group_marks import Join, Sync
 from kdissect.analysis.group_rebalance import GroupLine

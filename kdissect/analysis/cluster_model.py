@@ -13,12 +13,12 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import LED, STATEMENT_APIS, depends_on_answer_only, statements_of
+from kdissect.analysis.cluster_statements import LED, STATEMENT_APIS, depends_on_answer_only, statements_of
 from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.metadata_log import CARRIERS, MetadataLog, may_have_log
-from kdissect.analysis.sets import answer_bytes
+from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.analysis.statements import Kept, Source, Statement, Statements
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

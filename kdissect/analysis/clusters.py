@@ -27,7 +27,7 @@ from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kdissect.analysis.room import Room
-from kdissect.analysis.sets import answer_bytes
+from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.exchange import Exchange
 

@@ -14,7 +14,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Batched, OneTable, Row, Rows
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.sets import error_class_of
+from kdissect.analysis.shared_parts import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kdissect.analysis.assigned import Held
+from kdissect.analysis.assignment import Held
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.group_marks import Beat, Who, places
 from kdissect.analysis.group_rebalance import GroupLine

@@ -19,7 +19,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import ErrorPlace, errors_of
+from kdissect.analysis.shared_parts import ErrorPlace, errors_of
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -29,7 +29,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.shared_parts import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN, Request, Token
@@ -40,7 +40,7 @@ from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
 from kdissect.protocol.traits import field_traits
 from kdissect.session.conversation import Connection
-from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
+from kdissect.tls.summary import NOTHING_SHOWN, SOMETHING_SHOWN
 
 CLEAR, TOKEN, HASHED, NONE, ENCRYPTED = "clear", "token-clear", "hashed", "none", "encrypted"
 _LOGINS = frozenset(("SaslAuthenticate", SASL_TOKEN))

@@ -226,7 +226,7 @@ B = TypeVar("B", bound=Fold)
 
 class View(Statistic, Generic[B]):
     """A statistic whose rows are made from a fold that other statistics use too. If they are fed together
-    (:class:`~kdissect.analysis.together.Together`), that fold exists only once."""
+    (:class:`~kdissect.analysis.fold_set.Together`), that fold exists only once."""
 
     basis_type: ClassVar[type[Fold]]
     """The type of the fold."""

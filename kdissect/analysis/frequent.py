@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.packed import packed
-from kdissect.later import Later
+from kdissect.lazy import Later
 
 if TYPE_CHECKING:
     import hashlib

@@ -18,7 +18,7 @@ from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import record_sets, topics_of
+from kdissect.analysis.shared_parts import record_sets, topics_of
 from kdissect.analysis.speakers import address
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange

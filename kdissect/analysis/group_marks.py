@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kdissect.analysis.assigned import Held, blob_in, content_of_join, held_of
+from kdissect.analysis.assignment import Held, blob_in, content_of_join, held_of
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded

@@ -22,7 +22,7 @@ from kdissect.analysis.group_marks import (
 )
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.membership import COMMITS, HEARTBEATS
-from kdissect.analysis.sets import errors_of
+from kdissect.analysis.shared_parts import errors_of
 from kdissect.analysis.speakers import address
 from kdissect.analysis.stays import WAITED
 from kdissect.analysis.stretches import Stretches

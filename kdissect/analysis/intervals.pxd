@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Grades
-from kdissect.analysis.sets cimport SharedSet, record_sets
+from kdissect.analysis.shared_parts cimport SharedSet, record_sets
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 

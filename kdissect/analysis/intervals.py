@@ -9,7 +9,7 @@ from __future__ import annotations
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.shared_parts import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Response, Token

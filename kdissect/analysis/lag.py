@@ -43,7 +43,7 @@ from kdissect.analysis.lag_course import (
     whole_row,
 )
 from kdissect.analysis.ledgers import Ledgers
-from kdissect.analysis.sets import follows_log, record_sets
+from kdissect.analysis.shared_parts import follows_log, record_sets
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.exchange import Exchange

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, content_of_join
+from kdissect.analysis.assignment import assigned_by_heartbeat, assigned_by_sync, content_of_join
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import Fold, Rows, as_one, least, most
 from kdissect.analysis.member import Member, MemberKey

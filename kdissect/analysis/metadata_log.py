@@ -17,7 +17,7 @@ from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text,
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
-from kdissect.analysis.sets import record_sets, topics_of
+from kdissect.analysis.shared_parts import record_sets, topics_of
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange

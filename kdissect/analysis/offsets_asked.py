@@ -15,7 +15,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import topics_of
+from kdissect.analysis.shared_parts import topics_of
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -23,7 +23,7 @@ from kdissect.analysis.packed import packed
 from kdissect.analysis.speakers import address
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.record.batch import Batch

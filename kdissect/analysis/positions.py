@@ -52,7 +52,7 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
-from kdissect.analysis.sets import SharedSet, record_sets
+from kdissect.analysis.shared_parts import SharedSet, record_sets
 from kdissect.analysis.speakers import Speaker, address
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange

@@ -36,7 +36,7 @@ from kdissect.analysis.resends import (
     account_of,
     unpacked,
 )
-from kdissect.analysis.sets import SharedSet, follows_log, record_sets
+from kdissect.analysis.shared_parts import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.headers cimport Header
-from kdissect.analysis.sets cimport SharedSet, record_sets, topics_of
+from kdissect.analysis.shared_parts cimport SharedSet, record_sets, topics_of
 from kdissect.analysis.slices cimport SlicedAlike, SlicedSums, count_each
 from kdissect.analysis.waits cimport split
 from kdissect.exchange cimport Exchange

@@ -31,7 +31,7 @@ from kdissect.analysis.profile_rows import (
     in_order,
     rows_of,
 )
-from kdissect.analysis.sets import errors_of, record_sets, topics_of
+from kdissect.analysis.shared_parts import errors_of, record_sets, topics_of
 from kdissect.analysis.slices import SlicedSums, SlicedTimes, count_each
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import split

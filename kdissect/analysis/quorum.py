@@ -12,7 +12,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, le
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.leaderless import Leaderless
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import topics_of
+from kdissect.analysis.shared_parts import topics_of
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -17,7 +17,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.shared_parts import record_sets
 from kdissect.analysis.speakers import address
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange

@@ -23,7 +23,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import errors_of
+from kdissect.analysis.shared_parts import errors_of
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import asked_wait
 from kdissect.exchange import Exchange

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.cluster_fields import real_id
-from kdissect.analysis.cluster_told import NOT_LEADER
+from kdissect.analysis.cluster_statements import NOT_LEADER
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from kdissect.analysis.membership import COMMITS
 from kdissect.analysis.packed import packed
+from kdissect.analysis.sentences import action_of, committed, records_of
 from kdissect.analysis.speakers import address
-from kdissect.analysis.telling import action_of, committed, records_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.wording import plural

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
-from kdissect.analysis.cluster_told import topic_statements_of
+from kdissect.analysis.cluster_statements import topic_statements_of
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.room import Room

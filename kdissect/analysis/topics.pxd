@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.batches cimport Batches
 from kdissect.analysis.counters cimport Grades, Span
-from kdissect.analysis.sets cimport SharedParts, SharedSet
+from kdissect.analysis.shared_parts cimport SharedParts, SharedSet
 from kdissect.exchange cimport Exchange
 
 cdef class _PartitionTraffic:

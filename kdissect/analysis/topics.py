@@ -26,7 +26,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import SharedSet, errors_of, record_sets
+from kdissect.analysis.shared_parts import SharedSet, errors_of, record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

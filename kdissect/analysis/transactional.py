@@ -17,7 +17,7 @@ from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import Header
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import follows_log, record_sets
+from kdissect.analysis.shared_parts import follows_log, record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.transaction_marks import (

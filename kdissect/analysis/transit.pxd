@@ -1,6 +1,6 @@
 cimport cython
 from kdissect.analysis.headers cimport Header, stamps_of
-from kdissect.analysis.sets cimport SharedSet
+from kdissect.analysis.shared_parts cimport SharedSet
 
 @cython.locals(batch=Header)
 cdef list _produced_rows(SharedSet found, base, sent, acknowledged, flags, connection)

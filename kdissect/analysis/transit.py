@@ -30,7 +30,7 @@ from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import SharedSet, follows_log, record_sets
+from kdissect.analysis.shared_parts import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in

@@ -17,7 +17,7 @@ from io import BufferedIOBase
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kdissect.faults import fault
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
 
 if TYPE_CHECKING:

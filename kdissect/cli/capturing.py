@@ -20,9 +20,9 @@ import click
 from kdissect.cli.errors import CaptureRefused, Unreadable, Wrong
 from kdissect.filter.units import SIZES
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
+from kdissect.live.disk_limit import SpoolSize
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
 from kdissect.live.opening import OpenedInterfaces, open_interfaces
-from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds, bounds_of
 from kdissect.live.session import CaptureSession
 from kdissect.live.silence import Silence

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
+from kdissect.cli.report_inputs import ComparedFile, kept_report
 from kdissect.cli.screen_settings import in_lines, known_theme
-from kdissect.cli.sides import ComparedFile, kept_report
 from kdissect.cli.terminals import can_draw_screens, heed_terminals_without_colours
 from kdissect.insight.difference import Difference
 from kdissect.present.sanitise import sanitise

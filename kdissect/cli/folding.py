@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, Protocol, 
 import click
 
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import Counted, Part, add, counted, gathered
-from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
 from kdissect.cli.filters import Chooser, Within, chooser_of

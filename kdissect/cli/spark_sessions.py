@@ -21,7 +21,7 @@ from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.faults import leaves_out
 from kdissect.model import CaptureError, Fault
 from kdissect.present.form import plural
-from kdissect.spark.complaint import is_of_spark, why
+from kdissect.spark.spark_errors import is_of_spark, why
 from kdissect.spark.storage import is_remote, plain_path, refuse_no_folder
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def settings_of(given: dict[str, Any]) -> TableSettings:
     :raises Wrong: one of them is wrong.
     :raises Unreadable: a key log is missing, or a key cannot be used.
     """
-    from kdissect.spark.choice import Choice
+    from kdissect.spark.row_filter import Choice
     from kdissect.spark.settings import TableSettings
 
     config = load_config()

@@ -20,7 +20,7 @@ from typing import Any
 from kdissect import __version__, dissect
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.insight.judge import Judge
-from kdissect.insight.whole import form
+from kdissect.insight.report_data import form
 
 _KIND = b"kdissect findings "
 _MAGIC = _KIND + b"1\n"

@@ -3,6 +3,6 @@
     capture ─► decoder (a separate process) ───► batches ─► index (columns) ─► filter, order, figures
                                            └───► spool (frames) ─► exchange
 
-Separate processes decode, count, list records and answer questions (:mod:`~kdissect.feed.beside`). The index
-keeps a row for each exchange. Filtering, searching, counting and saving use both.
+Separate processes decode, count, list records and answer questions (:mod:`~kdissect.feed.side_process`). The
+index keeps a row for each exchange. Filtering, searching, counting and saving use both.
 """

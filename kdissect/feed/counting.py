@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.dissect import Event
 from kdissect.feed.batches import CountedFault, read_exchange
 from kdissect.feed.packing import PackedRows

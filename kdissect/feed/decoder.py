@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, FeedBatch, read_exchange
-from kdissect.feed.beside import Arrived, Companion, Shared, be_quiet, start_process
 from kdissect.feed.collecting import decode_all
+from kdissect.feed.side_process import Arrived, Companion, Shared, be_quiet, start_process
 from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.system import give_way, temporary_file

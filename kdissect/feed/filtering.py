@@ -2,7 +2,7 @@
 
 A filter is evaluated in two stages. The columns of the index answer at once: a million rows take
 milliseconds. If they cannot decide, a process beside the screens reads the exchanges themselves
-(:mod:`kdissect.feed.asking`). Later rows are evaluated when they come; earlier answers stay. But later rows
+(:mod:`kdissect.feed.matching`). Later rows are evaluated when they come; earlier answers stay. But later rows
 change which exchanges are slow, so a filter for slow ones is evaluated again from time to time.
 
     index ─► columns ─► certain ──────────────► shown
@@ -23,10 +23,10 @@ import numpy as np
 
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.slow import Slowness
-from kdissect.feed.asking import AnswerClient
 from kdissect.feed.batches import Feed
 from kdissect.feed.columns import FilterColumns, Stage, is_long, slowness_of, why_nothing_is_slow
 from kdissect.feed.index import Index, Places
+from kdissect.feed.matching import AnswerClient
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.computed import SLOW
 from kdissect.filter.errors import FilterError

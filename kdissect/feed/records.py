@@ -30,10 +30,10 @@ import numpy as np
 
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, Feed, read_exchange
-from kdissect.feed.beside import Here, Process, Shared, Worker
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Places
 from kdissect.feed.rows import TextNumbers
+from kdissect.feed.side_process import Here, Process, Shared, Worker
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
 from kdissect.payload.framing import framing_of

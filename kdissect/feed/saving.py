@@ -27,7 +27,7 @@ from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.writers import table_writer
 from kdissect.source import Pass
-from kdissect.system.whole_file import write_whole
+from kdissect.system.atomic_file import write_whole
 from kdissect.wording import NotInstalledError
 
 FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from kdissect.exchange import Exchange
-from kdissect.feed.asking import AnswerClient
 from kdissect.feed.index import Index, Places
+from kdissect.feed.matching import AnswerClient
 from kdissect.feed.records import words_of
 from kdissect.feed.rows import TEXT_FIELDS
 from kdissect.filter.checks import as_bytes

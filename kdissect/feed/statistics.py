@@ -16,11 +16,11 @@ import numpy as np
 from kdissect.analysis.fold import Row
 from kdissect.faults import is_unread
 from kdissect.feed.batches import CountedFault, Ended, Feed
-from kdissect.feed.beside import Here, Process, Shared, Worker
 from kdissect.feed.counting import Asked, AskTables, Begin, CountedRows, Counting, Grown, Order
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index, Places
+from kdissect.feed.side_process import Here, Process, Shared, Worker
 from kdissect.feed.stories import is_story
 from kdissect.settings.screens import Rules
 

@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kdissect.analysis.beside import keys_of
 from kdissect.analysis.fold import Row
+from kdissect.analysis.neighbours import keys_of
+from kdissect.analysis.sentences import records_of
 from kdissect.analysis.story import (
     Offset,
     Story,
@@ -20,7 +21,6 @@ from kdissect.analysis.story import (
     of_topic,
     of_transactional_id,
 )
-from kdissect.analysis.telling import records_of
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
-from kdissect.analysis.cluster_told import RAFT_CLIENT
+from kdissect.analysis.cluster_statements import RAFT_CLIENT
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id

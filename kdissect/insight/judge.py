@@ -16,6 +16,7 @@ from kdissect.analysis.clients import Clients
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
@@ -25,7 +26,6 @@ from kdissect.analysis.producers import Producers
 from kdissect.analysis.rereads import Rereads
 from kdissect.analysis.share import Share
 from kdissect.analysis.stalls import Stalls
-from kdissect.analysis.together import Together
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.dissect import Event

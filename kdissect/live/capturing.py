@@ -17,9 +17,9 @@ from multiprocessing import parent_process
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.capture.blocks import Captured
+from kdissect.live.disk_limit import SpoolRoom, SpoolSize
 from kdissect.live.errors import LiveError
 from kdissect.live.journal import MOST_NOTES, Gone, JournalWriter, Status
-from kdissect.live.room import SpoolRoom, SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import PacketSource, SourceCounts, SourceOpener
 from kdissect.live.spool import SECOND, Spool, SystemClocks

@@ -20,7 +20,7 @@ from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.declared import COUNTER, DURATION, HISTOGRAM, Declared, Metric
 from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.fold import SECOND, Row, Statistic
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.dissect import Event
 from kdissect.insight.finding import Finding
 from kdissect.limits import DEFAULTS, Limits

@@ -18,9 +18,9 @@ from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
 from kdissect.live import capturing
+from kdissect.live.disk_limit import SpoolSize
 from kdissect.live.errors import LiveError
 from kdissect.live.journal import Begun, JournalReader, Status, status_of
-from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import SourceOpener
 from kdissect.live.spool import cut_to_whole_blocks

@@ -23,8 +23,8 @@ from kdissect.capture.blocks import (
     statistics_block,
 )
 from kdissect.capture.reader import Interface
+from kdissect.live.disk_limit import SpoolRoom
 from kdissect.live.journal import Begun, Complete, Entry, Lost
-from kdissect.live.room import SpoolRoom
 from kdissect.live.rotation import Bounds, file_name
 from kdissect.live.sources import SourceCounts
 from kdissect.system import OPENING

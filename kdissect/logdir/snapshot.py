@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kdissect.faults import fault
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import DecodeError, Fault
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode

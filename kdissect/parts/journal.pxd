@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.dissect cimport Journal
 from kdissect.parts.ticks cimport Ticks
-from kdissect.telling cimport Numbering
+from kdissect.numbering cimport Numbering
 from kdissect.model cimport Segment
 from kdissect.session.briefs cimport Brief
 

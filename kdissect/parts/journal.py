@@ -10,10 +10,10 @@ from kdissect.dissect import BEFORE_ALL, LINGER_NS, Journal
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
+from kdissect.numbering import Numbering
 from kdissect.parts.packed import Ends
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Brief
-from kdissect.telling import Numbering
 
 _BEFORE_ALL = BEFORE_ALL
 _LINGER_NS = LINGER_NS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kdissect.exchange import Exchange
 from kdissect.names import TopicNames
+from kdissect.numbering import AT_THE_END, Event
 from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
-from kdissect.telling import AT_THE_END, Event
 
 _AT_THE_END = AT_THE_END
 

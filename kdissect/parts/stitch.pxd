@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.dissect cimport Dissector
 from kdissect.parts.journal cimport SeamJournal
 from kdissect.parts.ticks cimport Ticks
-from kdissect.telling cimport Numbering
+from kdissect.numbering cimport Numbering
 
 cdef class Stitcher:
     cdef Dissector _dissector

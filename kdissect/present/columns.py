@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kdissect.analysis.declared import PLAIN as PLAIN_UNIT
 from kdissect.analysis.declared import unit_of
 from kdissect.exchange import Exchange
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
 from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN, Options

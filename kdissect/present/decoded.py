@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import DecodeError
 from kdissect.names import Names
 from kdissect.protocol.cursor import Cursor

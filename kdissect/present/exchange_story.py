@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kdissect.analysis.beside import Beside
-from kdissect.analysis.telling import action_of
+from kdissect.analysis.neighbours import Beside
+from kdissect.analysis.sentences import action_of
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
 from kdissect.present.columns import EXCHANGES

@@ -5,7 +5,7 @@ from kdissect.present.record_set_text cimport RecordSets
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.protocol.json_walk cimport Walk
-from kdissect.protocol.json_way cimport Way
+from kdissect.protocol.json_plan cimport Way
 from kdissect.protocol.layout cimport Layout
 from kdissect.session.briefs cimport Brief
 

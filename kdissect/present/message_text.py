@@ -11,9 +11,9 @@ from kdissect.present.options import Options
 from kdissect.present.record_set_text import RecordSets, unusual
 from kdissect.present.redact import asked_of, hidden_fields, verdicts
 from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.json_plan import way_of
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk
-from kdissect.protocol.json_way import way_of
 from kdissect.protocol.layout import Layout
 from kdissect.protocol.schema import Struct
 from kdissect.session.briefs import Brief

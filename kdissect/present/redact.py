@@ -29,7 +29,7 @@ from kdissect.present.secret_names import suggests_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.imported import imported
-from kdissect.protocol.json_way import SECRET_TYPES, Hidden
+from kdissect.protocol.json_plan import SECRET_TYPES, Hidden
 from kdissect.protocol.library import Library, library
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection

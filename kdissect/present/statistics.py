@@ -11,7 +11,7 @@ from kdissect.analysis.catalogue import STATISTICS as FOLDS
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.fold import Statistic
-from kdissect.later import Made
+from kdissect.lazy import Made
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import Column, Table
 from kdissect.present.nearest import nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 

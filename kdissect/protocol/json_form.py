@@ -16,7 +16,7 @@ from json.encoder import encode_basestring_ascii
 from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.protocol.schema import UNKNOWN_TAGS, Field, Struct, is_default
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.decode cimport read_count, read_presence, read_size, read_tag_count
 from kdissect.protocol.json_text cimport JsonText
-from kdissect.protocol.json_way cimport Step, Way
+from kdissect.protocol.json_plan cimport Step, Way
 
 cdef int INT8, INT16, INT32, INT64, UINT16, UINT32, BOOLEAN, UUID, STRING, ARRAY, STRUCT, COMPACT_STRING
 cdef int COMPACT_RECORDS, COMPACT_ARRAY, RECORDS, TAGGED_NULLABLE_STRUCT

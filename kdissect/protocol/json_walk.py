@@ -1,8 +1,8 @@
 """Bytes → Kafka's JSON text, without an object for each value: the fast walk to write a million messages.
 
-It follows the plan that ``decode`` follows, prepared by :mod:`kdissect.protocol.json_way`. It writes the text
-that :func:`~kdissect.protocol.json_form.to_json` and ``dumps`` would make of the values. If the bytes have a
-defect, it raises. The caller then drops the written text and decodes the values.
+It follows the plan that ``decode`` follows, prepared by :mod:`kdissect.protocol.json_plan`. It writes the
+text that :func:`~kdissect.protocol.json_form.to_json` and ``dumps`` would make of the values. If the bytes
+have a defect, it raises. The caller then drops the written text and decodes the values.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from operator import itemgetter
 from typing import Protocol
 
 from kdissect.model import DecodeError
-from kdissect.protocol import json_way, plan
+from kdissect.protocol import json_plan, plan
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import read_count, read_presence, read_size, read_tag_count
 from kdissect.protocol.json_form import dumps, java_double
+from kdissect.protocol.json_plan import Step, Way
 from kdissect.protocol.json_text import JsonText
-from kdissect.protocol.json_way import Step, Way
 from kdissect.protocol.schema import UNKNOWN_TAGS
 from kdissect.wording import REDACTED
 
@@ -31,9 +31,9 @@ INT8, INT16, INT32, INT64, UINT16, UINT32 = (
 BOOLEAN, UUID, STRING, ARRAY, STRUCT = plan.BOOLEAN, plan.UUID, plan.STRING, plan.ARRAY, plan.STRUCT
 COMPACT_STRING, RECORDS, COMPACT_RECORDS = plan.COMPACT_STRING, plan.RECORDS, plan.COMPACT_RECORDS
 COMPACT_ARRAY, TAGGED_NULLABLE_STRUCT = plan.COMPACT_ARRAY, plan.TAGGED_NULLABLE_STRUCT
-TOPIC, POSITION, UNUSUAL = json_way.TOPIC, json_way.POSITION, json_way.UNUSUAL
-PIECE, COMPACT_PIECE = json_way.PIECE, json_way.COMPACT_PIECE
-SECRET, MAYBE_SECRET = json_way.SECRET, json_way.MAYBE_SECRET
+TOPIC, POSITION, UNUSUAL = json_plan.TOPIC, json_plan.POSITION, json_plan.UNUSUAL
+PIECE, COMPACT_PIECE = json_plan.PIECE, json_plan.COMPACT_PIECE
+SECRET, MAYBE_SECRET = json_plan.SECRET, json_plan.MAYBE_SECRET
 
 _HIDDEN = dumps(REDACTED).encode("ascii")
 _UNKNOWN = dumps(UNKNOWN_TAGS).encode("ascii") + b":["

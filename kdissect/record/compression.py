@@ -17,7 +17,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kdissect.faults import fault
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import DEFAULTS, MIB, Limits
 from kdissect.model import Fault
 from kdissect.record.frames import (

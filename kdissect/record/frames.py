@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.record.lz4_header import with_right_checksum
 
 if TYPE_CHECKING:

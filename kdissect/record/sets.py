@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kdissect.faults import fault
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget

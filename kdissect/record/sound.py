@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor, cursor_between

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.record.batch import (
     BATCH_HEADER,
     CODEC_BITS,

@@ -16,7 +16,7 @@ from kdissect.message import Message, Token, is_slice
 from kdissect.model import Node
 from kdissect.names import is_metadata_topic
 from kdissect.protocol import apis
-from kdissect.scrub.doubt import Range, blank_texts
+from kdissect.scrub.damaged_numbers import Range, blank_texts
 from kdissect.scrub.logins import scrubbed_token
 from kdissect.scrub.record_sets import RecordSetScrubber
 from kdissect.scrub.values import Scrubber, encoded

@@ -23,7 +23,7 @@ from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, Batch
 from kdissect.record.messages import contents_of
 from kdissect.record.sets import frame_defect, read_record_set
 from kdissect.scrub.allowed import MARK
-from kdissect.scrub.doubt import Range, blank_texts
+from kdissect.scrub.damaged_numbers import Range, blank_texts
 from kdissect.scrub.values import Scrubber, encoded
 
 Write = Callable[[list[Node], bytes, bytearray], None]

@@ -45,7 +45,7 @@ from kdissect.scrub.messages import is_metadata_topic_around, whole_tree
 from kdissect.scrub.needles import FILLERS, SURE_BYTES, Hit, Needles
 from kdissect.scrub.packets import Headers
 from kdissect.scrub.permutation import KEY_BYTES
-from kdissect.scrub.taken import LEAST_BYTES, MOST_BYTES, Pile, Taken
+from kdissect.scrub.removed import LEAST_BYTES, MOST_BYTES, Pile, Taken
 from kdissect.scrub.values import Scrubber, encoded
 
 _NUMBERS = re.compile(rb"[0-9]{4,}")

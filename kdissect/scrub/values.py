@@ -30,7 +30,7 @@ from kdissect.scrub.allowed import (
     kept_phrases,
 )
 from kdissect.scrub.permutation import Permutation
-from kdissect.scrub.taken import Taken
+from kdissect.scrub.removed import Taken
 
 _ID_BYTES = 8
 """The number of zero bytes at the beginning of an id that is Kafka's own (``Uuid.RESERVED``)."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Direction, Endpoint, Frame
 from kdissect.session.pairing import Event, Session
-from kdissect.session.turning import opposite, turned
+from kdissect.session.roles import opposite, turned
 from kdissect.session.witness import FrameWitness
 from kdissect.tcp.reassembly import Reassembler
 

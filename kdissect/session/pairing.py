@@ -41,13 +41,13 @@ from kdissect.message import Request, Token, bare_frame, parse_request, parse_re
 from kdissect.model import DecodeError, Direction, Endpoint, Fault, Frame, Value, endpoint_text
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kdissect.protocol.header import read_correlation_id
+from kdissect.session.api_versions import shows_answers_first, software
 from kdissect.session.expected import Expected
-from kdissect.session.greeting import shows_answers_first, software
 from kdissect.session.pending import REQUEST_BYTES, Pending, Waiting
 from kdissect.session.recognise import GSSAPI_TOKEN
+from kdissect.session.roles import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.sasl import Login
 from kdissect.session.throttling import answers_first, told_ms
-from kdissect.session.turning import fits_as_response, is_surely_request, may_be_request
 from kdissect.session.witness import FrameWitness
 from kdissect.tcp.reassembly import Reassembler
 from kdissect.wording import plural

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import DecodeError, Endpoint, endpoint_text
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from kdissect.protocol.apis import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SAS
 from kdissect.protocol.quirks import UNSUPPORTED_VERSION
 from kdissect.protocol.survey import Route, Survey, survey_at
 from kdissect.record.sound import is_sound
+from kdissect.session.api_versions import LONGEST, shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected, expected_of
-from kdissect.session.greeting import LONGEST, shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, client_bytes
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.session.sasl import Login, first_field_in, lifetime_in

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
 from kdissect.protocol.framing import PART_BYTES

@@ -61,7 +61,7 @@ def register(spark: SparkSession) -> None:
     If a file is damaged, the driver warns when it is read, also by ``readStream``. Spark Connect returns
     rows only: look at the table ``faults`` there.
     """
-    from kdissect.spark.news import fault_accumulator
+    from kdissect.spark.fault_reports import fault_accumulator
     from kdissect.spark.scans import give_rule
     from kdissect.spark.source import CaptureSource, called, make_known
 
@@ -107,7 +107,7 @@ def table(
         from kdissect.spark.source import replicated
 
         return replicated(spark, settings, given)
-    from kdissect.spark.news import fault_accumulator
+    from kdissect.spark.fault_reports import fault_accumulator
     from kdissect.spark.source import called, make_known
 
     files = None if _is_elsewhere(spark) else list_files(given)
@@ -295,7 +295,7 @@ def _tell_damage(made: CountedPoints) -> None:
 
     :raises CaptureError: nothing was read. Only with Spark Connect it is not known earlier.
     """
-    from kdissect.spark.news import warn_of
+    from kdissect.spark.fault_reports import warn_of
 
     messages = [fault.message for fault in made.damage]
     if messages and not made.read:

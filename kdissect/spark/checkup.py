@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import kdissect
 from kdissect.spark import probe
-from kdissect.spark.complaint import is_of_spark, why
+from kdissect.spark.spark_errors import is_of_spark, why
 from kdissect.wording import plural
 
 if TYPE_CHECKING:

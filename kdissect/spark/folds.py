@@ -1,7 +1,7 @@
 """Captures → counts of folds (statistics, findings), which many tasks make, and which are added in order.
 
     keep     one task reads and dissects a capture point and keeps the events in files, one after another
-             (:mod:`kdissect.spark.kept`), if several tasks are to count them
+             (:mod:`kdissect.spark.event_files`), if several tasks are to count them
     count    a task feeds each of its parts, which is a file, to new folds. Decoding bodies and counting is
              what is shared out. Where tasks share no folder, each of them reads and dissects all of the
              capture point, so that numbers and names are those of ``kdissect read``, and takes its parts
@@ -26,22 +26,22 @@ from kdissect.capture.reader import PACKET_OVERHEAD, Points
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
-from kdissect.spark.choice import Choice
-from kdissect.spark.described import described
+from kdissect.spark.event_files import kept_names, kept_pieces
+from kdissect.spark.fault_names import named
 from kdissect.spark.fold_question import FoldQuestion, FoldRows
 from kdissect.spark.job import Job, RowMaker, units_of
-from kdissect.spark.kept import kept_names, kept_pieces
-from kdissect.spark.named import named
+from kdissect.spark.job_descriptions import described
 from kdissect.spark.one_pass import keep_events
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
-from kdissect.spark.rooms import room
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.shared_folders import room
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural

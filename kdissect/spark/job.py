@@ -1,8 +1,8 @@
 """The work of tasks that make tables, and their results.
 
 A :class:`Unit` reads a capture point, and a :class:`BatchUnit` the new part of one. It makes all rows itself,
-or keeps the events for other tasks (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows from kept
-events.
+or keeps the events for other tasks (:mod:`kdissect.spark.event_files`). A :class:`RowMaker` makes rows from
+kept events.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.changes import FINDING_CHANGES
-from kdissect.spark.kept import KeptFile
+from kdissect.spark.event_files import KeptFile
 from kdissect.spark.plan import CapturePoint, tasks_for
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import States
+from kdissect.spark.table_layout import epochs
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural
 
@@ -53,7 +53,7 @@ class Unit(NamedTuple):
 
 
 class BatchUnit(NamedTuple):
-    """The work of a task that goes on with a capture point (:mod:`kdissect.spark.step`)."""
+    """The work of a task that goes on with a capture point (:mod:`kdissect.spark.micro_batch`)."""
 
     point: str
     spans: tuple[FileSpan, ...] | None

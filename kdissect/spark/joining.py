@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.present.arrow import parquet_writer
-from kdissect.spark.described import described
+from kdissect.spark.job_descriptions import described
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.sinks import TaskFile
 from kdissect.spark.storage import join

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kdissect
-from kdissect.spark.complaint import is_of_spark, why, why_in
 from kdissect.spark.jvm import NoGatewayError
 from kdissect.spark.jvm import start as start_jvm
+from kdissect.spark.spark_errors import is_of_spark, why, why_in
 from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:

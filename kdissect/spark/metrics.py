@@ -10,7 +10,7 @@ from kdissect.live.metrics import served
 from kdissect.spark.job import RunCounts
 
 if TYPE_CHECKING:
-    from kdissect.spark.several import MadeTables
+    from kdissect.spark.table_set import MadeTables
 
 _COUNTED = {
     "exchanges": "Exchanges.",

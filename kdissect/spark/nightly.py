@@ -1,10 +1,10 @@
 """Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
 
-A run is a batch of a stream (:mod:`kdissect.spark.step`). For each capture point a task takes what is carried
-from the run before, and reads the new bytes. It leaves open exchanges for the next run. The plan of a run
-names the new bytes. It is stored before anything is read (:mod:`kdissect.spark.runs`). If a run dies, it is
-repeated from its plan, and targets accept the rows of a run only once. So each row is there once, whenever a
-run dies.
+A run is a batch of a stream (:mod:`kdissect.spark.micro_batch`). For each capture point a task takes what
+is carried from the run before, and reads the new bytes. It leaves open exchanges for the next run. The plan
+of a run names the new bytes. It is stored before anything is read (:mod:`kdissect.spark.runs`). If a run
+dies, it is repeated from its plan, and targets accept the rows of a run only once. So each row is there
+once, whenever a run dies.
 
 kdissect does not load a state of another version. It makes the same state again from the files of the
 earlier runs. If they are gone, it says so.
@@ -23,18 +23,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kdissect
 from kdissect.faults import fault
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
-from kdissect.spark.asked import difference, stored_request
-from kdissect.spark.described import described
-from kdissect.spark.growing import OTHERS_ARE_READ, ends_whole
 from kdissect.spark.job import batch_units
+from kdissect.spark.job_descriptions import described
+from kdissect.spark.micro_batch import WAITED, keep, made_again, why_lost
+from kdissect.spark.run_request import difference, stored_request
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.states import StateError, States
-from kdissect.spark.step import WAITED, keep, made_again, why_lost
 from kdissect.spark.storage import (
     FoundFile,
     found_file,
@@ -44,6 +42,8 @@ from kdissect.spark.storage import (
     unlisted,
     unopened,
 )
+from kdissect.spark.table_set import BatchOptions, add_batch
+from kdissect.spark.tailing import OTHERS_ARE_READ, ends_whole
 from kdissect.spark.targets import Target
 
 if TYPE_CHECKING:

@@ -24,30 +24,30 @@ from kdissect.capture.reader import Item
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import Fault
 from kdissect.names import TopicNames
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.sources import sources_of
 from kdissect.session.conversation import Connection
 from kdissect.spark.changes import change_batch
-from kdissect.spark.choice import Choice
-from kdissect.spark.described import described
+from kdissect.spark.event_files import FOLDER as KEPT
+from kdissect.spark.event_files import Keeper, kept_names, kept_pieces
+from kdissect.spark.fault_names import named
 from kdissect.spark.job import BatchUnit, Job, RequestedTable, RowMaker, RunCounts, TaskOutcome, Unit, rows_of
-from kdissect.spark.kept import FOLDER as KEPT
-from kdissect.spark.kept import Keeper, kept_names, kept_pieces
-from kdissect.spark.named import named
+from kdissect.spark.job_descriptions import described
+from kdissect.spark.micro_batch import events_at_end, events_of_batch, events_of_drain
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import Shares, blocks_of, last_pass, size_of
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.rows import PacketRows, PointRows
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.sinks import FileSink, TaskFile
-from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
 from kdissect.spark.storage import join
 from kdissect.spark.tables import TABLES, table_at
-from kdissect.spark.wide import Widener, wide_ddl
+from kdissect.spark.wide_rows import Widener, wide_ddl
 from kdissect.spark.writing import remove
 
 if TYPE_CHECKING:
@@ -97,8 +97,10 @@ def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
 
 
 def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutcome]]:
-    """The tables, which Spark keeps until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
-    its key. Units must keep no events."""
+    """The tables, which Spark keeps until ``unpersist``.
+
+    :func:`~kdissect.spark.wide_rows.table_in` finds one by its key. Units must keep no events.
+    """
     count = len(job.units)
     schema = f"{wide_ddl((each.key, each.table) for each in job.tables)}, `_outcome` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.present.arrow import arrow_value
 from kdissect.present.columns import Source, Table
 from kdissect.present.options import Options

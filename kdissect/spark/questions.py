@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import Counted
-from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.judge import Judge
-from kdissect.insight.whole import TABLES, whole_judge
+from kdissect.insight.report_data import TABLES, whole_judge
 from kdissect.limits import Limits
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS

@@ -17,10 +17,10 @@ from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN
 from kdissect.present.record_columns import RecordBatches
 from kdissect.present.sources import sources_of
-from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.pushed import ALL, Pushed
 from kdissect.spark.replay import size_of
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import PLACED, POINT, place_of, placed, table_at
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.present.columns import Table, dict_column
-from kdissect.spark.asked import is_stored_request
+from kdissect.spark.run_request import is_stored_request
 from kdissect.spark.spool import Position, of_offset, to_offset
 from kdissect.spark.storage import open_file
 from kdissect.system import try_lock

@@ -16,8 +16,8 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from kdissect.spark.complaint import is_of_spark
 from kdissect.spark.pushed import BODIES, KNOWN
+from kdissect.spark.spark_errors import is_of_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

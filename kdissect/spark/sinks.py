@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.present.arrow import parquet_writer
-from kdissect.spark.shape import moment_name
 from kdissect.spark.storage import join
+from kdissect.spark.table_layout import moment_name
 from kdissect.spark.writing import create_file, remove
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class FileSink:
 
 
 def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """The schema of :func:`~kdissect.spark.shape.with_moments`, for Arrow."""
+    """The schema of :func:`~kdissect.spark.table_layout.with_moments`, for Arrow."""
     fields: list[pa.Field] = []
     for field in schema:
         fields.append(field)
@@ -111,7 +111,7 @@ def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
 
 
 def _with_moments(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
-    """A record batch with the moments of :func:`~kdissect.spark.shape.with_moments`.
+    """A record batch with the moments of :func:`~kdissect.spark.table_layout.with_moments`.
 
     :param schema: the schema of :func:`moments_in`.
     """

@@ -21,25 +21,25 @@ from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
 from kdissect.dissect import Event
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.model import CaptureError
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN
 from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_of, remembering
-from kdissect.spark.choice import Choice
+from kdissect.spark.fault_reports import News, fault_accumulator, send_faults, sending_faults
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
-from kdissect.spark.news import News, fault_accumulator, send_faults, sending_faults
-from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.pushed import ALL, Pushed
 from kdissect.spark.replay import damage_of, packets_of, share_of
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import list_files, refuse_password, refuse_unreadable
 from kdissect.spark.tables import POINT, ddl, table_at, types, with_point
+from kdissect.spark.user_errors import in_one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

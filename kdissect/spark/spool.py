@@ -11,7 +11,7 @@ file grows.
 A name may come again, as in tcpdump's rings (``-W``). A file that became shorter, or that has another first
 packet, is another file. Files that are gone are forgotten when others are read. Files below a folder that
 cannot be listed do not count as gone. A file that was compressed continues under its other name
-(:mod:`kdissect.spark.twins`).
+(:mod:`kdissect.spark.renamed_files`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -30,8 +30,8 @@ from kdissect.capture.pcap import MAGICS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.plan import point_of
+from kdissect.spark.renamed_files import doubles, twins
 from kdissect.spark.storage import files_below, may_be_there, open_file
-from kdissect.spark.twins import doubles, twins
 
 _MAGIC_BYTES = 4
 _PCAPNG = b"\x0a\x0d\x0d\x0a"

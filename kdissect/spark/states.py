@@ -1,4 +1,4 @@
-"""States of a stream, which are carried from batch to batch (:mod:`kdissect.spark.carried`), in files.
+"""States of a stream, which are carried from batch to batch (:mod:`kdissect.spark.stream_state`), in files.
 
 Each batch and capture point has a state in a file of its own. A repeated batch reads and writes the same as
 the first time. States are pickled, and loading a pickle can run code. So they are loaded only from files and
@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 import kdissect
 from kdissect.settings.recent import state_folder
 from kdissect.spark.build import build
-from kdissect.spark.carried import Carried, Drained, Trail
 from kdissect.spark.folders import UntrustedError, small_files
 from kdissect.spark.storage import join
+from kdissect.spark.stream_state import Carried, Drained, Trail
 
 FORMAT = 7
 _DRAINED_FORM = 1

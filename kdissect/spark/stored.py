@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kdissect.present.columns import Table
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.changes import FINDING_CHANGES
-from kdissect.spark.origins import STATISTICS as STATISTICS_FOLDER
+from kdissect.spark.provenance import STATISTICS as STATISTICS_FOLDER
 from kdissect.spark.storage import (
     files_below,
     folders_in,

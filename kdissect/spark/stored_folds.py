@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import Part
-from kdissect.analysis.together import Together
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.statistics import table_of

@@ -31,7 +31,6 @@ from kdissect.spark.job import batch_units
 from kdissect.spark.metrics import StreamMetrics
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.several import BatchOptions, MadeTables, add_batch
 from kdissect.spark.spool import (
     SETTLE_SECONDS,
     FileSpan,
@@ -42,6 +41,7 @@ from kdissect.spark.spool import (
     to_offset,
 )
 from kdissect.spark.states import States
+from kdissect.spark.table_set import BatchOptions, MadeTables, add_batch
 from kdissect.spark.targets import ParquetFolder
 from kdissect.spark.writing import can_write
 

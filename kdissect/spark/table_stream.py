@@ -26,19 +26,19 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes
 
 from kdissect.model import CaptureError
 from kdissect.present.columns import Table
-from kdissect.spark.asked import difference, first, stored_request
-from kdissect.spark.choice import Choice
+from kdissect.spark.fault_reports import News, sending_faults
 from kdissect.spark.folders import SmallFiles, small_files
-from kdissect.spark.news import News, sending_faults
-from kdissect.spark.one_line import in_one_line
+from kdissect.spark.micro_batch import events_of_batch, why_lost
 from kdissect.spark.progress import Note
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.rows import batches_of
+from kdissect.spark.run_request import difference, first, stored_request
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, of_offset, spans_between, to_offset
 from kdissect.spark.states import StateError, States, state_key
-from kdissect.spark.step import events_of_batch, why_lost
 from kdissect.spark.storage import is_folder, is_inside, is_remote, join
 from kdissect.spark.stream import FolderReader
+from kdissect.spark.user_errors import in_one_line
 
 OPTIONS = ("state", "state_key", "max_bytes_per_batch", "settle_seconds")
 """The options that only ``readStream`` has."""

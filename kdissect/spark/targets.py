@@ -19,9 +19,9 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kdissect.later import Later
-from kdissect.spark import origins
-from kdissect.spark.origins import TableOrigin, origin_in
+from kdissect.lazy import Later
+from kdissect.spark import provenance
+from kdissect.spark.provenance import TableOrigin, origin_in
 from kdissect.spark.storage import is_folder, is_remote, join, without_query
 from kdissect.spark.target_files import Staged, TargetError, arrow_of, label_of, write_files, written_files
 from kdissect.spark.writing import remove
@@ -155,7 +155,7 @@ class ParquetFolder:
         path = self.folder(name)
         if run is None:
             write_files(frame, path, parts, "overwrite" if overwrite else "error")
-            origins.keep(path, origin)
+            provenance.keep(path, origin)
             return
         final = join(path, f"{self._run_key}={run}")
         if is_remote(path) or isinstance(frame, Staged):
@@ -192,10 +192,10 @@ class Catalog:
                 f"Spark's SQL makes it: CREATE NAMESPACE {self.where}"
             )
         found: dict[str, TableOrigin | None] = {}
-        for name in origins.KNOWN:
+        for name in provenance.KNOWN:
             full = f"{self.where}.{name}"
             if spark.catalog.tableExists(full):
-                (row,) = spark.sql(f"SHOW TBLPROPERTIES {full} ('{origins.PROPERTY}')").collect()
+                (row,) = spark.sql(f"SHOW TBLPROPERTIES {full} ('{provenance.PROPERTY}')").collect()
                 found[name] = origin_in(row["value"])
         return found
 
@@ -218,7 +218,7 @@ class Catalog:
         if origin is not None:
             text = origin.replace("\\", r"\\").replace("'", r"\'")
             frame.sparkSession.sql(
-                f"ALTER TABLE {self.where}.{name} SET TBLPROPERTIES ('{origins.PROPERTY}' = '{text}')"
+                f"ALTER TABLE {self.where}.{name} SET TBLPROPERTIES ('{provenance.PROPERTY}' = '{text}')"
             )
 
 
@@ -293,7 +293,7 @@ class Delta:
                 table.alter.add_columns(new)
                 table.update_incremental()
         if run is None:
-            origins.forget(path)
+            provenance.forget(path)
         # Spark reads folders of several runs as one table if their names have the form of a partition.
         folder = f"{RUN}={label_of(run)}"
         write_files(frame, join(path, folder), parts, "overwrite")
@@ -310,7 +310,7 @@ class Delta:
                 partition_by=list(parts),
                 commit_properties=properties,
             )
-            origins.keep(path, origin)
+            provenance.keep(path, origin)
             return
         table.create_write_transaction(
             actions,
@@ -319,7 +319,7 @@ class Delta:
             partition_by=list(parts),
             commit_properties=properties,
         )
-        origins.keep(path, origin)
+        provenance.keep(path, origin)
 
     def stored(self, name: str) -> StoredFiles:
         """The current files of a table.
@@ -446,14 +446,14 @@ class Iceberg:
         with catalog.load_table(self._name(name)).transaction() as transaction:
             if run is None and overwrite:
                 transaction.delete("true")
-            transaction.set_properties({origins.PROPERTY: origin or ""})
+            transaction.set_properties({provenance.PROPERTY: origin or ""})
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: label_of(run)})
 
     def origin(self, name: str) -> TableOrigin | None:
         """The stored origin of a table."""
         table = self._known.load_table(self._name(name))
-        return origin_in(table.properties.get(origins.PROPERTY))
+        return origin_in(table.properties.get(provenance.PROPERTY))
 
     def stored(self, name: str) -> StoredFiles:
         """The current files of a table.

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.system import landlock, seccomp
 from kdissect.system.landlock import Allowed
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 
 if TYPE_CHECKING:
     import ctypes

@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 
 if TYPE_CHECKING:
     import ctypes

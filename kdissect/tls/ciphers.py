@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.tls.crypto import Aead, decrypt_cbc
 from kdissect.tls.keys import KeyBlock, hash_bytes, next_traffic_secret, traffic_keys
 from kdissect.tls.suites import Suite

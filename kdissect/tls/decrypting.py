@@ -40,7 +40,7 @@ from kdissect.tls.records import (
     Loss,
     TlsRecord,
 )
-from kdissect.tls.seen import SeenHandshake
+from kdissect.tls.summary import SeenHandshake
 from kdissect.tls.waiting import WaitingRecords
 
 Piece = tuple[Side, Chunk | Gap | Fault]

@@ -17,7 +17,7 @@ from kdissect.tls.handshake import TLS_1_3
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
 from kdissect.tls.records import APPLICATION_DATA, TlsRecord
-from kdissect.tls.seen import SeenHandshake
+from kdissect.tls.summary import SeenHandshake
 
 Side = int
 """The direction, 0 or 1, as the caller numbers them."""

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.tls.keys import MASTER_BYTES
-from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, RememberedSecrets
+from kdissect.tls.secret_store import LABELS, MASTER, PREMASTER, RememberedSecrets
 
 if TYPE_CHECKING:
     import hashlib

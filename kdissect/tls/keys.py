@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 
 if TYPE_CHECKING:
     import hashlib

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.tls import crypto
 from kdissect.tls.ciphers import Opener, Opener13, openers_12
 from kdissect.tls.handshake import (
@@ -21,7 +21,7 @@ from kdissect.tls.handshake import (
 )
 from kdissect.tls.keylog import TlsSecrets, premaster_name, session_name
 from kdissect.tls.keys import extended_master_secret, master_secret
-from kdissect.tls.remembered import MASTER, PREMASTER
+from kdissect.tls.secret_store import MASTER, PREMASTER
 from kdissect.tls.suites import Suite, suite, suite_name
 
 if TYPE_CHECKING:

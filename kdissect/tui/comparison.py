@@ -45,7 +45,7 @@ from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved, no_row
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help, Mistakes
-from kdissect.tui.widgets.rooms import LEAST_LINES
+from kdissect.tui.widgets.split_panes import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
 

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from kdissect.present.sanitise import valid_text
 from kdissect.system.terminal import SIGNALLED
-from kdissect.tui.widgets.mended import Palette
+from kdissect.tui.widgets.adapted import Palette
 from kdissect.wording import defect
 
 

@@ -15,7 +15,7 @@ from kdissect.tui.pages.listed import OrderedScreen
 from kdissect.tui.pages.split import USUAL_SHARE
 from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.panes import DetailPanes
-from kdissect.tui.widgets.rooms import PanesScreen
+from kdissect.tui.widgets.split_panes import PanesScreen
 
 
 def arrange(pages: Mapping[str, Screen[None]], before: LastSession) -> None:

@@ -32,9 +32,9 @@ from kdissect.present.options import Options
 from kdissect.present.tables import row_line
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps, to_json
+from kdissect.protocol.json_plan import way_of
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk
-from kdissect.protocol.json_way import way_of
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import find_places, route
 from kdissect.record.sets import read_record_set

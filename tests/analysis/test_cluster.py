@@ -14,7 +14,7 @@ from kdissect.analysis.cluster import (
     ClusterTopics,
 )
 from kdissect.analysis.fold import SECOND, Row, Statistic
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.exchange import Exchange
 from kdissect.message import parse_response
 from kdissect.model import Endpoint, Frame

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, add, counted, gathered
-from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection

@@ -9,8 +9,8 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.room import Room, share
-from kdissect.analysis.together import Together
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from tests.analysis.folds import events_of

@@ -12,7 +12,7 @@ import pytest
 
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event

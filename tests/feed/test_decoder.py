@@ -15,10 +15,10 @@ import pytest
 from kdissect import read
 from kdissect.capture.files import read_packets
 from kdissect.feed.batches import Ended, FeedBatch
-from kdissect.feed.beside import Process
 from kdissect.feed.decoder import Decoder, _run
 from kdissect.feed.index import Index
 from kdissect.feed.rows import ROW
+from kdissect.feed.side_process import Process
 from kdissect.feed.statistics import Statistics
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import source_of

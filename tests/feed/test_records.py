@@ -14,7 +14,6 @@ import pytest
 from kdissect import read
 from kdissect.feed import records as record_lines
 from kdissect.feed.batches import Ended
-from kdissect.feed.beside import Process
 from kdissect.feed.records import (
     HAS_TIME,
     IS_CONTROL,
@@ -33,6 +32,7 @@ from kdissect.feed.records import (
     read_lines,
     records_of,
 )
+from kdissect.feed.side_process import Process
 from kdissect.filter.compiled import compile_filter
 from kdissect.limits import DEFAULTS
 from kdissect.present.options import Options

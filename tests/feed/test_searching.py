@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kdissect import read
 from kdissect.exchange import Exchange
-from kdissect.feed.asking import Answers
 from kdissect.feed.index import Places
+from kdissect.feed.matching import Answers
 from kdissect.feed.searching import ListSearch, Pattern, RecordPattern, TreeWords
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options

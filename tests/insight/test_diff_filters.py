@@ -15,7 +15,7 @@ from kdissect.insight.diff import differences
 from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.difference import Difference
 from kdissect.insight.judge import CaptureReport
-from kdissect.insight.whole import whole_judge
+from kdissect.insight.report_data import whole_judge
 from kdissect.present.options import Options
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES

@@ -12,8 +12,8 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface
+from kdissect.live.disk_limit import FILES, LARGEST_FILE, SMALLEST_FILE, SpoolRoom, SpoolSize
 from kdissect.live.journal import Begun, Complete, Entry, Lost
-from kdissect.live.room import FILES, LARGEST_FILE, SMALLEST_FILE, SpoolRoom, SpoolSize
 from kdissect.live.rotation import Bounds
 from kdissect.live.sources import SourceCounts
 from kdissect.live.spool import SECOND, Spool, cut_to_whole_blocks
@@ -308,7 +308,7 @@ class Disk:
         self.size = size
         self.others = 0
         self._folder = folder
-        monkeypatch.setattr("kdissect.live.room.disk_usage", self._usage)
+        monkeypatch.setattr("kdissect.live.disk_limit.disk_usage", self._usage)
 
     def _usage(self, _: str) -> SimpleNamespace:
         return SimpleNamespace(free=self.free)

@@ -10,7 +10,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.insight.judge import CaptureReport, NotJudged
-from kdissect.insight.whole import TABLES, whole_judge
+from kdissect.insight.report_data import TABLES, whole_judge
 from kdissect.present.html.sheet import ReportOptions
 from kdissect.reading import read
 from tests.cli.run import CAPTURES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.analysis.fold import Row
-from kdissect.insight.whole import whole_judge
+from kdissect.insight.report_data import whole_judge
 from kdissect.present.html.report import report_page
 from kdissect.present.names_of_clusters import NamesOfClusters, with_ambiguous_clusters
 from kdissect.reading import read

@@ -15,7 +15,7 @@ from kdissect.analysis.fold import SECOND
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff import differences
 from kdissect.insight.judge import CaptureReport
-from kdissect.insight.whole import TABLES
+from kdissect.insight.report_data import TABLES
 from kdissect.present.diffs import summary
 from kdissect.present.html.diff import diff_page
 from kdissect.present.html.embedded import NoReportError, element, is_report, report_of

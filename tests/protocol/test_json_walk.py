@@ -16,9 +16,9 @@ from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
 from kdissect.protocol.encode import encode
 from kdissect.protocol.json_form import dumps, to_json
+from kdissect.protocol.json_plan import Hidden, Way, way_of
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk
-from kdissect.protocol.json_way import Hidden, Way, way_of
 from kdissect.protocol.schema import UNKNOWN_TAGS, Struct, message_struct
 from kdissect.wording import REDACTED
 from tests.protocol.official import Vector, vectors

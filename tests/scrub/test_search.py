@@ -9,8 +9,8 @@ import pytest
 from kdissect.capture.blocks import WRITER
 from kdissect.limits import DEFAULTS
 from kdissect.scrub.needles import Needles
+from kdissect.scrub.removed import Taken
 from kdissect.scrub.search import Search
-from kdissect.scrub.taken import Taken
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 from tests.scrub.runs import packets_of
 

@@ -34,7 +34,7 @@ from kdissect.cli import main as main_of_kdissect
 from kdissect.spark.launch import session
 from kdissect.spark.plan import plan as planned
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.several import BatchOptions, make_tables
+from kdissect.spark.table_set import BatchOptions, make_tables
 from kdissect.spark.targets import ParquetFolder
 from tests.shared import SHARED, shared
 from tests.spark.cuts import cut

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kdissect.dissect import Event
+from kdissect.spark.micro_batch import events_of_batch
 from kdissect.spark.nightly import Inputs
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.states import States
-from kdissect.spark.step import events_of_batch
 
 
 class Nightly:

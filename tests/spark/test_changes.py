@@ -11,12 +11,12 @@ from kdissect.capture.files import read_packets
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS
 from kdissect.spark.changes import FINDING_CHANGES, as_columns, change_batch, changes
+from kdissect.spark.micro_batch import events_at_end, events_of_batch
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import States
-from kdissect.spark.step import events_at_end, events_of_batch
 from tests.dissecting import dissect
 from tests.spark.same import CAPTURES
 

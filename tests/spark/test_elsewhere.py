@@ -11,19 +11,19 @@ import pytest
 from pyarrow import fs
 
 from kdissect.spark import cleaning, folders, storage, writing
-from kdissect.spark.carried import Carried
 from kdissect.spark.cleaning import clear
 from kdissect.spark.compaction import compact
 from kdissect.spark.plan import point_of
+from kdissect.spark.renamed_files import twins
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.sinks import FileSink
 from kdissect.spark.spool import SpoolRead
 from kdissect.spark.states import States
 from kdissect.spark.storage import files_below, folders_in, is_inside, join, name_below
+from kdissect.spark.stream_state import Carried
 from kdissect.spark.target_files import Staged
 from kdissect.spark.targets import ParquetFolder
-from kdissect.spark.twins import twins
 
 QUERY = "endpoint_override=http://127.0.0.1:9000/&scheme=http"
 SCHEMA = pa.schema([("number", pa.int64())])

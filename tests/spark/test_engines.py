@@ -17,7 +17,7 @@ import pytest
 import kdissect.feed.counting
 from kdissect.analysis.catalogue import FOLDS
 from kdissect.analysis.fold import Row, Statistic
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.cli.commands.stats import command
 from kdissect.cli.folding import TableFolding
 from kdissect.dissect import Event

@@ -12,11 +12,11 @@ import pytest
 from pyarrow import fs
 
 from kdissect.spark import folders
-from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.folders import LocalFiles, SmallFiles, small_files
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import OtherBuildError, StateError, States, state_key
+from kdissect.spark.stream_state import Carried, Drained
 
 KEY = b"k" * 32
 

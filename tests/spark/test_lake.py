@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import kdissect.spark.carried
+import kdissect.spark.stream_state
 from kdissect.cli import main
 from kdissect.cli.errors import Wrong
 from kdissect.cli.spark_sessions import refuse_unwritable

@@ -8,7 +8,7 @@ from typing import Any, cast
 from kdissect.spark.job import RunCounts, TaskOutcome
 from kdissect.spark.metrics import StreamMetrics
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.several import BatchOptions, MadeTables
+from kdissect.spark.table_set import BatchOptions, MadeTables
 
 
 def test_batches_are_counted_and_served() -> None:

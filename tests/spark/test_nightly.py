@@ -16,14 +16,14 @@ import pytest
 
 from kdissect.limits import Limits
 from kdissect.model import Fault
-from kdissect.spark import growing
 from kdissect.spark import nightly as runs
-from kdissect.spark.carried import Carried
+from kdissect.spark import tailing
 from kdissect.spark.replay import new_pass
 from kdissect.spark.runs import RunPlan, Runs
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import States
+from kdissect.spark.stream_state import Carried
 from tests.spark.cuts import cut
 from tests.spark.nights import NIGHTS, RULE, Made, Week
 from tests.spark.same import CAPTURES
@@ -127,7 +127,7 @@ def test_whether_a_file_ends_whole_is_looked_at_once(
 
     def ends_whole(path: str, size: int, limits: Limits) -> bool:
         looked.append(path)
-        return growing.ends_whole(path, size, limits)
+        return tailing.ends_whole(path, size, limits)
 
     monkeypatch.setattr(runs, "ends_whole", ends_whole)
     night = partial(idle_night, monkeypatch, Runs(str(tmp_path / "runs")), path)

@@ -12,11 +12,11 @@ import pytest
 from kdissect.spark.one_pass import wide_tables
 from kdissect.spark.plan import plan
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.several import BatchOptions, make_tables
 from kdissect.spark.sinks import FileSink
+from kdissect.spark.table_set import BatchOptions, make_tables
 from kdissect.spark.target_files import Staged
 from kdissect.spark.targets import ParquetFolder
-from kdissect.spark.wide import table_in
+from kdissect.spark.wide_rows import table_in
 from tests.spark.cuts import cut
 from tests.spark.passes import begun, do, job_of, pass_over
 from tests.spark.same import CAPTURES, TABLES, in_order, read_rows, spark_rows, written_rows

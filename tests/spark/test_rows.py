@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from kdissect.dissect import Event
-from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events
+from kdissect.spark.row_filter import Choice
 from kdissect.spark.rows import PointRows, batches_of
 from kdissect.spark.settings import TableSettings
 from tests.amount import some

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kdissect.cli import main
-from kdissect.spark.asked import stored_request
+from kdissect.spark.run_request import stored_request
 from kdissect.spark.runs import FOLDER, RunPlan, Runs, RunsError
 from kdissect.spark.settings import TableSettings
 from tests.spark.same import CAPTURES

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import kdissect
-from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError, States
+from kdissect.spark.stream_state import Carried, Drained
 from tests.lab import DATA
 
 OLD = DATA / "spark" / "174a0558.state"

@@ -15,7 +15,7 @@ import pytest
 import kdissect.spark
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.together import Together
+from kdissect.analysis.fold_set import Together
 from kdissect.capture.files import read_packets
 from kdissect.capture.points import find_points
 from kdissect.cli import main

@@ -20,7 +20,7 @@ import kdissect
 from kdissect.cli import main
 from kdissect.spark import compaction, plan, views
 from kdissect.spark import stream as streaming
-from kdissect.spark.asked import first, stored_request
+from kdissect.spark.run_request import first, stored_request
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import States
 from tests.amount import only_long, times

@@ -17,13 +17,13 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault
 from kdissect.spark import nightly, runs, spool, storage
-from kdissect.spark.growing import SpanReading
+from kdissect.spark.micro_batch import why_lost
 from kdissect.spark.nightly import Inputs, NightlyOptions, add_new
 from kdissect.spark.plan import capture_points
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
-from kdissect.spark.step import why_lost
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
+from kdissect.spark.tailing import SpanReading
 from tests.spark.same import CAPTURES
 from tests.spark.simulated import Nightly
 

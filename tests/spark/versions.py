@@ -2,7 +2,7 @@
 
 Each gets an environment of its own with PySpark of that version, which finds all other packages in this one.
 Tables, partitions, statistics, the data source, and (from 4.2 on) streams have the rows of ``read``. Damage
-warns (:mod:`tests.spark.test_news`). What Spark does not do for a source in Python
+warns (:mod:`tests.spark.test_fault_reports`). What Spark does not do for a source in Python
 (:mod:`tests.spark.test_sources_in_python`) is the same in each, and our rule does it
 (:mod:`tests.spark.test_scans`).
 """

@@ -21,7 +21,7 @@ from kdissect.tui.pages.statistics import GroupedScreen
 from kdissect.tui.widgets.bars import KeysFooter
 from kdissect.tui.widgets.dialogs import Dialog, HelpPage, HelpTopics
 from kdissect.tui.widgets.filter_line import FilterLine
-from kdissect.tui.widgets.rooms import PanesScreen
+from kdissect.tui.widgets.split_panes import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.time_line import GUTTER
 from tests.cli.run import CAPTURES

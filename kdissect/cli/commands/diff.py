@@ -14,7 +14,7 @@ from kdissect.cli.formats import check_writable, writer_of
 from kdissect.cli.inputs import PORTS
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import OUTPUT_FILE, QUIET, TextOutput, open_output
-from kdissect.cli.sides import side_of
+from kdissect.cli.report_inputs import side_of
 from kdissect.cli.tls_keys import key_options
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import WORSE

@@ -15,12 +15,12 @@ from kdissect.cli.inputs import FILES, MORE_FILES, PORTS, captures_of
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import OUTPUT_FILE, open_output, refuse_same
 from kdissect.cli.reading import Reading
-from kdissect.cli.sides import kept_report
+from kdissect.cli.report_inputs import kept_report
 from kdissect.cli.states import load, save
 from kdissect.cli.statistics_output import TablesOutput
 from kdissect.cli.tls_keys import key_options
 from kdissect.insight.judge import CaptureReport, Judge
-from kdissect.insight.whole import whole_judge
+from kdissect.insight.report_data import whole_judge
 from kdissect.present.findings import FINDINGS
 from kdissect.present.form import Clock
 from kdissect.present.html.report import report_page

@@ -17,7 +17,7 @@ from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Fin
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import named, of_numbers, share
-from kdissect.later import Later
+from kdissect.lazy import Later
 from kdissect.wording import plural
 
 if TYPE_CHECKING:

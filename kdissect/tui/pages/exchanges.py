@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from kdissect.feed.asking import AnswerClient
 from kdissect.feed.frame_time import FRAME_SECONDS
 from kdissect.feed.index import Places
+from kdissect.feed.matching import AnswerClient
 from kdissect.feed.searching import ListSearch, Pattern
 from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot

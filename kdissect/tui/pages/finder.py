@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from textual.timer import Timer
 
-from kdissect.feed.asking import AnswerClient
+from kdissect.feed.matching import AnswerClient
 from kdissect.feed.searching import MatchCount, Pattern
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets import status

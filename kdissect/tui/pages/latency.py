@@ -26,7 +26,7 @@ from kdissect.tui.lists.figures import FigureColumn, Figures, address, name_colu
 from kdissect.tui.pages.heat_map import EDGES_NS, WIDE_EDGES_NS, Heat, HeatCell, HeatTable
 from kdissect.tui.pages.page import BACK, BARS, LOW, TINY
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.widgets.rooms import LEAST_LINES
+from kdissect.tui.widgets.split_panes import LEAST_LINES
 from kdissect.tui.widgets.table import VirtualTable
 
 _PADDING = 2

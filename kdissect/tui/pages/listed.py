@@ -19,7 +19,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.tui.copying import copied_message
 from kdissect.tui.lists.figures import Figures, asked_text
 from kdissect.tui.widgets.dialogs import Ask, Choose
-from kdissect.tui.widgets.rooms import PanesScreen
+from kdissect.tui.widgets.split_panes import PanesScreen
 from kdissect.tui.widgets.table import VirtualTable
 
 Copies = Mapping[str, Callable[[], str]]

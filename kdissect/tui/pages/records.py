@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from kdissect.feed.asking import AnswerClient
+from kdissect.feed.matching import AnswerClient
 from kdissect.feed.records import ListedRecords, RecordLine, records_of
 from kdissect.feed.searching import ListSearch, RecordPattern
 from kdissect.feed.stories import offset_subject
@@ -35,7 +35,7 @@ from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.panes import DetailPanes
-from kdissect.tui.widgets.rooms import PanesScreen
+from kdissect.tui.widgets.split_panes import PanesScreen
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane

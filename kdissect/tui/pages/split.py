@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import on
 
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
-from kdissect.tui.pages.chosen import ChosenPage
+from kdissect.tui.pages.selected_exchange import ChosenPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes

@@ -24,8 +24,8 @@ from kdissect.present.sanitise import sanitise
 from kdissect.settings.places import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.adapted import LegibleInput, LegibleOptions
 from kdissect.tui.widgets.bars import Foot, SaidLine
-from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions
 
 LOOK_SECONDS = 1.0
 

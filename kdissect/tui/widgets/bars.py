@@ -22,7 +22,7 @@ from textual.timer import Timer
 from kdissect.present.paragraphs import fold_text
 from kdissect.settings.places import SHORT_TITLES
 from kdissect.tui.colors import Legible
-from kdissect.tui.widgets.mended import LegibleText
+from kdissect.tui.widgets.adapted import LegibleText
 from kdissect.tui.widgets.table import VirtualTable
 
 

@@ -21,7 +21,7 @@ from textual.strip import Strip
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.mended import Steady
+from kdissect.tui.widgets.adapted import Steady
 
 _OFFSET = 10
 """The cells before the first byte."""

@@ -22,7 +22,7 @@ from kdissect.present.compared import FIRST, LEFT_OUT, SAME, SECOND, ComparedLin
 from kdissect.present.form import plural
 from kdissect.present.help_tables import HELP_TABLES
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
+from kdissect.tui.widgets.adapted import LegibleInput, LegibleOptions, LegibleText
 
 Answer = TypeVar("Answer")
 

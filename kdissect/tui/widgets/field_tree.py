@@ -23,7 +23,7 @@ from kdissect.present.detail import TreeSpot
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import legible_strip
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.mended import Steady
+from kdissect.tui.widgets.adapted import Steady
 
 
 class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):

@@ -35,9 +35,9 @@ from kdissect.settings.places import PLACES
 from kdissect.settings.remembered import Remembered
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.adapted import LegibleInput, LegibleOptions, LegibleText
 from kdissect.tui.widgets.bars import OneLine
 from kdissect.tui.widgets.dialogs import Ask
-from kdissect.tui.widgets.mended import LegibleInput, LegibleOptions, LegibleText
 
 COUNT_SECONDS = 0.1
 """The time without a key after which exchanges are counted."""

@@ -45,8 +45,8 @@ from kdissect.tui.widgets.field_tree import (
     opened_whole,
     show_whole,
 )
-from kdissect.tui.widgets.kept_open import KeptOpen, Path, path_of
-from kdissect.tui.widgets.rooms import Sides
+from kdissect.tui.widgets.split_panes import Sides
+from kdissect.tui.widgets.tree_state import KeptOpen, Path, path_of
 
 OPEN_AT_FIRST = 40
 """Parts of a message with at most this number of lines are open at first."""

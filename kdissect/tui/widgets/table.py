@@ -27,7 +27,7 @@ from kdissect.settings.coloring import COLORS
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.mended import Steady
+from kdissect.tui.widgets.adapted import Steady
 
 STRIPS = 512
 """The most drawn lines that are kept: some screens of them. Each consists of a dozen objects."""

@@ -17,7 +17,7 @@ from kdissect.present.whole_record import TextLine
 from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.mended import Steady
+from kdissect.tui.widgets.adapted import Steady
 
 
 class TextPane(Steady, Legible, can_focus=True, inherit_bindings=False):

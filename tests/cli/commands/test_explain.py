@@ -15,7 +15,7 @@ import pytest
 
 import kdissect
 from kdissect.capture.files import read_packets
-from kdissect.cli.commands.explain.wanted import FindingChoice
+from kdissect.cli.commands.explain.selection import FindingChoice
 from kdissect.cli.states import load, save
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding, FindingSubject

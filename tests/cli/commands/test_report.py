@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.insight.whole import TABLES
+from kdissect.insight.report_data import TABLES
 from tests.cli.run import CAPTURES, Ran, run
 
 HEALTHY = CAPTURES / "basic-kafka43.pcapng"

@@ -14,7 +14,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
-from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
+from kdissect.tls.summary import NOTHING_SHOWN, SOMETHING_SHOWN
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import Facts, row, said, said_by, unjudged
 

@@ -25,7 +25,7 @@ from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
-from tests.tui.pages.test_chosen import Step, answer
+from tests.tui.pages.test_selected_exchange import Step, answer
 from tests.tui.snapshots import EXCHANGES, app_of, press, running, shown_after
 from tests.tui.test_screens import SIZES, USUAL
 

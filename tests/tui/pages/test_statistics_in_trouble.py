@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from kdissect import read
 from kdissect.feed.batches import Ended
-from kdissect.feed.beside import Process
 from kdissect.feed.decoder import Decoded, Decoder
+from kdissect.feed.side_process import Process
 from kdissect.filter.compiled import compile_filter
 from kdissect.limits import DEFAULTS
 from kdissect.protocol.errors import CLASSES

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect import read
-from kdissect.analysis.beside import keys_of
+from kdissect.analysis.neighbours import keys_of
 from kdissect.feed.stories import (
     PRODUCER,
     StoryCollector,

@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 
 from kdissect.tui.widgets.field_tree import MOST_LINES
 from tests.tui.snapshots import press, shown_after
-from tests.tui.widgets.test_kept_open import names, select, selected, talk_of
 from tests.tui.widgets.test_panes import BASIC, many_topics, panes_of, with_app
+from tests.tui.widgets.test_tree_state import names, select, selected, talk_of
 
 
 def test_a_key_opens_all_below_a_line_and_closes_it_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
 
-from kdissect.tui.widgets.mended import Steady
+from kdissect.tui.widgets.adapted import Steady
 from kdissect.tui.widgets.scroll_bar import LineScrollBar
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kdissect.cli.commands.explain.wanted import FindingChoice
+from kdissect.cli.commands.explain.selection import FindingChoice
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
@@ -16,8 +16,8 @@ from kdissect.cli.output import TextOutput, open_output, refuse_same
 from kdissect.cli.payloads import decoder_of, report_faults
 from kdissect.cli.reading import Reading
 from kdissect.insight.judge import Judge, Judged, of_captures
-from kdissect.insight.whole import whole_judge
-from kdissect.later import Later
+from kdissect.insight.report_data import whole_judge
+from kdissect.lazy import Later
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED

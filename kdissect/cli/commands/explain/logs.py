@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from kdissect.capture.files import counts, each_folder_in, in_folders
-from kdissect.cli.commands.explain.wanted import FindingChoice
+from kdissect.cli.commands.explain.selection import FindingChoice
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.analysis.beside import Beside
+from kdissect.analysis.neighbours import Beside
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE

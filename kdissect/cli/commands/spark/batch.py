@@ -32,14 +32,14 @@ from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.spark.launch import is_connect
-from kdissect.spark.origins import KNOWN, TableOrigin, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.progress import Meter
+from kdissect.spark.provenance import KNOWN, TableOrigin, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
-from kdissect.spark.shape import BROKER, TIME_PARTS, needs_places, parts_of
 from kdissect.spark.spool import CHECKPOINT
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import found_file, is_folder, is_remote, join
+from kdissect.spark.table_layout import BROKER, TIME_PARTS, needs_places, parts_of
 from kdissect.spark.tables import POINT, TABLES
 from kdissect.spark.target_files import TargetError
 from kdissect.spark.targets import Catalog, Delta, Iceberg, ParquetFolder, Target, target_of
@@ -48,7 +48,7 @@ from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
     from kdissect.spark.settings import TableSettings
-    from kdissect.spark.several import MadeTables
+    from kdissect.spark.table_set import MadeTables
 
 
 @click.command("batch")
@@ -180,7 +180,7 @@ class _SparkBatchCommand:
         if given["append"]:
             return self._append()
         self._refuse_existing()
-        from kdissect.spark.several import BatchOptions, make_tables
+        from kdissect.spark.table_set import BatchOptions, make_tables
 
         with running(given) as (spark, scratch), _target_errors():
             if isinstance(self._target, Catalog):

@@ -13,7 +13,7 @@ from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, STRICT
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import refuse_no_tables, running, session_options, within_reach
-from kdissect.insight.whole import TABLES as OF_REPORT
+from kdissect.insight.report_data import TABLES as OF_REPORT
 from kdissect.model import CaptureError
 from kdissect.present.columns import Column, Table, dict_column
 from kdissect.present.findings import FINDINGS
@@ -23,7 +23,7 @@ from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
-from kdissect.spark.origins import STATISTICS as FOLDER
+from kdissect.spark.provenance import STATISTICS as FOLDER
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, ReportViews
 from kdissect.spark.storage import join, without_query

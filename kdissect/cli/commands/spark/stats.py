@@ -38,13 +38,13 @@ from kdissect.present.options import PLAIN, Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
 from kdissect.spark.frames import frame_of
-from kdissect.spark.origins import STATISTICS as FOLDER
-from kdissect.spark.origins import is_of_runs, keep, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.progress import Meter
+from kdissect.spark.provenance import STATISTICS as FOLDER
+from kdissect.spark.provenance import is_of_runs, keep, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
-from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.storage import join, without_query
+from kdissect.spark.table_layout import epochs, with_moments
 from kdissect.spark.tables import POINT, with_point
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from kdissect.cli.spark_sessions import (
     within_reach,
 )
 from kdissect.model import CaptureError
-from kdissect.spark.asked import difference, first, stored_request
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
 from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
-from kdissect.spark.origins import KNOWN
 from kdissect.spark.progress import Meter
+from kdissect.spark.provenance import KNOWN
+from kdissect.spark.run_request import difference, first, stored_request
 from kdissect.spark.spool import CHECKPOINT, SETTLE_SECONDS, files_in
 from kdissect.spark.states import StateError, States, state_key
 from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, unlisted, without_query

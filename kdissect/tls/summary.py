@@ -1,0 +1,224 @@
+"""The visible facts of a connection's handshakes, for people: a value of the column ``tls``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kdissect.lazy import Later
+from kdissect.tls.crypto import read_certificate
+from kdissect.tls.handshake import (
+    ALPN,
+    PRE_SHARED_KEY,
+    SERVER_NAME,
+    TLS_1_3,
+    Hello,
+    alert_name,
+    protocols,
+    version_name,
+)
+from kdissect.tls.handshake import server_name as read_server_name
+from kdissect.tls.suites import suite_name
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Later("hashlib")
+
+NOTHING_SHOWN, SOMETHING_SHOWN = "encrypted after no certificate", "encrypted after a certificate"
+"""The names of an alert that cannot be decrypted. They say what the client sent when it was asked for a
+certificate."""
+
+SOON = timedelta(days=30)
+"""A certificate that expires within this time should be renewed."""
+
+MOST_ALERTS = 16
+MOST_CERTIFICATES = 16
+"""The most certificates shown of a chain; chains have three or four."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SeenHandshake:
+    """The facts grow with the handshake. After a renegotiation, the new facts replace the old ones."""
+
+    __slots__ = (
+        *("alerts", "alpn", "certificates", "client_certificates", "early_data", "offered"),
+        *("resumed", "server_name", "suite", "unopened", "version"),
+    )
+
+    def __init__(self) -> None:
+        self.version: str | None = None
+        self.suite: str | None = None
+        self.server_name: str | None = None
+        self.offered: dict[str, list[str]] = {}
+        """``versions`` and ``alpn`` of the ClientHello."""
+        self.alpn: str | None = None
+        """The chosen protocol."""
+        self.certificates: list[dict[str, Any]] = []
+        self.client_certificates: list[dict[str, Any]] = []
+        self.resumed: bool | None = None
+        self.early_data: str | None = None
+        self.alerts: list[dict[str, Any]] = []
+        self.unopened = _Unopened()
+
+    def client_hello(self, hello: Hello) -> None:
+        """Note what a client offers."""
+        self.offered = {"versions": [version_name(each) for each in hello.offered_versions()]}
+        if ALPN in hello.extensions:
+            self.offered["alpn"] = protocols(hello.extensions[ALPN])
+        self.server_name = read_server_name(hello.extensions.get(SERVER_NAME, b"")) or self.server_name
+
+    def server_hello(self, hello: Hello, asked: Hello | None) -> None:
+        """Note what a broker chooses."""
+        self.version = version_name(hello.chosen_version())
+        self.suite = suite_name(hello.suites[0])
+        self.extensions(hello.extensions)
+        if hello.chosen_version() == TLS_1_3:
+            self.resumed = PRE_SHARED_KEY in hello.extensions
+        elif asked is not None:
+            self.resumed = bool(hello.session_id) and hello.session_id == asked.session_id
+
+    def extensions(self, extensions: dict[int, bytes]) -> None:
+        """Note a broker's extensions."""
+        if ALPN in extensions:
+            self.alpn = next(iter(protocols(extensions[ALPN])), None)
+
+    def chain(self, chain: list[bytes], timestamp_ns: int, *, of_client: bool) -> list[str]:
+        """Note certificates; return what is wrong with their dates."""
+        shown, wrong = [], []
+        now = _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
+        for der in chain[:MOST_CERTIFICATES]:
+            said = certificate(der, now)
+            shown.append(said)
+            if said.get("warning") in (EXPIRED, NOT_YET):
+                wrong.append(
+                    f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
+                )
+        if of_client:
+            self.client_certificates = shown
+        else:
+            self.certificates = shown
+        return wrong
+
+    def alert(self, sender: str, body: bytes, packet: int) -> None:
+        """Note an alert that was sent in the clear, or decrypted."""
+        if len(self.alerts) < MOST_ALERTS:
+            level = {1: "warning", 2: "fatal"}.get(body[0], str(body[0]))
+            said = {"from": sender, "level": level, "name": alert_name(body[1]), "packet": packet}
+            self.alerts.append(said)
+
+    def _encrypted_alert(self, left_ns: int | None) -> list[dict[str, Any]]:
+        """The encrypted alert with which the broker refuses the client's certificate (TLS 1.3). All its
+        alerts are fatal except close_notify."""
+        unopened = self.unopened
+        if self.version != version_name(TLS_1_3) or unopened.refusal is None or self.early_data is not None:
+            return []
+        # A client that closes after the handshake gets a close_notify, which has the length of an alert.
+        if left_ns is not None and left_ns <= unopened.refusal_ns:
+            return []
+        name = unopened.shown(self.suite or "")
+        if name is None:
+            return []
+        return [{"from": "broker", "level": "fatal", "name": name, "packet": unopened.refusal}]
+
+    def summary(self, left_ns: int | None = None) -> dict[str, Any]:
+        """All facts.
+
+        :param left_ns: when the client closed the connection; None if the broker did so first.
+        """
+        return {
+            "version": self.version,
+            "suite": self.suite,
+            "server_name": self.server_name,
+            "alpn": self.alpn,
+            "offered": self.offered,
+            "resumed": self.resumed,
+            "early_data": self.early_data,
+            "certificates": self.certificates,
+            "client_certificates": self.client_certificates,
+            "alerts": [*self.alerts, *self._encrypted_alert(left_ns)],
+        }
+
+
+_TYPE_AND_TAG = 1 + 16
+"""Bytes of a protected record of TLS 1.3 besides its content: the type and the tag (RFC 8446, 5.2)."""
+PADDINGS = (0, 16)
+"""Bytes of padding: Java's records have 16 (``SSLCipher``), other records none."""
+ALERT_BYTES = tuple(2 + _TYPE_AND_TAG + padding for padding in PADDINGS)
+"""The possible lengths of a protected alert's fragment."""
+_NO_CERTIFICATE = 4 + 1 + 3
+"""The length of the message of a client that was asked for a certificate and has none: an empty list (RFC
+8446, 4.4.2)."""
+_LEAST_CERTIFICATE = 200
+"""A record with a certificate is longer than this; a Finished is shorter."""
+REFUSED_WITHIN_NS = 2_000_000_000
+
+
+class _Unopened:
+    """Facts from the lengths of protected records that cannot be opened."""
+
+    __slots__ = ("_client_ns", "_first", "_is_over", "refusal", "refusal_ns")
+
+    def __init__(self) -> None:
+        self._client_ns: int | None = None
+        """When the client sent the first such record: its Finished, and the messages in the same record."""
+        self._first = 0
+        """The length of that record."""
+        self._is_over = False
+        self.refusal: int | None = None
+        """The packet of an alert, if that is the only record of the broker after it."""
+        self.refusal_ns = 0
+
+    def take(self, is_client: bool, size: int, ns: int, packet: int) -> None:
+        """Take in the next record."""
+        if is_client:
+            if self._client_ns is None:
+                self._client_ns, self._first = ns, size
+            self._is_over = self._is_over or size in ALERT_BYTES  # it closes; the broker may answer
+        elif self._client_ns is not None:
+            is_first = self.refusal is None and not self._is_over
+            is_alert = size in ALERT_BYTES and ns - self._client_ns <= REFUSED_WITHIN_NS
+            self.refusal, self.refusal_ns = (packet, ns) if is_first and is_alert else (None, 0)
+            self._is_over = True
+
+    def lose(self) -> None:
+        """Note that records are missing: the next record may not be the expected one."""
+        self._is_over = True
+
+    def shown(self, suite: str) -> str | None:
+        """What the client sent to a broker that asked for a certificate. None if the broker did not ask: then
+        it has no reason to refuse a client that has finished the handshake.
+
+        :param suite: the name of the cipher suite, which decides the length of a Finished (RFC 8446, 4.4.4).
+        """
+        finished = 4 + (48 if suite.endswith("SHA384") else 32)
+        bare = [_NO_CERTIFICATE, _NO_CERTIFICATE + finished]
+        if self._first in [each + _TYPE_AND_TAG + padding for each in bare for padding in PADDINGS]:
+            return NOTHING_SHOWN
+        return SOMETHING_SHOWN if self._first >= _LEAST_CERTIFICATE else None
+
+
+EXPIRED, NOT_YET = "expired", "not valid yet"
+
+
+def certificate(der: bytes, now: datetime) -> dict[str, Any]:
+    """A certificate in the form that is shown. If it cannot be read, only its fingerprint."""
+    said: dict[str, Any] = {"sha256": hashlib.sha256(der).hexdigest()}
+    found = read_certificate(der)
+    if found is None:
+        return said
+    said |= {
+        "subject": found.subject,
+        "issuer": found.issuer,
+        "names": list(found.names),
+        "not_before": found.begins.isoformat(),
+        "not_after": found.expires.isoformat(),
+    }
+    if now > found.expires:
+        said["warning"] = EXPIRED
+    elif now < found.begins:
+        said["warning"] = NOT_YET
+    elif found.expires - now < SOON:
+        said["warning"] = f"expires in {(found.expires - now).days} days"
+    return said

@@ -1,0 +1,73 @@
+"""An error of Spark's in one line."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from py4j.clientserver import (  # type: ignore[import-untyped]
+    ClientServerConnection,
+    JavaParameters,
+    PythonParameters,
+)
+from py4j.java_gateway import GatewayProperty  # type: ignore[import-untyped]
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+from kdissect.cli.errors import Wrong
+from kdissect.cli.spark_sessions import running
+from kdissect.spark.spark_errors import why, why_in
+
+JAVA = """An error occurred while calling o68.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.Some.method(Some.scala:1)
+Caused by: java.io.IOException: Mkdirs failed to create file:/proc/x
+\tat org.apache.hadoop.Some.method(Some.java:2)
+"""
+
+
+def test_the_cause_is_told() -> None:
+    assert why(Exception(JAVA)) == "IOException: Mkdirs failed to create file:/proc/x"
+    assert (
+        why(Exception("An error occurred\n: java.lang.Exception: Could not parse"))
+        == "Exception: Could not parse"
+    )
+    assert why(Exception("[PATH] is there\nmore")) == "[PATH] is there"
+    assert why(KeyError()) == "KeyError"
+    unfound = (
+        'x\nCaused by: java.io.IOException: Cannot run program "py": error=2\nCaused by: java.io.E: error=2'
+    )
+    assert why(Exception(unfound)) == 'IOException: Cannot run program "py": error=2'
+
+
+def test_a_worker_is_heard_first() -> None:
+    assert why(Exception('x\n  File "a.py", line 1, in read\nValueError: no such column')) == "no such column"
+
+
+def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may end it for want of memory. Nothing is wrong with stdout then."""
+    monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
+    given = {"master": "local", "conf": (), "spark_log": "-", "scratch": None}
+    told = "Spark failed: its JVM has ended"
+    with pytest.raises(Wrong, match=told), running(given):
+        raise Py4JNetworkError("Answer is empty")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    pools = GatewayProperty(auto_field=False, pool=None)
+    to_jvm = ClientServerConnection(JavaParameters(port=port), PythonParameters(), pools, None)
+    with pytest.raises(Wrong, match=told), running(given):
+        to_jvm.connect_to_java_server()
+    for error in (BrokenPipeError, ConnectionRefusedError, ConnectionResetError):
+        with pytest.raises(error), running(given):
+            raise error
+    with pytest.raises(ConnectionRefusedError), running(given):
+        socket.create_connection(("127.0.0.1", port))  # which does not lead to the JVM
+
+
+def test_a_log_tells_why_a_jvm_did_not_come_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("WARNING: something\nInvalid maximum heap size: -Xmxlots\nError: Could not create it\n")
+    assert why_in(str(log)) == "Invalid maximum heap size: -Xmxlots"
+    log.write_text('Exception in thread "main" org.apache.spark.SparkException: Master must be\n\tat it\n')
+    assert why_in(str(log)) == "SparkException: Master must be"
+    assert why_in(str(tmp_path / "none")) is None
