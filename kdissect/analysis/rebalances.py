@@ -88,7 +88,11 @@ def _rebalances_of(timeline: GroupTimeline) -> list[Rebalance]:
     for line in lines_of(timeline):
         found = classic_rebalances(line)
         if any(isinstance(mark, Beat) for mark in line.marks):
-            found += epoch_rebalances(line)
+            newer = epoch_rebalances(line)
+            begun = {each.trigger_exchange for each in newer} - {None}
+            # A classic member's leave raises the epoch of a group that is being moved to KIP-848. The classic
+            # protocol does not finish what it began.
+            found = [each for each in found if each.completed or each.trigger_exchange not in begun] + newer
             found.sort(key=lambda each: each.first_ns())
         out += (each for each in found if each.counts)
     return out

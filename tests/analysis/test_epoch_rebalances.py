@@ -8,9 +8,12 @@ import pytest
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.triggers import DID_NOT_POLL
+from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
 from tests.analysis import connected
 from tests.analysis.folds import fold, made
+from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 MS = 1_000_000
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -323,3 +326,11 @@ def test_a_classic_member_that_leaves_a_group_on_its_way_to_the_newer_protocol_i
     before = [classic_beat(1_000, "c", 1), *before]
     rows = [row for row in told("rebalances", before) if row["types"] == ["consumer"]]
     assert [row["trigger"] for row in rows][:1] == ["new-member"]
+
+
+def test_a_leave_of_a_classic_member_begins_one_rebalance() -> None:
+    """It is not told once more as a rebalance of the classic protocol, which never finishes it."""
+    packets = read_packets([CAPTURES / "consumer-group-kip848.pcapng"])
+    rows = fold("rebalances", dissect(iter(packets))).result()
+    leaves = [row for row in rows if row["trigger"] == "member-left" and row["group"].endswith("mig")]
+    assert [row["types"] for row in leaves] == [["consumer"]]
