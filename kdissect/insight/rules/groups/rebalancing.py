@@ -215,8 +215,8 @@ def _stood_still(row: Row, protocol: str | None, members: dict[tuple[str, str], 
     if count and (every is None or count < every):
         who = some(name_of(members, row["group"], each) for each in row["stopped_members"])
         whose = f"those of {who}" if count > 1 else f"that of {who}"
-        of_every = f" of {every}" if every is not None else ""
-        return f"Nobody read {count}{of_every} partitions ({whose})"
+        read = plural(count, "partition") if every is None else f"{count} of {every} partitions"
+        return f"Nobody read {read} ({whose})"
     if count or protocol in EAGER:
         return "Nobody read partitions"
     return "The group waited" if row["completed"] is False else "Nobody read the partitions that moved"
