@@ -19,7 +19,7 @@ from kdissect.spark.job import TaskOutcome, rows_of
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events
 from kdissect.spark.settings import TableSettings
-from tests.amount import some, times
+from tests.amount import patient, some, times
 from tests.lab import CLEAR_CASES, LAB, TLS_CASES, Case
 from tests.parts.compositions import composed
 from tests.spark.cuts import cut, packets_of, pcap
@@ -98,6 +98,7 @@ def test_no_setting_tells_them_apart(tmp_path: Path, settings: TableSettings) ->
     check([BASIC], tmp_path, 3, settings)
 
 
+@patient
 def test_random_compositions_in_rotated_files_with_loss_are_the_same(tmp_path: Path) -> None:
     kinds = [packets_of(path) for path in sorted(CAPTURES.glob("*.pcap*"))]
     for seed in range(times(5, 1_000)):
