@@ -48,8 +48,13 @@ except CaptureError as error:
     assert str(error) == {missing!r} + ": cannot be read: No such file or directory", error
 else:
     raise AssertionError("a path that is not there has statistics")
+kdissect.spark.register(spark)
+reader = spark.readStream.format("kdissect").option("state", {state!r}).option("settle_seconds", "0")
+writer = reader.load({captures!r}).writeStream.option("checkpointLocation", {checkpoint!r})
+writer.trigger(availableNow=True).start({streamed!r}).awaitTermination()
 """
-"""Statistics may have no rows. That a path is not there, only the workers know."""
+"""Statistics may have no rows. That a path is not there, only the workers know. A stream keeps its state
+beside the query."""
 
 
 @pytest.mark.timeout(300)
@@ -70,7 +75,12 @@ def test_tables_and_statistics_are_those_of_one_process(
     ]
     stats = ["spark", "stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]
     lines = [f"assert main({[*each, '--master', server]!r}) == 0" for each in (batch, stats)]
-    lines.append(_IN_A_SESSION.format(server=server, missing=str(tmp_path / "missing")))
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    (captures / ERRORS.name).write_bytes(ERRORS.read_bytes())
+    names = ("missing", "captures", "state", "checkpoint", "streamed")
+    places = {name: str(tmp_path / name) for name in names}
+    lines.append(_IN_A_SESSION.format(server=server, **places))
     # It is a file: if a package of Connect is missing, Spark ends a program from -c in silence, with code 0.
     program = tmp_path / "program.py"
     program.write_text("\n".join(["from kdissect.cli import main", *lines]))
@@ -80,5 +90,6 @@ def test_tables_and_statistics_are_those_of_one_process(
     assert f"2 tables, 52 rows; {size:,} bytes of captures were read, 1.00 times their size" in ran.stderr
     for name in ("exchanges", "faults"):
         assert written_rows(tmp_path / name) == read_rows(name, [ERRORS])
+    assert written_rows(tmp_path / "streamed") == read_rows("exchanges", [ERRORS])
     assert main(["stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]) == 0
     assert ran.stdout == capsys.readouterr().out
