@@ -3,8 +3,10 @@
 With a producer id a batch has a sequence: the same sequence of the same epoch again is the same batch. Some
 clients date its records anew each time (KafkaJS). A broker remembers the last five. It does not append them
 again, and answers with the earlier offset. A batch without a producer id can be one sent again if the one
-before was refused. The same holds if the earlier connection carries nothing more of the partition. It is one
-sent again if
+before was refused. The same holds if the earlier connection carries nothing more of the partition. If the
+earlier one was acknowledged and its connection was used on, the client knew that it was written. Then its
+application writes the records again on the later connection, as a source of Connect that starts from an old
+position. Nothing that was acknowledged is sent again there. It is one sent again if
 
 * it is the same: checksum, records and bytes; or
 * it begins with the same record: by its bytes if nothing is compressed, else by its time. (librdkafka puts
@@ -44,6 +46,9 @@ WINDOW_NS = 600 * SECOND
 PASSED_ON_NS = SECOND // 20
 """The longest time after which a proxy passes a batch on. Clients wait longer before they try again
 (``retry.backoff.ms``, 100 ms)."""
+HEARD_NS = SECOND
+"""If a client writes on a connection so long after an answer, it has got the answer. One that got none closes
+the connection."""
 _SOLE = 3
 """The number of batches with consecutive offsets that is needed before gaps in the offsets count as the
 producer's own."""
@@ -260,6 +265,8 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     by_time: dict[tuple[int, int], list[int]] = {}
     by_look: dict[tuple[int, int, int], list[int]] = {}
     again: set[int] = set()
+    anew: set[int] = set()
+    """Connections on which the application writes records again that it knew to be written."""
     tries: dict[int, list[SentBatch]] = {}
     rest: tuple[int, SentBatch, int] | None = None
     """Records of a batch sent again that are still to come: their number, the batch, and the connection."""
@@ -271,12 +278,15 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
         look = by_look.setdefault((each.first, each.records, each.size), [])
         if each.first >= 0 and all(batches[one].state in (REFUSED, UNANSWERED) for one in look):
             candidates.append(look)
+        known = [one for some in candidates for one in reversed(some) if one not in again]
+        if any(_is_heard(batches[one], each, last_of) for one in known):
+            anew.add(each.connection)
         first = next(
             (
                 one
-                for some in candidates
-                for one in reversed(some)
-                if one not in again and _was_lost(batches[one], each, last_of)
+                for one in known
+                if _was_lost(batches[one], each, last_of)
+                and (batches[one].state != GOOD or each.connection not in anew)
             ),
             None,
         )
@@ -321,6 +331,15 @@ def _was_lost(earlier: SentBatch, each: SentBatch, last_of: dict[int, tuple[int,
     if earlier.state == REFUSED:
         return earlier.done_ns <= each.ns and error_class(earlier.error) == RETRIABLE
     return earlier.connection != each.connection and last_of[earlier.connection] < (each.ns, each.number)
+
+
+def _is_heard(earlier: SentBatch, each: SentBatch, last_of: dict[int, tuple[int, int]]) -> bool:
+    """Whether a producer that sends a batch on another connection knew that it had been written."""
+    return (
+        earlier.state == GOOD
+        and earlier.connection != each.connection
+        and last_of[earlier.connection][0] >= earlier.done_ns + HEARD_NS
+    )
 
 
 def _batches_with(batches: Sequence[SentBatch], first: int, until: int) -> Iterator[int]:

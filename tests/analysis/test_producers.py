@@ -83,6 +83,22 @@ def test_what_a_proxy_passes_on_and_the_broker_refuses_is_not_sent_again(
     assert only_row(first, produce(2, data, **values))["resent"] == count
 
 
+@pytest.mark.parametrize(("on_ms", "appended"), [(900, 1), (1_002, 0)])
+def test_what_a_client_knew_to_be_written_it_does_not_send_again(on_ms: int, appended: int) -> None:
+    """Its application writes the records again: a source of Connect that starts from an old position."""
+    data, other, late = batch("a"), batch("b"), batch("c")
+    begun = [produce(0, data, 0, answered_ms=1), produce(on_ms, other, 1)]
+    assert resends(only_row(*begun, produce(5_000, data, 2, connection=1))) == (appended, appended, 0)
+    # What was answered just before the connection ended comes again with it.
+    row = only_row(
+        *begun,
+        produce(on_ms + 1, late, 2),
+        produce(5_000, data, 3, connection=1),
+        produce(5_001, late, 4, connection=1),
+    )
+    assert row["resent_appended"] == 2 * appended
+
+
 @pytest.mark.parametrize(
     ("ms", "port", "count"), [(2, 19_093, 0), (49, 19_093, 0), (50, 19_093, 1), (2, 19_092, 1)]
 )
