@@ -220,6 +220,8 @@ class Spikes(OneTable[str, _Api]):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api is None or exchange.request is None or is_of_brokers(exchange):
             return
+        if exchange.api == "SaslAuthenticate" and exchange.error is not None:
+            return  # brokers delay these on purpose (connection.failed.authentication.delay.ms)
         work = split(exchange).broker_ns
         if work is None:
             return

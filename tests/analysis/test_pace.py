@@ -140,6 +140,20 @@ def test_three_slow_requests_in_a_second_are_a_spike() -> None:
     assert not fed(Spikes(), *[beat(100 + 20 * at, 20) for at in range(90)], *slow)  # not ten times as long
 
 
+@pytest.mark.parametrize(("code", "spikes"), [(58, 0), (0, 1)])
+def test_refused_logins_are_no_spike(code: int, spikes: int) -> None:
+    """Brokers delay them on purpose."""
+
+    def login(at_ms: int, took_ms: int, error: int) -> Exchange:
+        answer = {"errorCode": error, "errorMessage": None, "authBytes": "", "sessionLifetimeMs": 0}
+        times = (at_ms * MILLISECOND, (at_ms + took_ms) * MILLISECOND)
+        return made("SaslAuthenticate", 1, {"authBytes": ""}, answer, times)
+
+    usual = [login(100 + at, 1, 0) for at in range(90)]
+    slow = [login(5_000 + 300 * at, 150, code) for at in range(3)]
+    assert len(fed(Spikes(), *usual, *slow)) == spikes
+
+
 def test_spikes_that_are_three_seconds_apart_are_one() -> None:
     usual = [beat(100 + at, 1) for at in range(90)]
 
