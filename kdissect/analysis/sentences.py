@@ -192,9 +192,10 @@ def _join(request: dict[str, Any], response: dict[str, Any]) -> str:
 
 def _sync(request: dict[str, Any], response: dict[str, Any]) -> str:
     given = request.get("assignments") or ()
+    what = "connectors and tasks" if request.get("protocolType") == "connect" else "partitions"
     if given:
-        return f"gave {plural(len(given), 'member')} their partitions"
-    return "asked for its partitions"
+        return f"gave {plural(len(given), 'member')} their {what}"
+    return f"asked for its {what}"
 
 
 def _leave(request: dict[str, Any], response: dict[str, Any]) -> str:

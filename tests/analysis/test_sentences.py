@@ -48,6 +48,12 @@ def test_names_of_topic_ids_are_told() -> None:
     assert said[79] == "committed java43-kip848-2 up to 26"
 
 
+def test_workers_of_connect_are_given_connectors_and_tasks() -> None:
+    said = texts(exchanges("incidents/connect-worker-paused.pcap.gz"))
+    assert said[247] == "gave 1 member their connectors and tasks"
+    assert "asked for its connectors and tasks" in said.values()
+
+
 def test_what_failed_ends_with_the_error() -> None:
     said = texts(exchanges("errors.pcapng"))
     assert said[11] == "tried to write 1 record to java43-errors-0: MESSAGE_TOO_LARGE"
