@@ -19,8 +19,9 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
     column,
     first_and_last,
+    time_column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.fold import Row, Rows, Statistic, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.speakers import address
@@ -48,11 +49,13 @@ class _Key(NamedTuple):
 class _Refusals:
     count: int = 0
     span: Span = field(default_factory=Span)
+    sent_ns: int | None = None
     exchanges: list[int] = field(default_factory=list)
 
     def merge(self, later: _Refusals) -> None:
         self.count += later.count
         self.span.merge(later.span)
+        self.sent_ns = most(self.sent_ns, later.sent_ns)
         self.exchanges = (self.exchanges + later.exchanges)[:MOST]
 
 
@@ -71,6 +74,7 @@ class StaleLeaders(Statistic):
         column("error", "text", ", ".join(NOT_LEADER)),
         column("refusals", "int64", "number of refused requests"),
         column("exchanges", "int64s", "the first of these exchanges", unit=EXCHANGE),
+        time_column("sent_ns", "when the last of these requests was sent, if captured"),
         *first_and_last("refusal"),
     )
 
@@ -100,7 +104,8 @@ class StaleLeaders(Statistic):
         key = _Key(label, partition, client, exchange.client_id, exchange.broker, api, error)
         row = self._rows.row(key)
         if row is not None:
-            one = _Refusals(1, exchanges=[exchange.number])
+            sent_ns = exchange.request.frame.last_ns if exchange.request is not None else None
+            one = _Refusals(1, sent_ns=sent_ns, exchanges=[exchange.number])
             one.span.add(exchange.ended_ns, exchange.number)
             row.merge(one)
 
@@ -125,6 +130,7 @@ class StaleLeaders(Statistic):
                 "error": error,
                 "refusals": row.count,
                 "exchanges": row.exchanges,
+                "sent_ns": row.sent_ns,
                 "first_ns": row.span.first_ns,
                 "last_ns": row.span.last_ns,
             }

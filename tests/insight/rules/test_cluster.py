@@ -338,6 +338,14 @@ def test_what_was_on_its_way_together_is_refused_together(lasted_s: float, told:
     assert bool(said("stale-leader", stale(9, 11, 11 + lasted_s), partition(2, 10))) is told
 
 
+@pytest.mark.parametrize(("sent_s", "told"), [(11, False), (11.001, True)])
+def test_what_was_sent_before_the_first_refusal_came_is_no_going_on(sent_s: float, told: bool) -> None:
+    """The requests of a throttled client wait long for their refusals."""
+    late = stale(5, 11, 19)
+    late[1]["sent_ns"] = round(sent_s * SECOND)
+    assert bool(said("stale-leader", late, partition(2, 10))) is told
+
+
 def test_one_refusal_a_client_is_how_it_learns() -> None:
     found = judged_file(CAPTURES / "incidents" / "controlled-shutdown.pcapng.gz").findings
     assert "stale-leader" not in {each.id for each in found}
