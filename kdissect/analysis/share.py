@@ -3,7 +3,8 @@
 A ShareFetch answer gives the offsets that a member acquired, with their delivery counts. The member's later
 ShareFetch and ShareAcknowledge requests acknowledge them: accepted, released, rejected, renewed (KIP-1222),
 or a gap, where no record is. If offsets are acquired again after the time of the lock, without an
-acknowledgement, the lock has expired.
+acknowledgement, the lock has expired. If the connection of the member ended first, the broker has freed them
+(``ShareSessionCache``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 """Types of acknowledgements."""
@@ -44,6 +46,8 @@ FINAL_EPOCH = -1
 GIVEN_UP_NS = SECOND
 """If the group does not get a released record again for this long, though it fetched on, the record is given
 up."""
+MOST_SESSIONS = 10_000
+"""The most partitions of one connection that are kept."""
 MOST_OFFSETS = 1 << 31
 MOST_TIMED = 1_000
 """The most records of one acknowledgement whose times are counted one by one."""
@@ -84,7 +88,7 @@ class OffsetsSaid(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A share session that its member ends."""
+    """A share session that its member ends, or that ends with its connection."""
 
     ns: int
     number: int
@@ -168,6 +172,11 @@ class Share(Statistic):
         self._fetched: dict[NameAt, int] = {}
         """When the last ShareFetch of each group was answered."""
         self._clients: dict[str, str | None] = {}
+        self._sessions: dict[int, dict[tuple[GroupPartition, str], int]] = {}
+        """The partitions whose records came over each connection, and their members, with the number of the
+        last exchange."""
+        self._ended: dict[int, int] = {}
+        """When connections ended."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -198,6 +207,7 @@ class Share(Statistic):
                 if last >= first:
                     deliveries = some.get("deliveryCount", 0)
                     at = (told_ns, exchange.number, counts, member, first, last)
+                    self._note_session(exchange, place, member)
                     self._lines.add(place, Acquired(*at, deliveries, lock_ms))
 
     def _take_acknowledgements(
@@ -233,7 +243,34 @@ class Share(Statistic):
             for each in topic.get("partitions") or ():
                 yield GroupPartition(group, named, each.get("partitionIndex", -1)), each
 
+    def _note_session(self, exchange: Exchange, place: GroupPartition, member: str) -> None:
+        if exchange.connection in self._sessions or len(self._sessions) < self.limits.rows:
+            sessions = self._sessions.setdefault(exchange.connection, {})
+            if (place, member) in sessions or len(sessions) < MOST_SESSIONS:
+                sessions[place, member] = exchange.number
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.end in ("fin", "rst") and len(self._ended) < self.limits.rows:
+            self._ended[connection.connection] = connection.end_ns
+
+    def _freed(self, groups: dict[NameAt, NameAt]) -> dict[GroupPartition, list[Mark]]:
+        """The sessions of each partition that ended with their connections."""
+        freed: dict[GroupPartition, list[Mark]] = {}
+        for connection, sessions in self._sessions.items():
+            ns = self._ended.get(connection)
+            if ns is not None:
+                for (place, member), number in sessions.items():
+                    named = place._replace(group=groups[place.group])
+                    freed.setdefault(named, []).append(Closed(ns, number, member))
+        return freed
+
     def merge(self, later: Self) -> None:
+        for connection, sessions in later._sessions.items():
+            if connection in self._sessions or len(self._sessions) < self.limits.rows:
+                self._sessions.setdefault(connection, {}).update(sessions)
+        for connection, ns in later._ended.items():
+            if len(self._ended) < self.limits.rows:
+                self._ended[connection] = ns
         self._lines.merge(later._lines)
         self._closed.merge(later._closed)
         self._labels.merge(later._labels)
@@ -252,6 +289,7 @@ class Share(Statistic):
     def _rows(self) -> list[Row]:
         self._labels.resolve_names()
         every = {place.group for place in self._lines}.union(self._closed, self._fetched)
+        every.update(place.group for sessions in self._sessions.values() for place, _ in sessions)
         groups = self.latest.clusters.apart(every)
         lines: dict[GroupPartition, list[Mark]] = {}
         for place in self._lines:
@@ -260,12 +298,14 @@ class Share(Statistic):
         closed: dict[NameAt, list[Mark]] = {}
         for group in self._closed:
             closed.setdefault(groups[group], []).extend(self._closed.line(group))
+        freed = self._freed(groups)
         fetched: dict[NameAt, int] = {}
         for group, ns in self._fetched.items():
             fetched[groups[group]] = max(ns, fetched.get(groups[group], ns))
         rows: list[Row] = []
         for place, line in lines.items():
-            marks = sorted([*line, *closed.get(place.group, ())], key=lambda mark: mark[:2])
+            marks = [*line, *closed.get(place.group, ()), *freed.get(place, ())]
+            marks.sort(key=lambda mark: mark[:2])
             found = _replay(marks, fetched.get(place.group, 0))
             rows += (self._row(place, member, share) for member, share in found.items() if share.counts)
         return sorted(rows, key=_order)

@@ -10,7 +10,8 @@ import pytest
 from kdissect.analysis.fold import Row
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
-from tests.analysis.folds import fold, made, rows_of
+from tests.analysis.connected import over
+from tests.analysis.folds import fold, made, rows_of, rows_of_parts
 from tests.dissecting import dissect
 
 INCIDENT = Path(__file__).parents[2] / "captures" / "incidents" / "share-delivery-limit.pcapng.gz"
@@ -91,6 +92,27 @@ def test_a_lock_that_ran_out_is_told_of_its_member() -> None:
 def test_what_came_again_before_the_lock_ran_out_did_not_expire() -> None:
     events = [fetch(1, "a", (0, 9, 1)), fetch(SECOND // 2, "b", (0, 4, 2))]
     assert by_member(events)["a"]["expired"] == 0
+
+
+@pytest.mark.parametrize(
+    ("connection", "end", "ended_ns", "expired"),
+    [
+        (0, "fin", SECOND // 2, 0),
+        (0, "rst", SECOND // 2, 0),
+        (0, "open", SECOND // 2, 5),
+        (0, "fin", 3 * SECOND, 5),  # after others got them
+        (1, "fin", SECOND // 2, 5),  # another one's
+    ],
+)
+def test_the_end_of_its_connection_frees_what_a_member_holds(
+    connection: int, end: str, ended_ns: int, expired: int
+) -> None:
+    closed = over(connection)._replace(end=end, end_ns=ended_ns)
+    events = [fetch(1, "a", (0, 9, 1)), closed, fetch(2 * SECOND, "b", (0, 4, 2))]
+    rows = by_member(events)
+    assert (rows["a"]["expired"], rows["b"]["redelivered"]) == (expired, 5)
+    for parts in rows_of_parts("share", events):
+        assert {row["member_id"]: row for row in parts} == rows
 
 
 def test_what_is_refused_after_the_lock_has_expired() -> None:
