@@ -36,7 +36,12 @@ may_explain("election-storm", "retry-without-backoff", within_s=60)
 explains("client-breaks-on-4", "connection-churn", shares=("client_id",))
 explains("authentication-failed", "connection-churn", "metadata-storm", shares=("client_id",))
 explains("request-refused-by-close", "connection-churn", shares=("client_id",))
-explains("authorization-denied", "retry-without-backoff", same=("client_id", "client"), at_once=True)
+explains(
+    "authorization-denied",
+    *("retry-without-backoff", "metadata-storm"),
+    same=("client_id", "client"),
+    at_once=True,
+)
 for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
     explains(cause, "connection-churn")
 
@@ -248,10 +253,16 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                     facts.cannot_judge(SLEPT)
                 continue
             gone = deleted.get((topic,), ())
+            over_ns = None
             if wrong:
                 why = "cannot be the name of a topic"
             elif _is_made_again(gone, made.get((topic,), ()), rows, nodes):
                 why = "was deleted and made again: the new one lacks the partitions or the id that it wants"
+            elif not gone and (later := _made_later(made.get((topic,), ()), rows, nodes)) is not None:
+                if _is_own(facts, topic, client_id, client):
+                    continue
+                by = f" by {later['by']}" if later["by"] else ""
+                why, over_ns = f"did not exist before it was created{by}", later["ns"]
             else:
                 why = _MISSING
             was_deleted = _deleted(gone, rows, nodes)
@@ -269,6 +280,7 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                 cost_ns=took_ns,
                 first_ns=first_ns,
                 last_ns=last_ns,
+                resolved_ns=over_ns,
                 exchanges=[number for row in rows for number in row["exchanges"]],
                 filter=f"topic == {quoted(topic)} and client_id == {quoted(client_id or '')}",
             )
@@ -357,6 +369,32 @@ def _is_made_again(
         default=0,
     )
     return any(gone["ns"] <= row["ns"] <= until_ns - AGAIN_NS for gone in deleted for row in made)
+
+
+def _made_later(made: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> Row | None:
+    """The creation of a topic that ended the refusals."""
+    first_ns, last_ns = min(row["first_ns"] for row in asked), max(row["last_ns"] for row in asked)
+    for row in made:
+        is_theirs = any(
+            (node := nodes.get(each["broker"])) is None or node.is_source_of(row) for each in asked
+        )
+        if is_theirs and first_ns <= row["ns"] and last_ns <= row["ns"] + AGAIN_NS:
+            return row
+    return None
+
+
+STREAMS_TOPICS = ("-repartition", "-changelog")
+"""The endings of topics that a Streams application makes itself, behind its application id."""
+
+
+def _is_own(facts: Facts, topic: str, client_id: str | None, client: str) -> bool:
+    """Whether a topic is internal to the Streams application of a client. Its leader makes such topics in
+    the rebalance; until then, the others ask for them."""
+    return topic.endswith(STREAMS_TOPICS) and any(
+        topic.startswith(f"{member['group']}-")
+        for member in facts.rows(Members)
+        if member["client_id"] == client_id and address(member["client"] or "") == client
+    )
 
 
 def _may_be_of_one(one: ClusterNode | None, other: ClusterNode | None) -> bool:

@@ -191,6 +191,43 @@ def test_a_topic_that_was_made_again_is_there(made_s: float, ends: str) -> None:
     assert found.message.endswith(ends)
 
 
+@pytest.mark.parametrize(
+    ("made_s", "last_s", "is_over"),
+    [(5, 6, True), (5, 7, True), (5, 7.1, False), (0.9, 7, False), (60, 6, True)],
+)
+def test_a_topic_that_was_made_later_was_not_there_before(
+    made_s: float, last_s: float, is_over: bool
+) -> None:
+    row = repeat(topic="t", error="UNKNOWN_TOPIC_OR_PARTITION", count=5, first_ns=SECOND)
+    row["last_ns"] = round(last_s * SECOND)
+    values = {"what": "topic-created", "topic": "t", "ns": round(made_s * SECOND), "by": "ops@10.0.0.3"}
+    change = made.row(ClusterChanges, **values)
+    (found,) = made.said("unknown-topic-loop", {Repeats: [row], ClusterChanges: [change]})
+    ending = "which did not exist before it was created by ops@10.0.0.3."
+    assert found.message.endswith(ending if is_over else "which does not exist.")
+    if is_over:
+        assert found.resolved_ns == change["ns"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "group", "client", "count"),
+    [
+        ("words-again-repartition", "words", "10.0.0.1:5001", 0),
+        ("words-counts-changelog", "words", "10.0.0.1:5001", 0),
+        ("words-counts", "words", "10.0.0.1:5001", 1),
+        ("words-again-repartition", "other", "10.0.0.1:5001", 1),
+        ("words-again-repartition", "words", "10.0.0.2:5001", 1),
+    ],
+)
+def test_a_streams_application_makes_its_own_topics(topic: str, group: str, client: str, count: int) -> None:
+    row = repeat(topic=topic, error="UNKNOWN_TOPIC_OR_PARTITION", count=5, last_ns=5 * SECOND)
+    member = made.row(Members, group=group, client_id="c", client=client, last_ns=90 * SECOND)
+    change = made.row(ClusterChanges, what="topic-created", topic=topic, ns=5 * SECOND, by="a@10.0.0.1")
+    facts: dict[Any, list[Row]] = {Repeats: [row], Members: [member]}
+    assert len(made.said("unknown-topic-loop", {**facts, ClusterChanges: [change]})) == count
+    assert len(made.said("unknown-topic-loop", facts)) == 1, "nobody made it"
+
+
 def test_a_denied_request_that_is_tried_without_a_pause_is_explained() -> None:
     loop = repeat(api="InitProducerId", at_once=50, at_once_ns=2 * SECOND, last_ns=SECOND)
     denied = made.row(Errors, error="CLUSTER_AUTHORIZATION_FAILED", api="InitProducerId", count=50)
