@@ -113,8 +113,8 @@ class Rebalances(_RebalanceTable):
             "trigger",
             "text",
             "cause: new-member, member-left, poll-interval, session-timeout, static-restart, "
-            "subscription-changed, metadata-changed, leader-rejoined, followup-revoke, probing, enforced, "
-            "coordinator-moved, unknown; null if the capture does not show it",
+            "subscription-changed, metadata-changed, config-changed, leader-rejoined, followup-revoke, "
+            "probing, enforced, coordinator-moved, unknown; null if the capture does not show it",
         ),
         column(
             "trigger_confidence",

@@ -308,6 +308,9 @@ def _rejoined(line: GroupLine, window: Window, join: Join, member: str) -> tuple
     was = last.topics if last is not None else None
     if was is not None and join.topics is not None and set(was) != set(join.topics):
         return "subscription-changed", LIKELY
+    read = [each.config_offset for each in (*before.joins, *before.again) if each.config_offset is not None]
+    if join.config_offset is not None and read and join.config_offset > max(read):
+        return "config-changed", LIKELY  # of connectors, which all workers read
     if any(
         key.error in NOT_COORDINATOR and before.told_ns <= run.first_ns <= join.ns
         for key, run in line.refusals_to(member)

@@ -38,6 +38,12 @@ def _partitions(held: Owned) -> bytes:
     return out
 
 
+def worker(url: str, config_offset: int) -> str:
+    """What a worker of Connect tells its leader, version 0: its address, and how far it has read the
+    configurations."""
+    return b64encode(bytes(2) + _text(url) + config_offset.to_bytes(8, "big", signed=True)).decode()
+
+
 def assignment(topic: str, *partitions: int) -> str:
     """What a leader gives a consumer, version 0."""
     return b64encode(bytes(2) + _partitions([(topic, partitions)]) + b"\xff" * 4).decode()
@@ -74,19 +80,21 @@ class Client:
         leader: str = "",
         assignor: str = "range",
         owned: Owned = (),
+        metadata: str | None = None,
     ) -> Exchange:
-        """A JoinGroup (v5: no reasons). ``roster`` is given to the leader."""
+        """A JoinGroup (v5: no reasons). ``roster`` is given to the leader. Of a consumer, unless ``metadata``
+        stands there."""
         asked = {
             "groupId": self.group,
             "sessionTimeoutMs": SESSION_MS,
             "rebalanceTimeoutMs": POLL_MS,
             "memberId": member if asks_as is None else asks_as,
             "groupInstanceId": self.instance,
-            "protocolType": "consumer",
-            "protocols": [{"name": assignor, "metadata": subscription(self.topics, owned)}],
+            "protocolType": "connect" if metadata else "consumer",
+            "protocols": [{"name": assignor, "metadata": metadata or subscription(self.topics, owned)}],
         }
         members = [
-            {"memberId": each, "groupInstanceId": None, "metadata": subscription(self.topics)}
+            {"memberId": each, "groupInstanceId": None, "metadata": metadata or subscription(self.topics)}
             for each in roster
         ]
         answer = {

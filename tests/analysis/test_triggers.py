@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from kdissect.analysis.fold import Row
 from kdissect.analysis.group_rebalance import CONNECTION_ENDED, NOT_JOINED
 from kdissect.session.conversation import Connection
 from tests.analysis.connected import over
 from tests.analysis.folds import fold, made
-from tests.analysis.grouped import MS, Client
+from tests.analysis.grouped import MS, Client, worker
 
 A, B = Client("a", 50_001), Client("b", 50_002)
 GIVEN: dict[str, tuple[int, ...]] = {"m-a": (0, 1)}
@@ -48,6 +50,39 @@ def two() -> list[Any]:
         A.sync(12_005, 2, "m-a", {"m-a": (0,), "m-b": (1,)}),
         B.sync(12_005, 2, "m-b"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("offset", "trigger"), [(9, "config-changed"), (8, "leader-rejoined"), (7, "leader-rejoined")]
+)
+def test_a_worker_that_has_read_more_configurations_joins_because_of_them(offset: int, trigger: str) -> None:
+    """The others had read up to 8; one that was behind them does not count."""
+
+    def join(at: int, generation: int, config_offset: int, by: Client = A, **more: Any) -> Any:
+        who = {
+            "member": f"m-{by.name}",
+            "asks_as": f"m-{by.name}",
+            "assignor": "default",
+            "leader": "m-a",
+            **more,
+        }
+        return by.join(at, at + 3, generation, metadata=worker(f"http://{by.name}", config_offset), **who)
+
+    both = ("m-a", "m-b")
+    events = [
+        *alone(),
+        join(9_500, 2, 8, B, asks_as=""),
+        A.beat(9_501, 1, "m-a", 27),
+        join(9_502, 2, 6, roster=both),
+        A.sync(9_510, 2, "m-a", {"m-a": (0,), "m-b": (1,)}),
+        B.sync(9_510, 2, "m-b"),
+        *A.beats(9_600, 12_000, 2, "m-a"),
+        *B.beats(9_600, 12_000, 2, "m-b"),
+        join(12_500, 3, offset, roster=both),
+        B.beat(12_501, 2, "m-b", 27),
+        join(12_502, 3, offset, B),
+    ]
+    assert last(events) == (3, trigger, "likely", "a")
 
 
 def test_who_joins_anew_begins_it() -> None:

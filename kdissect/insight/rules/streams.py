@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
@@ -154,11 +154,11 @@ def streams_restoring(facts: Facts) -> Iterator[Finding]:
     clients: dict[str, list[Row]] = {}
     for row in facts.rows(Positions):
         restores = (row["client_id"] or "").endswith(RESTORES) and (row["topic"] or "").endswith("-changelog")
-        if restores and row["records"]:
+        if restores and row["records"] and not _follows(row):
             clients.setdefault(row["client_id"], []).append(row)
     for client_id, rows in clients.items():
         read = sum(row["bytes"] for row in rows)
-        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        lasted_ns = _covered_ns((row["first_ns"], row["last_ns"]) for row in rows)
         behind = sum(row["max_lag"] or 0 for row in rows)
         if read < facts.limit("bytes") and (lasted_ns < facts.limit("lasted_s") * SECOND or not behind):
             continue
@@ -178,6 +178,22 @@ def streams_restoring(facts: Facts) -> Iterator[Finding]:
             connections=[row["connection"] for row in rows],
             filter=f"client_id == {quoted(client_id)} and api == Fetch",
         )
+
+
+def _follows(row: Row) -> bool:
+    """Whether a consumer of a changelog reads records that another one wrote meanwhile, as that of a standby
+    does. Nobody writes to the changelog of a task while its state is rebuilt."""
+    told = row["position"], row["begun_at"], row["lag_first"]
+    return None not in told and told[0] > told[1] + told[2]
+
+
+def _covered_ns(spans: Iterable[tuple[int, int]]) -> int:
+    """The time that lies in at least one of some spans."""
+    covered_ns = until_ns = 0
+    for first_ns, last_ns in sorted(spans):
+        covered_ns += max(0, last_ns - max(first_ns, until_ns))
+        until_ns = max(until_ns, last_ns)
+    return covered_ns
 
 
 @rule("connect-delayed-rebalance", NOTICE, CERTAIN, needs=(Rebalances,), delay_s=1)
@@ -278,5 +294,6 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
 
 explains("session-timeout", "connect-delayed-rebalance", shares=("group",))
 explains("session-timeout", "connect-zombie", shares=("group", "client_id"))
+explains("session-timeout", "streams-corrupted", shares=("group",), same=("client_id",), within_s=600)
 explains("streams-corrupted", "rebalance-storm", shares=("group",))
 explains("streams-status", "rebalance-storm", "member-id-churn", shares=("group",), at_once=True)

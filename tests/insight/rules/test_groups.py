@@ -10,7 +10,7 @@ import pytest
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN, NOT_JOINED
 from kdissect.analysis.groups import Members
-from kdissect.analysis.rebalances import RebalanceSteps
+from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_FETCH, DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
@@ -760,6 +760,35 @@ def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, 
     assert len(told("coordinator-moved", errors=later, members=[member("old")])) == 1
 
 
+@pytest.mark.parametrize(("stopped_s", "named"), [(12, True), (9, False)])
+def test_a_long_stop_follows_from_the_member_that_was_lost_and_not_from_restarts(
+    stopped_s: int, named: bool
+) -> None:
+    """Restarts at the same time have nothing to do with it if most of it passed before anybody noticed."""
+    lost = rebalance(30, trigger="session-timeout", stopped_ns=stopped_s * SECOND, members_before=2)
+    lost |= {
+        "trigger_client_id": "slow",
+        "joined_ns": 34 * SECOND,
+        "assigned_ns": 35 * SECOND,
+        "synced_ns": 35 * SECOND,
+    }
+    expired = step("expired", 30, silent_ns=11 * SECOND)
+    restarts = [
+        member("one", 1, 20, client_id="one", left="LeaveGroup", left_ns=20 * SECOND),
+        member("two", 21, 90, client_id="one"),
+        member("three", 1, 40, client_id="two", left="LeaveGroup", left_ns=40 * SECOND),
+        member("four", 41, 90, client_id="two"),
+    ]
+    rules = {id: RULES[id] for id in ("rebalance-long", "session-timeout", "rolling-restart")}
+    facts: dict[Any, list[Row]] = {need: [] for each in rules.values() for need in each.needs}
+    facts |= {Rebalances: [lost], RebalanceSteps: [expired], Members: restarts}
+    found = judge(rules, facts, JudgingContext(first_ns=0, last_ns=600 * SECOND)).findings
+    by_id = {each.id: each for each in found}
+    assert by_id.keys() == rules.keys()
+    cause = "session-timeout" if named else "rolling-restart"
+    assert by_id["rebalance-long"].because == by_id[cause].key
+
+
 @pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 1)])
 def test_the_edge_of_being_refused(count: int, found: int) -> None:
     rows = [error("GROUP_MAX_SIZE_REACHED", "JoinGroup", count=count)]
@@ -780,6 +809,37 @@ def test_who_gives_up_at_the_first_refusal_is_told_and_why() -> None:
     )
     assert not told("group-refused", errors=rows, members=[refused(2)])  # it goes on
     assert not told("group-refused", errors=rows, members=[refused(first_generation=3)])
+
+
+def test_a_streams_application_with_another_topology_is_refused() -> None:
+    name = "app-StreamThread-1-consumer"
+    wrong = {"client_id": name, "count": 3, "last_ns": 9 * SECOND}
+    rows = [error("INVALID_REQUEST", "StreamsGroupHeartbeat", **wrong)]
+    (found,) = told("group-refused", errors=rows)
+    assert found.message == (
+        f"{name} asked to join 3 times and was refused each time: the coordinator does not accept what it "
+        "tells of itself (INVALID_REQUEST)."
+    )
+    assert found.cause.startswith("A streams group keeps the topology")
+    assert "a new application.id" in found.fix
+    assert found.client_ids == (name, "app-StreamThread-1-producer")
+    (other,) = told("group-refused", errors=[error("INVALID_REQUEST", "JoinGroup", count=3)])
+    assert not other.cause.startswith("A streams group")
+    assert other.client_ids == ()
+    assert not told("group-refused", errors=[row | {"count": 2} for row in rows])
+
+
+def test_what_follows_from_another_topology_is_told_below_it() -> None:
+    """The threads are replaced for ever, and ask for a topic that none of them can make."""
+    found = judged_file(CAPTURES / "incidents" / "streams-topology-changed.pcap.gz").findings
+    severe = [each for each in found if each.severity in (CRITICAL, WARNING)]
+    refused = {each.key for each in severe if each.id == "group-refused"}
+    assert len(refused) == 2
+    assert {each.id for each in severe if each.because in refused} >= {
+        "connection-churn",
+        "unknown-topic-loop",
+    }
+    assert not [each.id for each in severe if each.because is None and each.id != "group-refused"]
 
 
 def test_a_member_that_a_full_group_puts_out_is_told_if_it_goes() -> None:

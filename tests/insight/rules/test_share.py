@@ -8,8 +8,12 @@ import pytest
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.share import Share
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, LIKELY
+from kdissect.insight.judge import judge
 from tests.insight.made import row, said, unjudged
 from tests.insight.rules.test_groups import rebalance, step, told
 
@@ -131,6 +135,9 @@ def fetcher(**values: Any) -> Row:
         "records": 1_000,
         "bytes": 11 << 20,
         "max_lag": 900,
+        "begun_at": 0,
+        "lag_first": 900,
+        "position": 900,
         "first_ns": 0,
         "last_ns": 5 * SECOND,
     }
@@ -142,3 +149,32 @@ def test_state_that_is_rebuilt() -> None:
     assert not told("streams-restoring", positions=[fetcher(bytes=9 << 20)])
     assert not told("streams-restoring", positions=[fetcher(max_lag=3)])  # a standby follows
     assert not told("streams-restoring", positions=[fetcher(topic="orders")])
+
+
+@pytest.mark.parametrize(("position", "count"), [(900, 1), (901, 0)])
+def test_a_standby_that_began_far_behind_follows_what_others_write(position: int, count: int) -> None:
+    """Nobody writes to the changelog of a task while its state is rebuilt."""
+    assert len(told("streams-restoring", positions=[fetcher(position=position)])) == count
+
+
+@pytest.mark.parametrize(("second_s", "count"), [(14, 0), (15, 1)])
+def test_the_time_between_two_rebuilds_does_not_count(second_s: int, count: int) -> None:
+    once = fetcher(bytes=9, last_ns=15 * SECOND)
+    again = fetcher(bytes=9, connection=4, first_ns=300 * SECOND, last_ns=(300 + second_s) * SECOND)
+    beside = once | {"partition": 1, "first_ns": SECOND}
+    assert len(told("streams-restoring", positions=[once, beside, again])) == count
+
+
+def test_a_process_that_died_explains_its_corrupted_tasks() -> None:
+    steps = [
+        step("expired", 20, silent_ns=11 * SECOND),
+        step("joined", 60, detail="Active tasks corrupted"),
+    ]
+    rules = {id: RULES[id] for id in ("session-timeout", "streams-corrupted")}
+    facts: dict[Any, list[Row]] = {need: [] for each in rules.values() for need in each.needs}
+    facts[RebalanceSteps] = steps
+    lost, corrupted = judge(rules, facts, JudgingContext(first_ns=0, last_ns=600 * SECOND)).findings
+    assert (lost.id, corrupted.id, corrupted.because) == ("session-timeout", "streams-corrupted", lost.key)
+    facts[RebalanceSteps] = [steps[0] | {"client_id": "other", "member_id": "other"}, steps[1]]
+    found = judge(rules, facts, JudgingContext(first_ns=0, last_ns=600 * SECOND)).findings
+    assert [each.because for each in found] == [None, None]

@@ -14,7 +14,16 @@ from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    Finding,
+    FindingSubject,
+    key_of,
+)
 from kdissect.insight.gaps import CapturedSides
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
@@ -36,8 +45,8 @@ from kdissect.insight.rules.groups.words import (
 )
 from kdissect.wording import plural
 
-ROUTINE = ("followup-revoke", "static-restart")
-"""Triggers of rebalances that are part of another one."""
+ROUTINE = ("followup-revoke", "static-restart", "config-changed")
+"""Triggers of rebalances that are part of another one, or of the work of those who run Connect."""
 FAILED = ("poll-interval", "session-timeout")
 
 
@@ -194,6 +203,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
             f"{seconds(worst['stopped_ns'])}: the rebalance{generation} took long{begun}. "
             f"{_phase(worst, members)}{_UNSEEN if is_held else ''}{times}",
             confidence=LIKELY if is_held else CERTAIN,
+            because=_lost(worst) if _was_unnoticed(worst) else None,
             count=len(found),
             measure=worst["stopped_ns"] / SECOND,
             unit="s",
@@ -278,6 +288,20 @@ def _may_be_over(row: Row, facts: Facts, whole: _Wholeness) -> bool:
     return not _is_classic(row) or facts.context.may_lack(when(row), over(row))
 
 
+def _was_unnoticed(row: Row) -> bool:
+    """Whether a member was gone for most of the time before its group noticed it."""
+    return row["trigger"] == "session-timeout" and (row["stopped_ns"] or 0) > 2 * (over(row) - when(row))
+
+
+def _lost(row: Row) -> str:
+    """The key of the finding on the member that was removed and so began a rebalance."""
+    client_id = row["trigger_client_id"]
+    member_id = None if client_id else row["trigger_member"]
+    return key_of(
+        "session-timeout", FindingSubject(group=row["group"], client_id=client_id, member_id=member_id)
+    )
+
+
 def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
     """The name of the longest phase of a rebalance."""
     hold_ns = _hold_ns(row) or 0
@@ -285,7 +309,7 @@ def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
     assign_ns, sync_ns = row["assign_phase_ns"] or 0, row["sync_phase_ns"] or 0
     longest = max(hold_ns, gather_ns, assign_ns, sync_ns)
     missing = row["missing"] or []
-    if row["trigger"] == "session-timeout" and (row["stopped_ns"] or 0) > 2 * (over(row) - when(row)):
+    if _was_unnoticed(row):
         who = name_of(members, row["group"], row["trigger_member"])
         return f"Most of that time passed before the group noticed that {who} was gone."
     if longest == hold_ns > 0 and missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.errors import Errors
@@ -396,8 +397,23 @@ REFUSED = {
     "GROUP_ID_NOT_FOUND": "the broker has no such group",
     "INVALID_REGULAR_EXPRESSION": "the regular expression of its subscription is not valid",
     "STREAMS_INVALID_TOPOLOGY": "its topology is not valid",
+    "INVALID_REQUEST": "the coordinator does not accept what it tells of itself",
 }
 """Why a member may not join, by error."""
+NOT_ACCEPTED = {("StreamsGroupHeartbeat", "INVALID_REQUEST")}
+"""What a Streams application gets whose topology is not that of its group. Brokers of 4.3 cannot change the
+topology of a group (KIP-1071)."""
+_TOPOLOGY_WHY = (
+    "A streams group keeps the topology with which it was made, and brokers of 4.3 cannot change it. An "
+    "application with another topology is refused, also if no member is left. Another value that does not "
+    "fit the group is refused with the same error. The logs of the broker and of the client name the reason."
+)
+_TOPOLOGY_DO = (
+    "Start the application with the topology of the group, or with a new application.id. Or stop it, and "
+    "delete the group (kafka-streams-groups.sh --delete), which also deletes its committed offsets."
+)
+_THREAD = re.compile(r"(.*-StreamThread-\d+)-consumer")
+"""The name of the consumer of a thread of Kafka Streams."""
 
 
 @rule("group-refused", WARNING, CERTAIN, needs=(Errors, Members), times=3)
@@ -413,10 +429,15 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
         asked = f" of {some(seconds(each * MILLISECOND) for each in timeouts)}" if timeouts else ""
         errors = sorted({row["error"] for row in rows})
         why = some(f"{REFUSED[each].format(asked=asked)} ({each})" for each in errors)
+        is_topology = {(row["api"], row["error"]) for row in rows} <= NOT_ACCEPTED
+        told = {"cause": _TOPOLOGY_WHY, "fix": _TOPOLOGY_DO} if is_topology else {}
+        thread = _THREAD.fullmatch(client_id or "")
         times = "and was refused" if count == 1 else f"{plural(count, 'time')} and was refused each time"
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
             f"{client_id} asked to join {times}: {why}.",
+            **told,
+            client_ids=(client_id, f"{thread[1]}-producer") if client_id and thread is not None else (),
             measure=float(count),
             unit="refusals",
             threshold=facts.limit("times"),
@@ -442,5 +463,11 @@ def _gave_up(refusals: list[Row], members: list[Row]) -> bool:
 explains("static-member-conflict", "commit-after-rebalance", "rebalance-storm", shares=("group",))
 explains("member-epoch-fenced", "commit-after-rebalance", shares=("group", "client_id"))
 explains("assignor-mismatch", "group-refused", shares=("group", "client_id"))
+explains(
+    "group-refused",
+    *("connection-churn", "metadata-storm", "unknown-topic-loop", "member-id-churn"),
+    shares=("client_id",),
+    at_once=True,
+)
 explains("broker-gone", "coordinator-moved", within_s=60)
 explains("broker-stalled", "coordinator-moved", within_s=60)

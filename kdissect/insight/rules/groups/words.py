@@ -98,6 +98,7 @@ TRIGGERS = {
     "static-restart": "a static member came back with another subscription or other assignors",
     "subscription-changed": "a member subscribed to other topics",
     "metadata-changed": "the topics changed",
+    "config-changed": "connectors or their tasks changed",
     "leader-rejoined": "the leader joined again",
     "followup-revoke": "partitions were handed over in a second step",
     "probing": "Streams moved tasks that had caught up",
