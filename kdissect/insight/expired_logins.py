@@ -16,7 +16,8 @@ with the end of a connection."""
 
 def closed_when_login_expired(facts: Facts) -> list[Row]:
     """The rows of :class:`~kdissect.analysis.exposure.Exposure` of connections that ended when their login
-    had expired, and that the client is not known to have closed. The facts need that statistic and
+    had expired, and that the client is not known to have closed. Connections on which a login was refused end
+    because of that. The facts need that statistic and
     :class:`~kdissect.analysis.tcp.Tcp`."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     within_ns = facts.limit_of("reauthentication-missed", "within_s") * SECOND
@@ -24,6 +25,8 @@ def closed_when_login_expired(facts: Facts) -> list[Row]:
         row
         for row in facts.rows(Exposure)
         if row["login_ends_ns"] is not None
+        and row["first_ns"] < row["login_ends_ns"]
+        and row["outcome"] in (None, "authenticated")
         and row["end"] in ("fin", "rst")
         and closed_by.get(row["connection"]) != "client"
         and not any(

@@ -706,9 +706,12 @@ class Session:
         if exchange.error is not None:
             self.login.outcome = exchange.error
         elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
+            body = exchange.response.body()
+            if not self.login.is_over(body.get("authBytes") or b""):
+                return
             self.login.outcome = "authenticated"
             self.has_logged_in = True
-            lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
+            lifetime = body.get("sessionLifetimeMs") or 0
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
 
 

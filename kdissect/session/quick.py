@@ -26,7 +26,7 @@ from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected, expected_of
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, client_bytes
 from kdissect.session.pending import REQUEST_BYTES
-from kdissect.session.sasl import Login, first_field_in, lifetime_in
+from kdissect.session.sasl import Login, answer_in, first_field_in
 from kdissect.session.throttling import told_ms
 from kdissect.tcp.reassembly import Reassembler
 
@@ -417,8 +417,10 @@ class QuickSession:
             brief.is_over = True
             return brief
         if key == SASL_AUTHENTICATE and self.login is not None:
-            self.login.outcome = "authenticated"
-            self.login.lasts(last_ns, lifetime_in(form.version, data, body))
+            token, lifetime_ms = answer_in(form.version, data, body)
+            if self.login.is_over(token):
+                self.login.outcome = "authenticated"
+                self.login.lasts(last_ns, lifetime_ms)
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             self._answers_first = form.answers_first or self._forms.shows_answers_first(brief)
         if self._forms.judges and (seen.error or not self._expected.note_success(key)):

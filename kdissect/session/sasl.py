@@ -20,7 +20,7 @@ _AUTHENTICATES = 3
 PLAIN_LOGINS = frozenset(
     {(SASL_HANDSHAKE, 1), *((SASL_AUTHENTICATE, version) for version in range(_AUTHENTICATES))}
 )
-"""The steps of a login, API and version, whose fields :func:`first_field_in` and :func:`lifetime_in` find.
+"""The steps of a login, API and version, whose fields :func:`first_field_in` and :func:`answer_in` find.
 Behind a handshake of version 0 come tokens without headers."""
 _FIRST_COMPACT, _FIRST_LIFETIME = 2, 1
 """Versions of SaslAuthenticate."""
@@ -50,6 +50,15 @@ class Login:
             self.principal = principal(self.mechanism, token)
             if self.mechanism == "OAUTHBEARER":
                 self.expires_ms = _bearer_expiry(token)
+
+    def is_over(self, token: bytes) -> bool:
+        """Whether the broker lets the client in with this answer, which has no error. The last answer of
+        SCRAM proves who the broker is (RFC 5802, 5.1). That of OAUTHBEARER is empty. A token in it is the
+        reason of a refusal; the error comes after the client's next message (RFC 7628, 3.2.3)."""
+        mechanism = self.mechanism or ""
+        if mechanism.startswith("SCRAM-"):
+            return token.startswith(b"v=")
+        return mechanism != "OAUTHBEARER" or not token
 
     def lasts(self, from_ns: int, lifetime_ms: int) -> None:
         """Set the lifetime that the broker gave; 0 for an unlimited login."""
@@ -82,14 +91,14 @@ def first_field_in(api: tuple[int, int], data: bytes, at: int) -> bytes | None:
     return None if length < 0 else data[start : start + length]
 
 
-def lifetime_in(version: int, data: bytes, at: int) -> int:
-    """How long a login holds, ms, as the sound body of a response of SaslAuthenticate tells it."""
-    if version < _FIRST_LIFETIME:
-        return 0
+def answer_in(version: int, data: bytes, at: int) -> tuple[bytes, int]:
+    """The token, and how long the login holds, ms, as the sound body of a response of SaslAuthenticate tells
+    them."""
     at, length = _length(data, at + 2, version, 2)  # the text of an error, behind its code
-    at, length = _length(data, at + max(0, length), version, 4)
-    at += max(0, length)
-    return int.from_bytes(data[at : at + 8], "big", signed=True)
+    start, length = _length(data, at + max(0, length), version, 4)
+    end = start + max(0, length)
+    lifetime = data[end : end + 8] if version >= _FIRST_LIFETIME else b""
+    return data[start:end], int.from_bytes(lifetime, "big", signed=True)
 
 
 def _length(data: bytes, at: int, version: int, size: int) -> tuple[int, int]:

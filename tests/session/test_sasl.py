@@ -8,7 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 import pytest
 
 from kdissect.protocol.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kdissect.session.sasl import LONGEST_TOKEN, Login, first_field_in, lifetime_in, principal
+from kdissect.session.sasl import LONGEST_TOKEN, Login, answer_in, first_field_in, principal
 from tests.kafka import request, response
 
 
@@ -125,11 +125,30 @@ def test_null_says_nothing() -> None:
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("text", [None, "", "why not", "y" * 300])
 @pytest.mark.parametrize("lifetime", [0, 1, 3_600_000, 1 << 40])
-def test_how_long_a_login_holds_is_what_the_body_decodes_to(
+def test_what_an_answer_to_a_login_says_is_what_its_body_decodes_to(
     version: int, text: str | None, lifetime: int
 ) -> None:
     holds = {"sessionLifetimeMs": lifetime} if version else {}
     answer = {"errorCode": 0, "errorMessage": text, "authBytes": b64encode(b"z" * 200).decode("ascii")}
     data = b"abc" + response("SaslAuthenticate", version, 1, **answer, **holds)
     at = 3 + (5 if version == 2 else 4)
-    assert lifetime_in(version, data, at) == (lifetime if version else 0)
+    assert answer_in(version, data, at) == (b"z" * 200, lifetime if version else 0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "token", "over"),
+    [
+        ("PLAIN", b"", True),
+        ("SCRAM-SHA-256", b"r=nonce,s=salt,i=4096", False),
+        ("SCRAM-SHA-256", b"v=proof", True),
+        ("OAUTHBEARER", b"", True),
+        ("OAUTHBEARER", b'{"status":"invalid_token"}', False),
+        ("GSSAPI", b"\x60\x03abc", True),
+    ],
+)
+def test_a_login_is_over_when_the_mechanism_s_last_answer_comes(
+    mechanism: str, token: bytes, over: bool
+) -> None:
+    login = Login()
+    login.begin(mechanism)
+    assert login.is_over(token) == over

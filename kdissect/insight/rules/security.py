@@ -80,36 +80,46 @@ def _clients(rows: list[Row]) -> str:
 def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
     """Passwords, tokens, or data that help to guess them cross the wire without TLS."""
     bare = [row for row in facts.rows(Exposure) if row["credentials"] in _CREDENTIALS_TEXT]
+    carrying = [row for row in facts.rows(Exposure) if row["secrets"]]
+    told: list[Row] = []
     for subject, rows in _groups(bare, _user).items():
         subject = _only_client(subject, rows)
         kind = min((row["credentials"] for row in rows), key=list(_CREDENTIALS_TEXT).index)
         mechanisms = named(sorted({row["mechanism"] for row in rows if row["mechanism"]}))
         whose = f"the user {subject.principal}" if subject.principal else "a user"
+        also = [row for row in rows if row["secrets"]]
+        told += also
+        secrets = f" {_carried(also, 'It')}" if also else ""
         yield facts.finding(
             subject,
             f"{_clients(rows)} {_CREDENTIALS_TEXT[kind]} of {whose} without encryption (SASL {mechanisms}, "
-            f"{plural(len(rows), 'connection')} without TLS): anybody who can capture here {_ABLE[kind]}.",
-            severity=NOTICE if kind == "hashed" else CRITICAL,
+            f"{plural(len(rows), 'connection')} without TLS): anybody who can capture here {_ABLE[kind]}."
+            f"{secrets}",
+            severity=NOTICE if kind == "hashed" and not also else CRITICAL,
             count=len(rows),
             measure=len(rows),
             unit="connections",
-            **_connections(rows),
+            **_connections([*also, *(row for row in rows if row not in also)]),
         )
-    carrying = [row for row in facts.rows(Exposure) if row["secrets"]]
-    for subject, rows in _groups(carrying, lambda row: client_and_user(row)._replace(topic=None)).items():
-        if any(row in bare for row in rows):
-            continue
-        apis = named(sorted({api for row in rows for api in row["secrets"]}))
+    others = [row for row in carrying if row not in told]
+    for subject, rows in _groups(others, lambda row: client_and_user(row)._replace(topic=None)).items():
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} sends or is sent secrets (passwords, keys of tokens) in "
-            f"{apis} "
-            f"over {plural(len(rows), 'connection')} without TLS.",
+            _carried(rows, subject.client_id or "A client"),
             count=len(rows),
             measure=len(rows),
             unit="connections",
             **_connections(rows),
         )
+
+
+def _carried(rows: list[Row], who: str) -> str:
+    """Which requests carried secrets, as a sentence."""
+    apis = named(sorted({api for row in rows for api in row["secrets"]}))
+    return (
+        f"{who} sends or is sent secrets (passwords, keys of tokens) in {apis} over "
+        f"{plural(len(rows), 'connection')} without TLS."
+    )
 
 
 @rule("secrets-readable", INFO, CERTAIN, needs=(Exposure,), settings=1)
@@ -358,15 +368,79 @@ _OTHER_PORT = (
 )
 
 
-def _is_without_logins(row: Row) -> bool:
-    """Whether the listener has no logins: it refuses even to start one."""
+_SOONER = (
+    "Let logins last longer: connections.max.reauth.ms of the brokers, or the life of the tokens that the "
+    "provider of the client gives. A client that is given the same token again has to log in again at once."
+)
+_ONCE_A_SECOND = (
+    "A client logs in again on an open connection before its login ends (KIP-368). A broker takes that once "
+    "in a second at most. It treats a further request as one that may not be sent any more, and refuses it."
+)
+_EXPIRED = (
+    "A token is good until the time that stands in it. The client's provider of tokens (a callback, or a "
+    "file) went on giving one whose time was over, or the client kept it for too long."
+)
+_NEW_TOKENS = (
+    "Check the client's provider of tokens (sasl.login.callback.handler.class, oauth_cb): it has to give a "
+    "token that is still valid. Let tokens be renewed earlier: sasl.login.refresh.window.factor, "
+    "sasl.login.refresh.buffer.seconds. Compare the clocks of the client and of the issuer of tokens."
+)
+
+
+def _is_no_start(row: Row) -> bool:
+    """Whether the broker refuses even to start a login."""
     return bool(row["api"] == "SaslHandshake" and row["error"] == "ILLEGAL_SASL_STATE")
 
 
-def _refused_login(row: Row, mechanisms: dict[FindingSubject, set[str]]) -> str:
+def _showed_expired_token(row: Row) -> bool:
+    """Whether a connection whose login was refused showed a token whose time was over."""
+    return (
+        row["mechanism"] == "OAUTHBEARER"
+        and row["outcome"] == "SASL_AUTHENTICATION_FAILED"
+        and row["login_ends_ns"] is not None
+        and row["login_ends_ns"] <= row["last_ns"]
+    )
+
+
+class _Logins:
+    """What the connections of a capture tell of its logins."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.mechanisms: dict[FindingSubject, set[str]] = {}
+        """The mechanisms of each client, without its user."""
+        self.brokers = {row["broker"] for row in rows if row["exchanges"]}
+        """The listeners that took passwords, tokens or the like."""
+        self._expired: dict[FindingSubject, list[bool]] = {}
+        for row in rows:
+            whose = client_and_user(row)
+            if row["mechanism"]:
+                self.mechanisms.setdefault(whose._replace(principal=None), set()).add(row["mechanism"])
+            if row["outcome"] == "SASL_AUTHENTICATION_FAILED":
+                self._expired.setdefault(whose, []).append(_showed_expired_token(row))
+
+    def is_without(self, row: Row) -> bool:
+        """Whether the listener has no logins."""
+        return _is_no_start(row) and row["broker"] not in self.brokers
+
+    def is_too_soon(self, row: Row) -> bool:
+        """Whether a login is refused because one was begun less than a second before (``KafkaChannel``)."""
+        return _is_no_start(row) and row["broker"] in self.brokers
+
+    def has_expired(self, row: Row) -> bool:
+        """Whether all tokens of the client that the broker refused had expired."""
+        whose = FindingSubject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
+        return row["error"] == "SASL_AUTHENTICATION_FAILED" and all(self._expired.get(whose, [False]))
+
+
+def _refused_login(row: Row, logins: _Logins) -> str:
     """Why a log-in was refused."""
-    if _is_without_logins(row):
+    if logins.is_without(row):
         return "nobody can log in at this port of the broker, and the client is configured to"
+    if logins.is_too_soon(row):
+        return "it asks again within a second on the same connection, which a broker does not allow"
+    if logins.has_expired(row):
+        return "the token that it shows has expired"
+    mechanisms = logins.mechanisms
     known = mechanisms.get(FindingSubject(client=row["client"], client_id=row["client_id"]), set())
     if row["error"] != "SASL_AUTHENTICATION_FAILED":
         asked = f" ({named(sorted(known))})" if known and row["error"] == _UNOFFERED else ""
@@ -395,32 +469,26 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
             client=row["client"], client_id=row["client_id"], principal=row["principal"]
         ),
     )
-    mechanisms: dict[FindingSubject, set[str]] = {}
-    for row in facts.rows(Exposure):
-        if row["mechanism"]:
-            mechanisms.setdefault(client_and_user(row)._replace(principal=None), set()).add(row["mechanism"])
+    logins = _Logins(facts.rows(Exposure))
     for subject, rows in whose.items():
         count = sum(row["count"] for row in rows)
         when = _when(rows)
         lasted_ns = when["last_ns"] - when["first_ns"]
         limit = facts.limit("critical_per_minute")
         often = count >= limit and lasted_ns * limit <= count * 60 * SECOND
-        reasons = named(dict.fromkeys(_refused_login(row, mechanisms) for row in rows))
+        reasons = named(dict.fromkeys(_refused_login(row, logins) for row in rows))
         user = f" as {subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
-        unoffered = {row["error"] for row in rows} == {_UNOFFERED}
         could = _logged_in_before(facts.rows(Exposure), subject, when["first_ns"])
         before = f" It had logged in{user} before." if could else ""
+        cause, fix = _cause_and_fix(rows, logins, could)
         yield facts.finding(
             subject,
             f"{subject.client_id or 'A client'} cannot log in{user}{again}: {reasons}.{before}",
-            cause=_CHANGED if could else _OTHERS_OFFERED if unoffered else facts.written.why,
+            cause=cause or facts.written.why,
             severity=CRITICAL if often else WARNING,
-            fix=_OTHER_PORT
-            if all(map(_is_without_logins, rows))
-            else _OTHER_MECHANISM
-            if unoffered
-            else facts.written.do,
+            confidence=LIKELY if all(map(logins.is_too_soon, rows)) else CERTAIN,
+            fix=fix or facts.written.do,
             count=count,
             measure=count,
             unit="log-ins",
@@ -429,6 +497,23 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
             filter=having(client_id=subject.client_id, error=rows[0]["error"]),
             **when,
         )
+
+
+def _cause_and_fix(rows: list[Row], logins: _Logins, could: bool) -> tuple[str | None, str | None]:
+    """Why logins were refused, and what to do about it; None for what the page says.
+
+    :param could: whether the client could log in before.
+    """
+    if all(map(logins.is_too_soon, rows)):
+        return _ONCE_A_SECOND, _SOONER
+    if all(map(logins.is_without, rows)):
+        return None, _OTHER_PORT
+    if all(map(logins.has_expired, rows)):
+        return _EXPIRED, _NEW_TOKENS
+    unoffered = {row["error"] for row in rows} == {_UNOFFERED}
+    return _CHANGED if could else _OTHERS_OFFERED if unoffered else None, (
+        _OTHER_MECHANISM if unoffered else None
+    )
 
 
 _OTHERS_OFFERED = (

@@ -105,6 +105,21 @@ def test_secrets_in_other_requests_are_told() -> None:
     assert "AlterUserScramCredentials" in found.message
 
 
+def test_secrets_beside_hashes_of_a_password_are_critical() -> None:
+    bare = connection(credentials="hashed", mechanism="SCRAM-SHA-256", principal="alice")
+    carrying = bare | {"connection": 4, "secrets": ["CreateDelegationToken"]}
+    (found,) = judged("plaintext-credentials", bare, carrying)
+    assert (found.severity, found.count) == (CRITICAL, 2)
+    assert "hashes of the password of the user alice" in found.message
+    assert found.message.endswith("in CreateDelegationToken over 1 connection without TLS.")
+    assert found.filter == "connection in {4, 3}"
+    one, other = judged("plaintext-credentials", bare, carrying | {"credentials": "none", "principal": "bob"})
+    assert {each.subject.principal: each.severity for each in (one, other)} == {
+        "alice": NOTICE,
+        "bob": CRITICAL,
+    }
+
+
 def test_settings_that_look_like_secrets_are_told_by_name() -> None:
     telling = connection(readable=["my.reporter.password"], readable_exchanges=[8], tls="TLS 1.3")
     (found,) = judged("secrets-readable", telling)
@@ -259,6 +274,44 @@ def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
     assert found.severity == WARNING
 
 
+@pytest.mark.parametrize(
+    ("exchanges", "why", "confidence"),
+    [([], "nobody can log in at this port", CERTAIN), ([7], "asks again within a second", LIKELY)],
+)
+def test_a_broker_that_took_a_login_has_logins(exchanges: list[int], why: str, confidence: str) -> None:
+    asked = refused(
+        "ILLEGAL_SASL_STATE", api="SaslHandshake", principal=None, broker="10.0.0.9:9092", count=1
+    )
+    taken = connection(mechanism="OAUTHBEARER", exchanges=exchanges)
+    (found,) = said("authentication-failed", {Errors: [asked], Exposure: [taken]})
+    assert why in found.message
+    assert found.confidence == confidence
+    assert ("Let logins last longer" in found.fix) == bool(exchanges)
+    (found,) = said("authentication-failed", {Errors: [asked], Exposure: [taken | {"broker": "10.0.0.8:1"}]})
+    assert "nobody can log in" in found.message
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, True),
+        ({"login_ends_ns": 3 * SECOND + 1}, False),
+        ({"login_ends_ns": None}, False),
+        ({"mechanism": "SCRAM-SHA-256"}, False),
+    ],
+)
+def test_a_token_that_has_expired(values: dict[str, Any], told: bool) -> None:
+    failed = refused("SASL_AUTHENTICATION_FAILED", api="SaslAuthenticate")
+    usual = {"mechanism": "OAUTHBEARER", "outcome": "SASL_AUTHENTICATION_FAILED", "principal": "alice"}
+    shown = connection(**{**usual, "login_ends_ns": 3 * SECOND, "last_ns": 3 * SECOND, **values})
+    (found,) = said("authentication-failed", {Errors: [failed], Exposure: [shown]})
+    assert ("the token that it shows has expired" in found.message) == told
+    assert ("provider of tokens" in found.cause) == told
+    good = shown | {"connection": 9, "login_ends_ns": 99 * SECOND, "mechanism": "OAUTHBEARER"}
+    (found,) = said("authentication-failed", {Errors: [failed], Exposure: [shown, good]})
+    assert "has expired" not in found.message, "another one was refused, too"
+
+
 def test_who_could_log_in_before_has_credentials_that_changed() -> None:
     failed = refused("SASL_AUTHENTICATION_FAILED")
 
@@ -356,6 +409,10 @@ def test_a_connection_that_ends_with_its_log_in() -> None:
     assert not said("reauthentication-missed", ended(end="open"))
     assert not said("reauthentication-missed", ended(closed_by="client"))
     assert not unjudged("reauthentication-missed", ended(), ended(closed_by="client"))
+    assert said("reauthentication-missed", ended(outcome="authenticated"))
+    assert not said("reauthentication-missed", ended(outcome="SASL_AUTHENTICATION_FAILED")), "it tried"
+    assert said("reauthentication-missed", ended(first_ns=85 * SECOND - 1))
+    assert not said("reauthentication-missed", ended(first_ns=85 * SECOND)), "it had expired before"
 
 
 def test_who_closed_a_connection_must_be_known_to_say_that_the_broker_did() -> None:
@@ -388,6 +445,30 @@ def test_a_pause_of_the_capture_excuses_the_log_in_after_it(begin_s: int, told: 
     silences = ((begin_s * SECOND, (begin_s + 120) * SECOND),)
     context = JudgingContext(first_ns=0, last_ns=10_001 * SECOND, silences=silences)
     assert bool(said("reauthentication-missed", late, context=context)) == told
+
+
+def test_a_provider_of_tokens_that_gives_an_old_one() -> None:
+    found = {
+        (each.id, each.subject.client_id, each.severity): each
+        for each in judged_file(CAPTURES / "incidents" / "token-expired.pcap.gz").findings
+        if each.id in ("authentication-failed", "reauthentication-missed")
+    }
+    assert {(id, client_id) for id, client_id, _ in found} == {("authentication-failed", "shop")}
+    failed = found["authentication-failed", "shop", CRITICAL]
+    assert failed.message.endswith("the token that it shows has expired. It had logged in as shop before.")
+    assert failed.fix.startswith("Check the client's provider of tokens")
+
+
+def test_a_delegation_token_that_was_ended() -> None:
+    judged = judged_file(CAPTURES / "incidents" / "delegation-token-ended.pcap.gz")
+    found = [each for each in judged.findings if each.severity != NOTICE]
+    assert {(each.id, each.subject.client_id, each.severity) for each in found} == {
+        ("authentication-failed", "tok-cons", CRITICAL),
+        ("authentication-failed", "tok-late", WARNING),
+        ("plaintext-credentials", "adminclient-1", CRITICAL),
+    }
+    kept = [each for each in found if "were good before" in each.cause]
+    assert [each.subject.client_id for each in kept] == ["tok-cons"]
 
 
 def test_no_finding_holds_a_password() -> None:
