@@ -150,6 +150,26 @@ def test_a_login_that_fails_leaves_and_so_does_one_out_of_form(version: int) -> 
     assert tell(strange) == Told(["Metadata v1 #1"], [f"SaslAuthenticate v{version} #2"])
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "answer", "outcome"),
+    [
+        ("OAUTHBEARER", b'{"status":"invalid_token"}', None),
+        ("OAUTHBEARER", b"", "authenticated"),
+        ("SCRAM-SHA-256", b"r=nonce,s=salt,i=4096", None),
+        ("SCRAM-SHA-256", b"v=proof", "authenticated"),
+    ],
+)
+def test_a_login_whose_last_answer_is_to_come_has_no_outcome(
+    mechanism: str, answer: bytes, outcome: str | None
+) -> None:
+    handshake = request("SaslHandshake", 1, 1, mechanism=mechanism)
+    talk = Talk().ask(handshake).answer(response("SaslHandshake", 1, 1, errorCode=0, mechanisms=[mechanism]))
+    talk.ask(request("SaslAuthenticate", 1, 2, authBytes=_base64(b"n,,")))
+    told = {"errorCode": 0, "errorMessage": None, "authBytes": _base64(answer), "sessionLifetimeMs": 7}
+    talk.answer(response("SaslAuthenticate", 1, 2, **told))
+    assert same_login(talk)["outcome"] == outcome
+
+
 def sasl_of(dissector: Dissector) -> Any:
     return dissector._conversations()[0].summary().sasl
 
