@@ -367,7 +367,8 @@ def _replay(marks: list[Any], fetched_ns: int) -> dict[str, _MemberShare]:
     for mark in marks:
         if isinstance(mark, Closed):
             back += (lock._replace(ns=mark.ns) for lock in locks if lock.member == mark.member)
-            locks = [lock for lock in locks if lock.member != mark.member]
+            # The records of a lock that is over were free before.
+            locks = [lock for lock in locks if lock.member != mark.member or _is_over(lock, mark.ns)]
             continue
         share = shares.setdefault(mark.member, _MemberShare())
         share.counts |= mark.counts

@@ -100,6 +100,8 @@ def test_what_came_again_before_the_lock_ran_out_did_not_expire() -> None:
         (0, "fin", SECOND // 2, 0),
         (0, "rst", SECOND // 2, 0),
         (0, "open", SECOND // 2, 5),
+        (0, "fin", SECOND + 1, 0),
+        (0, "fin", SECOND + 2, 5),  # the lock is over
         (0, "fin", 3 * SECOND, 5),  # after others got them
         (1, "fin", SECOND // 2, 5),  # another one's
     ],
