@@ -186,13 +186,16 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
         until = row["last_ns"] - row["begin_ns"] if row["begin_ns"] is not None else None
         went_on = f" Its next request came {span(until)} after the beginning" if until and learnt else ""
         refused = f" and was refused ({named(learnt)})." if went_on else ""
+        # Of a producer that died, nothing shows the end.
+        known = (until if went_on else None), row["timeout_ms"] and row["timeout_ms"] * MILLISECOND
+        open_ns = max((each for each in known if each), default=None)
         yield facts.finding(
             subject,
             f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so "
             f"the broker aborted {'it' if len(rows) == 1 else 'them'}: readers never see what was written "
             f"there.{went_on}{refused}",
             count=len(rows),
-            measure=None if until is None else until / SECOND,
+            measure=None if open_ns is None else open_ns / SECOND,
             unit="s",
             threshold=None if row["timeout_ms"] is None else row["timeout_ms"] / 1000,
             first_ns=row["begin_ns"],

@@ -180,6 +180,23 @@ def test_a_timeout_names_the_transaction_and_its_client() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("values", "measure"),
+    [
+        ({"errors": ["INVALID_PRODUCER_EPOCH"]}, 10),  # until its next request
+        ({"errors": ["INVALID_PRODUCER_EPOCH"], "timeout_ms": 11_000}, 11),
+        ({}, 3),  # the producer died, and nothing shows the end
+        ({"timeout_ms": None}, None),
+    ],
+)
+def test_a_transaction_that_timed_out_was_open_for_its_timeout_at_least(
+    values: dict[str, Any], measure: float | None
+) -> None:
+    timed_out = {"outcome": "timed-out", "timeout_ms": 3_000, "last_ns": 20 * SECOND, **values}
+    (found,) = judged("transaction-timed-out", transaction(**timed_out))
+    assert found.measure == measure
+
+
 def test_fenced_is_who_was_refused_after_another_took_the_id() -> None:
     taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": "new"}
     (found,) = judged("producer-fenced", transaction(**taken, outcome="fenced", errors=["PRODUCER_FENCED"]))
