@@ -1,8 +1,9 @@
 """The names of configs whose values are not secrets, by kind of resource.
 
 They come from the DescribeConfigs responses of brokers of many releases up to 4.4. They are all configs that
-a broker knows and does not mark as sensitive. A name that is not here is a password or unknown. Kafka's own
-request log also hides these (``ConfigurationUtils``, ``KafkaConfig.loggableValue``).
+a broker knows and does not mark as sensitive. Brokers do not describe internal ones and the limits of
+replication, but know them too: these come from the definitions of 4.3. A name that is not here is a password
+or unknown. Kafka's own request log also hides these (``ConfigurationUtils``, ``KafkaConfig.loggableValue``).
 """
 
 from __future__ import annotations
@@ -177,9 +178,24 @@ _GROUP = """
 
 _CLIENT_METRICS = "interval.ms match metrics"
 
+_NOT_DESCRIBED = """
+    controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
+    follower.replication.throttled.rate group.consumer.regex.refresh.interval.ms
+    group.share.initialize.retry.interval.ms group.share.persister.class.name
+    internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
+    internal.metadata.max.batch.size.in.bytes leader.replication.throttled.rate log.initial.task.delay.ms
+    producer.id.expiration.check.interval.ms remote.log.index.file.cache.ttl.ms
+    remote.log.manager.task.retry.backoff.max.ms remote.log.manager.task.retry.backoff.ms
+    remote.log.manager.task.retry.jitter replica.alter.log.dirs.io.max.bytes.per.second
+    server.max.startup.time.ms share.coordinator.cold.partition.snapshot.interval.ms
+    share.coordinator.state.topic.prune.interval.ms unclean.leader.election.interval.ms
+    unstable.api.versions.enable unstable.feature.versions.enable
+"""
+"""Of brokers (``QuotaConfig.brokerQuotaConfigs``, and internal ones of ``AbstractKafkaConfig``)."""
+
 NOT_SECRET: dict[int, frozenset[str]] = {
-    TOPIC: frozenset(_TOPIC.split()),
-    BROKER: frozenset(_BROKER.split()),
+    TOPIC: frozenset((*_TOPIC.split(), "internal.segment.bytes")),
+    BROKER: frozenset((*_BROKER.split(), *_NOT_DESCRIBED.split())),
     CLIENT_METRICS: frozenset(_CLIENT_METRICS.split()),
     GROUP: frozenset(_GROUP.split()),
 }

@@ -163,6 +163,8 @@ def test_every_rule_of_the_definitions_is_known() -> None:
         (4, "listener.name.internal.max.connections", False),
         (4, "listener.name.sasl.plain.sasl.jaas.config", True),
         (4, "super.users", True),
+        (4, "leader.replication.throttled.rate", False),
+        (2, "leader.replication.throttled.rate", True),
         (8, "kafka.request.logger", False),
         (16, "interval.ms", False),
         (32, "share.session.timeout.ms", False),
