@@ -286,6 +286,15 @@ def _create(request: dict[str, Any], response: dict[str, Any]) -> str:
     )
 
 
+def _delete(request: dict[str, Any], response: dict[str, Any]) -> str:
+    topics = request.get("topics") or ()
+    names = [
+        *(request.get("topicNames") or ()),
+        *(each.get("name") or each.get("topicId") for each in topics),
+    ]
+    return f"asked to delete {listed(names)}"
+
+
 def _delete_records(request: dict[str, Any], response: dict[str, Any]) -> str:
     return "asked to delete the records of " + listed(
         f"{topic.get('name')}-{each.get('partitionIndex')} before {each.get('offset')}"
@@ -315,6 +324,7 @@ _HOW: dict[str, Callable[[dict[str, Any], dict[str, Any]], str]] = {
     "EndTxn": _end,
     "WriteTxnMarkers": _markers,
     "CreateTopics": _create,
+    "DeleteTopics": _delete,
     "DeleteRecords": _delete_records,
     "ListOffsets": _list_offsets,
 }
@@ -332,7 +342,6 @@ _SAID = {
     "SaslHandshake": "asked to log in",
     "SaslAuthenticate": "sent a part of its login",
     "SaslToken": "sent a part of its login",
-    "DeleteTopics": "asked to delete topics",
     "CreatePartitions": "asked for more partitions",
     "DeleteGroups": "asked to delete groups",
     "OffsetDelete": "asked to delete committed offsets",

@@ -54,6 +54,11 @@ def test_workers_of_connect_are_given_connectors_and_tasks() -> None:
     assert "asked for its connectors and tasks" in said.values()
 
 
+def test_topics_that_are_deleted_are_named() -> None:
+    said = texts(exchanges("incidents/topic-made-again.pcapng.gz"))
+    assert [each for each in said.values() if each.startswith("asked to delete")] == ["asked to delete mr"]
+
+
 def test_what_failed_ends_with_the_error() -> None:
     said = texts(exchanges("errors.pcapng"))
     assert said[11] == "tried to write 1 record to java43-errors-0: MESSAGE_TOO_LARGE"
