@@ -53,12 +53,12 @@ class Login:
 
     def is_over(self, token: bytes) -> bool:
         """Whether the broker lets the client in with this answer, which has no error. The last answer of
-        SCRAM proves who the broker is (RFC 5802, 5.1). That of OAUTHBEARER is empty. A token in it is the
-        reason of a refusal; the error comes after the client's next message (RFC 7628, 3.2.3)."""
+        SCRAM proves who the broker is (RFC 5802, 5.1). One of OAUTHBEARER may be an object of JSON: the
+        reason of a refusal. The error comes after the client's next message (RFC 7628, 3.2.2)."""
         mechanism = self.mechanism or ""
         if mechanism.startswith("SCRAM-"):
             return token.startswith(b"v=")
-        return mechanism != "OAUTHBEARER" or not token
+        return mechanism != "OAUTHBEARER" or not token.startswith(b"{")
 
     def lasts(self, from_ns: int, lifetime_ms: int) -> None:
         """Set the lifetime that the broker gave; 0 for an unlimited login."""
