@@ -92,6 +92,11 @@ class Together:
         return Interest(*map(any, zip(*known, strict=True)))
 
     @property
+    def sees_others(self) -> bool:
+        """Whether exchanges that do not count tell one of them something."""
+        return any(type(each)._other is not Fold._other for each in self._fed)
+
+    @property
     def full_tables(self) -> int:
         """The number of tables that have no room for a further key."""
         return sum(table.is_full for fold in self._fed for table in fold.tables())

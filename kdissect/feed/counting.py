@@ -10,7 +10,9 @@ Rule 2  Only the count requested last continues. It gives its rows half a second
         of the time.
 Rule 3  :class:`Begin` forgets everything, because other exchanges are shown now. Results have the number of
         their beginning, so that older results are recognised.
-Rule 4  Rows are sent in pieces, so that no receiver waits long.
+Rule 4  With a filter, the exchanges that it does not choose are seen but not counted, as with
+        ``kdissect stats -Y``. They may tell how a rebalance or a transaction of chosen exchanges ended.
+Rule 5  Rows are sent in pieces, so that no receiver waits long.
 """
 
 from __future__ import annotations
@@ -77,6 +79,9 @@ class Grown(NamedTuple):
     """Faults caused by the snap length, one for each connection; and faults of unreadable files."""
     packets: int = 0
     """The number of packets read so far, of any kind."""
+    chosen: bytes = b""
+    """A byte for each exchange: 1 if it counts, 0 if it is only seen, for what it tells of others. Empty if
+    all count."""
 
 
 class AskTables(NamedTuple):
@@ -136,9 +141,16 @@ class _Count:
     def fed(self) -> tuple[int, int, int]:
         return self.exchanges, self.connections, self.faults
 
-    def feed(self, event: Event) -> None:
-        """Count one event."""
-        self._together.feed(event)
+    @property
+    def sees_others(self) -> bool:
+        """Whether exchanges that do not count tell it something."""
+        return self._together.sees_others
+
+    def feed(self, event: Event, counts: bool = True) -> None:
+        """Count one event; if it does not count, only see it."""
+        self._together.feed(event, counts)
+        if not counts:
+            return
         for story in self._stories.values():
             story.feed(event)
         if self._judging is not None:
@@ -173,6 +185,8 @@ class Counting:
 
     def _forget(self) -> None:
         self._places, self._lengths = array("q"), array("I")
+        self._chosen = bytearray()
+        """As in :class:`Grown`, without its abbreviation."""
         self._connections: list[Connection] = []
         self._names = TopicNames()
         self._faults: list[CountedFault] = []
@@ -191,6 +205,7 @@ class Counting:
         else:
             self._places.frombytes(order.places)
             self._lengths.frombytes(order.lengths)
+            self._chosen += order.chosen or b"\1" * (len(self._places) - len(self._chosen))
             for packed in order.connections:
                 self._connections += packed.rows()
             self._faults += order.faults
@@ -252,9 +267,14 @@ class Counting:
         end = len(self._places)
         while count.exchanges < end:
             at = count.exchanges
+            counts = bool(self._chosen[at])
+            if not counts and not count.sees_others:
+                chosen = self._chosen.find(1, at)
+                count.exchanges = end if chosen < 0 else chosen
+                continue
             exchange = read_exchange(self._descriptor, self._places[at], self._lengths[at], self._limits)
             exchange.topic_names = self._names.up_to(exchange.last_packet)
-            count.feed(exchange)
+            count.feed(exchange, counts)
             count.exchanges = at + 1
             if time.monotonic() >= until:
                 break

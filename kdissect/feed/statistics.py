@@ -1,9 +1,10 @@
 """Statistics of the shown exchanges, for the screens: exchanges are sent to a process, and rows come back.
 
 The process that counts is started when a screen asks for the first statistic. Every exchange is sent to it
-once, in the order in which exchanges were complete; ``kdissect stats`` counts in the same order. When the
-filter changes, counting begins again. It waits for the second stage of a filter, because exchanges that this
-stage finds late would come in the wrong order.
+once, in the order in which exchanges were complete; ``kdissect stats`` counts in the same order. With a
+filter, those that it does not choose are sent to be seen, not counted. When the filter changes, counting
+begins again. It waits for the second stage of a filter, because exchanges that this stage finds late would
+come in the wrong order.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from kdissect.feed.batches import CountedFault, Ended, Feed
 from kdissect.feed.counting import Asked, AskTables, Begin, CountedRows, Counting, Grown, Order
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.filtering import Shown
-from kdissect.feed.index import Index, Places
+from kdissect.feed.index import Index
 from kdissect.feed.side_process import Here, Process, Shared, Worker
 from kdissect.feed.stories import is_story
+from kdissect.filter.masks import Mask
 from kdissect.settings.screens import Rules
 
 MOST_AT_ONCE = 100_000
@@ -75,8 +77,8 @@ class Statistics:
     def _forget(self) -> None:
         self._state: tuple[str, int, int] | None = None
         """Filter, its version, and the length of the index at the last look."""
-        self._places: Places = np.zeros(0, np.uint32)
-        """The places that a filter shows, in the order of counting."""
+        self._chosen: Mask = np.zeros(0, np.bool_)
+        """The places that a filter shows, as far as the index was filtered."""
         self._shown_connections: list[int] = []
         self._count = 0
         """The number of places sent."""
@@ -136,7 +138,6 @@ class Statistics:
             return
         self._look(text)
         start, end = self._count, min(self._target_count, self._count + MOST_AT_ONCE)
-        new = self._places[start:end] if text else np.arange(start, end, dtype=np.uint32)
         connections = self._new_connections(text)
         names = tuple(self._index.names[self._names :])
         faults = tuple(self._new_faults())
@@ -147,30 +148,33 @@ class Statistics:
         self._count = end
         self._connections.update(connections)
         found = tuple(self._index.connections.packed(connections))
-        places = self._index.column("place")[new].astype("<i8").tobytes()
-        lengths = self._index.column("length")[new].astype("<u4").tobytes()
-        counter.send(Grown(places, lengths, found, names, faults, self._index.packets))
+        places = self._index.column("place")[start:end].astype("<i8").tobytes()
+        lengths = self._index.column("length")[start:end].astype("<u4").tobytes()
+        chosen = self._chosen[start:end].tobytes() if text else b""
+        counter.send(Grown(places, lengths, found, names, faults, self._index.packets, chosen))
 
     def _look(self, text: str) -> None:
-        """Find the exchanges to count. Counting begins again if one precedes those already sent."""
+        """Find the exchanges to count. Counting begins again if one already sent is shown or hidden now."""
         shown = self._shown if text else None
         state = text, 0 if shown is None else shown.version, len(self._index)
         if state == self._state:
             return
         if shown is not None:
-            places = np.sort(shown.places, kind="stable")  # already nearly sorted
-            if not np.array_equal(places[: self._count], self._places[: self._count]):
+            places = shown.places
+            chosen = np.zeros(len(self._index), np.bool_)
+            chosen[places] = True
+            if not np.array_equal(chosen[: self._count], self._chosen[: self._count]):
                 self._begin()
-            self._places = places
+            self._chosen = chosen
             counts = np.bincount(self._index.column("connection")[places])
             self._shown_connections = np.flatnonzero(counts).tolist()
         self._state = state
 
     @property
     def _target_count(self) -> int:
-        """The number of exchanges to count."""
+        """The number of exchanges to count or see; none if a filter shows none."""
         if self._shown is not None and self._shown.is_filtered:
-            return len(self._places)
+            return len(self._chosen) if self._chosen.any() else 0
         return len(self._index)
 
     def _new_connections(self, text: str) -> list[int]:

@@ -74,7 +74,8 @@ class CountedOnce(Counting):
 
     def _key(self) -> object:
         others = len(self._connections), len(self._faults), self._names_told
-        return self._descriptor, self._asked, self._places.tobytes(), self._lengths.tobytes(), others
+        of = self._places.tobytes(), self._lengths.tobytes(), bytes(self._chosen)
+        return self._descriptor, self._asked, *of, others
 
     def step(self) -> Iterator[CountedRows]:
         count = self._counts.get(self._asked)

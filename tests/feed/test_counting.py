@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -80,6 +81,26 @@ def test_the_figures_are_those_of_the_capture_itself(path: Path) -> None:
         for connection in expected.connections:
             fold.feed(connection)
         assert found[text] == fold.result()
+    feed.close()
+
+
+def test_what_nothing_is_told_of_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exchange that does not count is read only for statistics that it tells something of others."""
+    feed = decoded(CAPTURE)
+    machine, index = counting_of(feed)
+    order = everything(index)
+    chosen = bytes(at % 10 == 3 for at in range(len(index)))
+    machine.take(order._replace(chosen=chosen))
+    read = Mock(side_effect=counting.read_exchange)
+    monkeypatch.setattr(counting, "read_exchange", read)
+    machine.take(AskTables(("srt",)))
+    found = to_the_end(machine)
+    assert (found[-1].counted, found[-1].of) == (len(index), len(index))
+    assert [call.args[1] for call in read.call_args_list] == index.column("place")[3::10].tolist()
+    read.reset_mock()
+    machine.take(AskTables(("transactions",)))
+    to_the_end(machine)
+    assert read.call_count == len(index)
     feed.close()
 
 

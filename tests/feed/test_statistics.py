@@ -51,14 +51,16 @@ class Screens:
         return found.tables
 
 
-def expected(only_connection: int | None = None) -> Any:
+def expected(only_connection: int | None = None, asked: tuple[str, ...] = ASKED) -> Any:
     found = dissected(read_packets([KIP848]))
     out = {}
-    for text in ASKED:
+    for text in asked:
         _, fold = statistic(text)
         for exchange in found.exchanges:
             if only_connection in (None, exchange.connection):
                 fold.feed(exchange)
+            else:
+                fold.see(exchange)
         for connection in found.connections:
             if only_connection in (None, connection.connection):
                 fold.feed(connection)
@@ -86,6 +88,26 @@ def test_a_filter_begins_anew_and_so_does_its_end() -> None:
     screens.shown.pop()
     screens.statistics.sync()
     assert screens.tables() == expected()
+    screens.feed.close()
+
+
+def test_exchanges_that_a_filter_hides_are_seen() -> None:
+    asked = ("rebalances", "lag", "srt")
+    screens = Screens()
+    screens.fill()
+    screens.shown.push("connection == 6")
+    screens.statistics.request(asked)
+    assert screens.tables(asked) == expected(6, asked)
+    screens.feed.close()
+
+
+def test_nothing_is_read_where_a_filter_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kdissect.feed.counting.read_exchange", Mock(side_effect=AssertionError))
+    screens = Screens()
+    screens.fill()
+    screens.shown.push("connection == 1000")
+    screens.statistics.request(ASKED)
+    assert screens.tables() == {"topics": [], "connections": []}
     screens.feed.close()
 
 

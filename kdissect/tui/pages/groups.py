@@ -50,7 +50,7 @@ from kdissect.tui.lists.members import (
     span_of,
 )
 from kdissect.tui.pages.page import BACK, LOW
-from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, SHOWN, WHOLE, StatisticsPage
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, WHOLE, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -112,19 +112,19 @@ def text_of(
     :param rebalances: of one group.
     :param clock: writes times.
     :param room: cells of a line.
-    :param within: :data:`WHOLE` or :data:`SHOWN`. A filter may hide the trigger of a rebalance.
+    :param within: where rebalances were looked for.
     """
     if chosen is None:
         title = f"{plural(len(rebalances), 'rebalance')}: [ and ] go from one to the next"
         none = "no rebalance was captured" if within == WHOLE else f"no rebalance is in {within}"
         out = [TextLine(title if rebalances else none, "heading")]
         for row in reversed(rebalances):
-            out += [TextLine(part) for part in fold_text(_short(row, clock, within), room)]
+            out += [TextLine(part) for part in fold_text(_short(row, clock), room)]
         return out
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
     title = f"{_named(row, before)}  {_stood(row)}  ({chosen + 1} of {len(rebalances)})"
     out = [TextLine(part, "heading") for part in fold_text(title, room)]
-    for text in (f"began {clock.text(began_ns(row))}: {_trigger(row, within)}", _phases(row), _people(row)):
+    for text in (f"began {clock.text(began_ns(row))}: {_trigger(row)}", _phases(row), _people(row)):
         out += [TextLine(part) for part in fold_text(text, room)] if text else []
     return out
 
@@ -148,15 +148,15 @@ def _stood(row: Row) -> str:
     return ", ".join(each for each in (stood, unfinished) if each)
 
 
-def _short(row: Row, clock: Clock, within: str) -> str:
-    parts = clock.text(began_ns(row)), _named(row), _stood(row), _trigger(row, within)
+def _short(row: Row, clock: Clock) -> str:
+    parts = clock.text(began_ns(row)), _named(row), _stood(row), _trigger(row)
     return sanitise("  ".join(parts), None)
 
 
-def _trigger(row: Row, within: str) -> str:
+def _trigger(row: Row) -> str:
     """The trigger, and the client that caused it."""
     if row["trigger"] is None:
-        return f"the cause is not in {within}" if within == SHOWN else f"{within} does not show the cause"
+        return "the capture does not show the cause"
     who = row["trigger_client_id"] or row["trigger_member"]
     by = f" by {who}" if who is not None else ""
     reason = f": {row['trigger_reason']}" if row["trigger_reason"] else ""

@@ -36,7 +36,7 @@ from kdissect.tui.lists.figures import (
     time_span,
     words,
 )
-from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, WHOLE, StatisticsPage
+from kdissect.tui.pages.statistics import OF_ALL_CLUSTERS, StatisticsPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -108,25 +108,23 @@ def figures(clock: Clock) -> Figures:
     return Figures(columns(clock), identity, _tone)
 
 
-def text_of(row: Row, clock: Clock, room: int, within: str = WHOLE) -> list[TextLine]:
+def text_of(row: Row, clock: Clock, room: int) -> list[TextLine]:
     """The known facts of a transaction.
 
     :param room: cells of a line.
-    :param within: :data:`~kdissect.tui.pages.statistics.WHOLE`, or the text for the filtered exchanges.
     """
     name = row["transactional_id"]
     lasted = "" if row["duration_ns"] is None else f" after {duration(row['duration_ns'])}"
-    unknown = "was not captured" if within == WHOLE else f"is not in {within}"
-    whose = f"a transaction whose producer {unknown}" if name is None else sanitise(name, None)
+    whose = "a transaction whose producer was not captured" if name is None else sanitise(name, None)
     out = [TextLine(part, "heading") for part in fold_text(f"{whose}: {outcome(row)}{lasted}", room)]
-    for each in _said(row, clock, within):
+    for each in _said(row, clock):
         out += [TextLine(part) for part in fold_text(sanitise(each, None), room)]
     return out
 
 
-def _said(row: Row, clock: Clock, within: str) -> Iterator[str]:
+def _said(row: Row, clock: Clock) -> Iterator[str]:
     begun, ended = (None if row[name] is None else clock.text(row[name]) for name in ("begin_ns", "end_ns"))
-    parts = [f"its beginning may not be in {within}" if begun is None else f"begun {begun}"]
+    parts = ["its beginning may not be in the capture" if begun is None else f"begun {begun}"]
     if row["ended_by"] is not None:
         parts.append(f"ended{'' if ended is None else ' ' + ended} by {row['ended_by']}")
     if row["taken_by_client_id"] is not None or row["taken_by_client"] is not None:
@@ -387,7 +385,7 @@ class TransactionsPage(StatisticsPage):
         self.ids_pane.rows_changed(at)
 
         def text(room: int) -> Sequence[TextLine]:
-            return [] if row is None else text_of(row, self.clock, room, self.made_of)
+            return [] if row is None else text_of(row, self.clock, room)
 
         self.query_one("#said", TextPane).show_folded(text)
 
