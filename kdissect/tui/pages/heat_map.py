@@ -109,8 +109,8 @@ class Heat:
         """The band of each exchange."""
         self._counts: list[int] = []
         """The number of exchanges in each band."""
-        self._capture = 0, 1
-        """The beginning and the end of the capture."""
+        self._whole = 0, 1
+        """The beginning and the end of the capture, or of the chosen range of time."""
         self._span = 0, 1
         """The same span, widened to contain all exchanges."""
         self._title = ""
@@ -118,16 +118,19 @@ class Heat:
         self._made: dict[int, tuple[NDArray[np.int64], list[str]]] = {}
         """Counts and lines, by the number of columns."""
 
-    def show(self, index: Index, places: Places, title: str) -> None:
+    def show(self, index: Index, places: Places, title: str, chosen: tuple[int, int] | None = None) -> None:
         """Take other exchanges.
 
         :param title: the text about them, sanitised.
+        :param chosen: the beginning and end of the chosen range of time; None for the whole capture.
         """
         self._times = index.column("time_ns")[places]
         self._latencies = index.column("latency_ns")[places]
         self._numbers = lambda at: index.value("number", int(places[at]))
-        start = index.first_ns or 0
-        self._capture = self._span = start, max(start + 1, index.last_ns or 0)
+        start, end = index.first_ns or 0, index.last_ns or 0
+        if chosen is not None:
+            start, end = max(start, chosen[0]), min(end, chosen[1])
+        self._whole = self._span = start, max(start + 1, end)
         if len(places):
             self._span = min(start, int(self._times.min())), max(self._span[1], int(self._times.max()))
         self._title = title
@@ -206,7 +209,7 @@ class Heat:
     # -- lines ----------------------------------------------------------------------------------------
 
     def headings(self, width: int) -> Sequence[Heading]:
-        first, last = map(self._text_of, self._capture)
+        first, last = map(self._text_of, self._whole)
         return (
             Heading("Latency", _LABEL, True),
             Heading("Count", _COUNT, True),

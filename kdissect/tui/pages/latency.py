@@ -214,7 +214,8 @@ class LatencyPage(GroupedPage):
             title = " ".join([_api(row), *(text for _, text in more)])
             if row["topic"] is not None:  # the rows of the index do not have the topics of every exchange
                 title += ", all topics"
-            self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
+            found = places_of(index, places, row["api"], row["api_version"], more)
+            self.heat.show(index, found, title, shown.span)
         of = None if row is None else _about(row)
         self.heat_pane.show_others(of != self._heat_of)
         self._heat_of = of

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from textual.pilot import Pilot
 
@@ -90,6 +91,22 @@ def test_what_began_before_the_first_packet_or_after_the_last_has_a_cell() -> No
     heat = heat_of(packets_ns=(4 * SECOND, 6 * SECOND))
     cells = [heat.cell(row, at, 10) for row in range(len(heat)) for at in range(10)]
     assert sum(cell.exchanges for cell in cells) == 5
+
+
+def test_a_chosen_range_of_time_has_all_columns() -> None:
+    index = index_of_times()
+    index.first_ns, index.last_ns = 0, 100 * SECOND
+    heat = Heat(str)
+    chosen = 4 * SECOND, 6 * SECOND
+    times = index.column("time_ns")
+    places = np.flatnonzero((times >= chosen[0]) & (times < chosen[1])).astype(np.uint32)
+    assert len(places)
+    heat.show(index, places, "all", chosen)
+    assert heat.headings(80)[-1].title.startswith(f"{chosen[0]} to {chosen[1]}")
+    assert heat.span(0, 50)[0] == chosen[0]
+    assert heat.span(49, 50)[1] < chosen[1] + SECOND
+    heat.show(index, index.order(), "all", (0, 200 * SECOND))  # it ends after the capture
+    assert heat.headings(80)[-1].title.startswith(f"0 to {100 * SECOND}")
 
 
 def test_no_cell_begins_before_the_capture() -> None:
