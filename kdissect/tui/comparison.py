@@ -46,7 +46,7 @@ from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help, Mistakes
 from kdissect.tui.widgets.split_panes import LEAST_LINES
-from kdissect.tui.widgets.table import VirtualTable, cut_name
+from kdissect.tui.widgets.table import VirtualTable, cut_apart
 from kdissect.tui.widgets.text_pane import TextPane
 
 BEFORE, AFTER = 0, 1
@@ -130,12 +130,14 @@ class ComparisonScreen(OrderedScreen):
 
     def _status(self) -> Text:
         """The two captures, and as much of the result as there is room for."""
-        more, names, short = (
-            ARROW.join(self._about(side, **given) for side in (BEFORE, AFTER))
-            for given in ({"is_whole": True}, {}, {"cells": SHORT_NAME})
+        room = self.app.size.width
+        whole, more, names, short = (
+            ARROW.join(self._about(side, *given) for side in (BEFORE, AFTER))
+            for given in ((True, room), (True,), (), (False, SHORT_NAME))
         )
-        texts = (f" {more}   {summary(self._found)}", f" {more}", f" {names}", f" {short}")
-        fits = (text for text in texts if cell_len(text) <= self.app.size.width)
+        result = f"   {summary(self._found)}"
+        texts = [f" {text}" for text in (whole + result, more + result, whole, more, names, short)]
+        fits = (text for text in texts if cell_len(text) <= room)
         return Text(next(fits, texts[-1]), no_wrap=True, overflow="ellipsis")
 
     def _about(self, side: int, is_whole: bool = False, cells: int = NAME) -> str:
@@ -144,9 +146,8 @@ class ComparisonScreen(OrderedScreen):
         return f"{WORDS[side]} {name}{took}"
 
     def _called(self, side: int, cells: int) -> str:
-        """The name of a capture; the beginning and the end of a long one."""
-        name = sanitise(self._captures[side].name, None)
-        return name if cell_len(name) <= cells else cut_name(name, cells)
+        """The name of a capture; a long one is cut, and still differs from the other."""
+        return cut_apart([sanitise(each.name, None) for each in self._captures], cells)[side]
 
     # -- the lists ------------------------------------------------------------------------------------
 

@@ -104,6 +104,26 @@ def test_it_begins_with_what_changed_the_worst_first(size: tuple[int, int]) -> N
     with_screen(step, size)
 
 
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_captures_with_names_alike_are_told_apart(width: int) -> None:
+    before, after = _reports()
+    names = "client-0.10.2-on-3.9/capture.pcapng", "client-0.10.2-on-4.3/capture.pcapng"
+    captures = (ComparedCapture(names[0], before.context), ComparedCapture(names[1], after.context))
+
+    async def run() -> None:
+        with undrawn():
+            async with Comparison(captures, differences(before, after)).run_test(size=(width, 40)) as pilot:
+                first = (await press(pilot)).splitlines()[0]
+                assert "on-3.9" in first
+                assert "on-4.3" in first
+                assert all(name in first for name in names) == (width == 160)
+                text = await press(pilot, "3")
+                assert "on-3.9" in text.partition("measured")[2]
+                assert "on-4.3" in text.partition("measured")[2]
+
+    asyncio.run(run())
+
+
 def test_each_area_has_a_list_with_both_sides() -> None:
     async def step(pilot: Pilot[None]) -> None:
         text = await press(pilot, "3")

@@ -7,7 +7,7 @@ row it has, which takes minutes for a million.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
@@ -75,6 +75,21 @@ def cut_name(name: str, room: int) -> str:
     while last and not cell_len(last[0]):  # an accent of a letter that has no room
         last = last[1:]
     return _beginning(name, room - 1 - end) + CUT + last
+
+
+_KEPT = 4
+"""The characters before the first difference of two names that are kept of their common beginning."""
+
+
+def cut_apart(names: Sequence[str], room: int) -> list[str]:
+    """Two names, cut if they have no room. If that makes them equal, their beginning is cut instead."""
+    found = [each if cell_len(each) <= room else cut_name(each, room) for each in names]
+    if len({*found}) == len({*names}):
+        return found
+    differs = next(at for at, (one, other) in enumerate(zip_longest(*names)) if one != other)
+    start = max(0, differs - _KEPT)
+    ends = [CUT + each[start:] for each in names]
+    return [each if cell_len(each) <= room else cut_text(each, room) for each in ends]
 
 
 class TableRows(Protocol):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from rich.cells import cell_len
 
-from kdissect.tui.widgets.table import VirtualTable, cut_name, cut_text
+from kdissect.tui.widgets.table import VirtualTable, cut_apart, cut_name, cut_text
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running
 
@@ -38,6 +38,22 @@ def test_names_that_differ_at_the_end_differ_where_they_are_cut() -> None:
     assert cut_name("raft-client-1", 12) == "raft-c…ent-1"
     assert cut_name("raft-client-1", 12) != cut_name("raft-client-2", 12)
     assert cut_text("it was cut", 7) == "it was…"
+
+
+@pytest.mark.parametrize("room", [12, 22, 30, 31, 40])
+def test_two_names_that_differ_in_the_middle_differ_where_they_are_cut(room: int) -> None:
+    names = "client-0.10.2-on-3.9/capture.pcapng", "client-0.10.2-on-4.3/capture.pcapng"
+    first, second = cut_apart(names, room)
+    assert first != second
+    assert "3.9" in first
+    assert "4.3" in second
+    assert max(map(cell_len, (first, second))) <= room
+
+
+def test_two_names_that_differ_elsewhere_are_cut_as_any_name() -> None:
+    assert cut_apart(("raft-client-1", "raft-client-2"), 12) == ["raft-c…ent-1", "raft-c…ent-2"]
+    assert cut_apart(("short", "raft-client-2"), 12) == ["short", "raft-c…ent-2"]
+    assert cut_apart(("raft-client-2", "raft-client-2"), 12) == ["raft-c…ent-2"] * 2
 
 
 @pytest.mark.parametrize("has_focus", [True, False])
