@@ -72,7 +72,7 @@ def test_it_tells_the_ends_of_each_connection_that_it_remembers_once() -> None:
     one, other = endpoint(1, 1001), endpoint(2, 9092)
     run(dissector, renumbered(talk(1001).segments, Talk(client=endpoint(3, 9), broker=other).segments))
     assert sorted(dissector.pairs()) == [(one, other), (other, endpoint(3, 9))]
-    assert all(dissector.remembers(*ends) for ends in dissector.pairs())
+    assert all(dissector.remembers_any([ends]) for ends in dissector.pairs())
 
 
 def test_a_closed_connection_is_forgotten_when_it_has_lingered() -> None:

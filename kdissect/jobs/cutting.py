@@ -33,11 +33,11 @@ from kdissect.jobs.serving import COLLECTOR_THRESHOLD, Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
-from kdissect.parts.packed import Ends
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, brief_of, plain_brief
+from kdissect.session.quick import PairLayouts
 from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
@@ -89,8 +89,7 @@ class _CutTask:
         self._dissected: Dissected | None = None
         self._going_on: frozenset[int] = frozenset()
         """The hashes of the ends of the connections that the true dissector remembers when the part is
-        ordered. If two connections have the same hash, one of them may be left to the stitcher without
-        need."""
+        ordered."""
         self.known = len(true.names.order)
         """How many entries of the true dissector's names the process knows."""
 
@@ -108,15 +107,12 @@ class _CutTask:
         self._going_on = frozenset(going_on)
         self._dissected = None
 
-    def _may_go_on(self, ends: Ends) -> bool:
-        return self._true.remembers(*ends) or hash(ends) in self._going_on
-
     def edge(self) -> bytes:
         source = self._source
         self._dissected = dissect_part(
             _Blocks(self.part, source.limits),
             self._true,
-            self._may_go_on,
+            self._going_on.union(map(hash, self._true.pairs())),
             source.limits,
             source.ports,
             embedded=source.embedded,
@@ -128,12 +124,14 @@ class _CutTask:
 
     def batch(self, seam: bytes) -> tuple[Batch, Any]:
         assert self._dissected is not None
-        names, limits = self._true.names, self._source.limits
+        names, limits, forms = self._true.names, self._source.limits, self._true.forms
         known, told = load(seam, (names,))
         for each in known:
             names.learn(*each)
         plain: Seam = told
-        events = [(step, [_event(each, names, limits) for each in found]) for step, found in plain.events]
+        events = [
+            (step, [_event(each, names, limits, forms) for each in found]) for step, found in plain.events
+        ]
         batch = self._dissected.events(plain._replace(events=events), names)
         return batch, self._count(batch)
 
@@ -301,16 +299,20 @@ def first_ns(part: CapturePart, limits: Limits) -> int | None:
 def _plain(event: Event) -> Any:
     """An event in the form that is sent to the process of its part."""
     if isinstance(event, Brief):
-        event = event.exchange()
+        return (plain_brief(event),)
     if not isinstance(event, Exchange):
         return event
     known = event.topic_names
     return plain_exchange(event), known.packet, known.count  # type: ignore[attr-defined]
 
 
-def _event(plain: Any, names: Any, limits: Limits) -> Event:
+def _event(plain: Any, names: Any, limits: Limits, forms: PairLayouts | None) -> Event:
     if type(plain) is not tuple:  # events other than exchanges are named tuples
         event: Event = plain
         return event
+    if len(plain) == 1:
+        assert forms is not None
+        brief: Any = brief_of(plain[0], forms.find, names, limits)
+        return brief  # type: ignore[no-any-return]  # the caller asked for briefs
     exchange, packet, count = plain
     return exchange_of(exchange, names.up_to(packet, count), limits)

@@ -33,7 +33,7 @@ from time import process_time
 from typing import Any
 
 from kdissect.dissect import Event
-from kdissect.jobs.batches import Batch, used_up
+from kdissect.jobs.batches import AT_ONCE, Batch, used_up
 from kdissect.jobs.pending import KeptPieces, PendingBatch
 from kdissect.jobs.process import WorkerProcess, fork
 from kdissect.jobs.serving import (
@@ -210,9 +210,11 @@ class Workers:
             else:
                 kept.write_to(self._write)
             raise
-        if self._expected(before, len(self._parts)) != state:
-            self.submit(again)
-            return
+        # A fork for these events would copy most of their memory, because both processes count references.
+        while (wanted := self._expected(before, len(self._parts))) != state:
+            state, kept = wanted, KeptPieces()
+            part.begin(state)
+            part.after, part.result = self._work.do(self._repeated(again), state, kept.write)
         part.pieces, part.size, part.is_done = kept.pieces, kept.size, True
         self._held += part.size
         self._parts.append(part)
@@ -242,6 +244,13 @@ class Workers:
                     again.clear()
                     kept.write_to(self._write)
         self.attend()
+
+    def _repeated(self, batch: Batch) -> Iterator[Sequence[Event]]:
+        """The events of a batch, in lists. Between some of them, answers of the others are read."""
+        for number, at in enumerate(range(0, len(batch), AT_ONCE), 1):
+            yield batch[at : at + AT_ONCE]
+            if number % LISTS_AT_ONCE == 0:
+                self.attend()
 
     def drop_part(self, part: PendingBatch) -> None:
         """Give up a part."""

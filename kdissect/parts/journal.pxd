@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.dissect cimport Journal
+from kdissect.parts.packed cimport Numbers
 from kdissect.parts.ticks cimport Ticks
 from kdissect.numbering cimport Numbering
 from kdissect.model cimport Segment
@@ -10,7 +11,7 @@ cdef int64_t _BEFORE_ALL, _LINGER_NS
 cdef int ACK, SYN
 
 cdef class PartJournal(Journal):
-    cdef public list steps
+    cdef public Numbers steps
     cdef public list forgotten
     cdef public Ticks ticks
     cdef public list segments
@@ -18,7 +19,7 @@ cdef class PartJournal(Journal):
     cdef public bint is_tunnelled
     cdef public bint has_time_gone_back
     cdef public set tls
-    cdef object _may_go_on
+    cdef frozenset _going_on
     cdef frozenset _set_aside
     cdef set _other_pairs
     cdef int64_t _latest_ns
@@ -33,8 +34,8 @@ cdef class SeamJournal(Journal):
     cdef public list forgotten
 
 cdef class PartNumbering(Numbering):
-    cdef public list first_packets
-    cdef public list recognised
+    cdef public Numbers first_packets
+    cdef public Numbers recognised
 
     @cython.locals(brief=Brief)
     cpdef exchange(self, begun)

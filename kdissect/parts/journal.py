@@ -3,7 +3,7 @@ segments were set aside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import NamedTuple
 
 from kdissect.dissect import BEFORE_ALL, LINGER_NS, Journal
@@ -11,7 +11,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
 from kdissect.numbering import Numbering
-from kdissect.parts.packed import Ends
+from kdissect.parts.packed import Ends, Numbers
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Brief
 
@@ -45,13 +45,15 @@ class LearnedName(NamedTuple):
 class PartJournal(Journal):
     """The journal of a part. Steps are packets, by their numbers in the whole capture.
 
-    :param may_go_on: whether a connection between two ends may have begun before the part.
+    :param going_on: hashes of the ends of connections that may have begun before the part. Among thousands
+        of connections, a question to another process's dissector for each took as long as dissecting a
+        thirtieth of the part.
     :param set_aside: connections to these endpoints are set aside, too.
     """
 
-    def __init__(self, may_go_on: Callable[[Ends], bool], set_aside: Collection[Endpoint] = ()) -> None:
+    def __init__(self, going_on: Collection[int] = (), set_aside: Collection[Endpoint] = ()) -> None:
         super().__init__()
-        self.steps: list[int] = []
+        self.steps = Numbers()
         """The step of each event, in order."""
         self.forgotten: list[ForgottenConnection] = []
         self.ticks = Ticks()
@@ -64,7 +66,7 @@ class PartJournal(Journal):
         """Whether times went back by more than connections linger."""
         self.tls: set[Endpoint] = set()
         """Endpoints to which connections with TLS were opened."""
-        self._may_go_on = may_go_on
+        self._going_on = frozenset(going_on)
         self._set_aside = frozenset(set_aside)
         self._other_pairs: set[Ends] = set()
         self._latest_ns = _BEFORE_ALL
@@ -95,7 +97,7 @@ class PartJournal(Journal):
             return False
         if ends not in self._other_pairs:
             begins = segment.flags & (SYN | ACK) == SYN
-            if begins and other not in self._set_aside and not self._may_go_on(ends):
+            if begins and other not in self._set_aside and hash(ends) not in self._going_on:
                 self.own_pairs[ends] = None
                 return False
             self._other_pairs.add(ends)
@@ -109,10 +111,7 @@ class PartJournal(Journal):
         self.forgotten.append(ForgottenConnection(self.now, since_ns, number, events))
 
     def note_events(self, events: int) -> None:
-        if events == 1:
-            self.steps.append(self.now)
-        else:
-            self.steps.extend([self.now] * events)
+        self.steps.fill(self.now, events)
 
 
 class SeamJournal(Journal):
@@ -127,27 +126,27 @@ class SeamJournal(Journal):
 
 
 class PartNumbering(Numbering):
-    """The numbers in a part. A connection's number is its first packet, which gives the same order as in the
-    whole capture. Exchanges are 1, 2, …"""
+    """The numbers in a part: 0, 1, … for connections and 1, 2, … for exchanges. They have the same order as
+    in the whole capture."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first_packets: list[int] = []
+        self.first_packets = Numbers()
         """The first packet of each connection."""
-        self.recognised: list[int] = []
+        self.recognised = Numbers()
         """The packet by which each exchange was recognised."""
 
     def connection(self, packet: int) -> int:
+        self.first_packets.add(packet)
         self.connections += 1
-        self.first_packets.append(packet)
-        return packet
+        return self.connections - 1
 
     def exchange(self, begun: Exchange | Brief) -> int:
         if isinstance(begun, Brief):
             brief = begun
-            self.recognised.append(brief.recognised_packet)
+            self.recognised.add(brief.recognised_packet)
         else:
-            self.recognised.append(begun.recognised[0])
+            self.recognised.add(begun.recognised[0])
         self.exchanges += 1
         return self.exchanges
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from struct import pack
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.capture.fragments import Fragments
@@ -16,14 +13,17 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import ForgottenConnection, LearnedName, PartJournal, PartNames, PartNumbering
-from kdissect.parts.numbers import exchange_numbers, number_events, speak_tls
-from kdissect.parts.packed import Ends, EndsList, Segments
+from kdissect.parts.numbers import number_events, speak_tls, true_numbers
+from kdissect.parts.packed import Ends, EndsList, Numbers, Segments
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Conversation
 
-VERSION = 5
+VERSION = 6
 """The version of :class:`PartEdge` and :class:`Seam`. The part and the stitcher must have the same."""
+
+
+_NO_NUMBERS = Numbers()
 
 
 class PartEdge(NamedTuple):
@@ -42,9 +42,9 @@ class PartEdge(NamedTuple):
     """The number of pairs of ends of these segments."""
     own_pairs: Sequence[Ends] = ()
     """The pairs of ends between which its own connections began."""
-    first_packets: Sequence[int] = ()
+    first_packets: Numbers = _NO_NUMBERS
     """The first packet of each of its connections."""
-    recognised: Sequence[int] = ()
+    recognised: Numbers = _NO_NUMBERS
     """The packet by which each of its exchanges was recognised."""
     learned_names: Sequence[LearnedName] = ()
     ticks: Ticks | None = None
@@ -65,9 +65,10 @@ class Seam(NamedTuple):
     exchanges: int
     """How many exchanges have a number before the part."""
     connections: int
-    recognised: Sequence[int]
+    """How many connections have a number before the part."""
+    recognised: Numbers
     """The packets by which exchanges of other connections were recognised in the part."""
-    first_packets: Sequence[int]
+    first_packets: Numbers
     """The first packets of other connections that begin in the part."""
     names_before: int
     """How many names were learned before the part."""
@@ -96,28 +97,28 @@ class Dissected:
         assert seam.version == VERSION
         for each in seam.learned_names:
             names.learn(each.topic_id, each.name, each.packet)
-        connections = connection_numbers(self.edge, seam.connections, seam.first_packets)
+        connections = true_numbers(self.edge.first_packets, seam.first_packets, seam.connections)
         self._number(seam, connections, names)
         return self._merged(seam, connections) if seam.events else self._events
 
-    def _number(self, seam: Seam, connections: dict[int, int], names: TopicNames) -> None:
+    def _number(self, seam: Seam, connections: Numbers, names: TopicNames) -> None:
         """Give events their numbers and names."""
         before, numbers = seam.exchanges, None
-        if seam.recognised:
-            numbers = exchange_numbers(list(self.edge.recognised), list(seam.recognised), before)
+        if len(seam.recognised):
+            numbers = true_numbers(self.edge.recognised, seam.recognised, before + 1)
         told = None if seam.names_are_complete else [each.step for each in seam.learned_names]
         known = len(names.order) if told is None else seam.names_before
         number_events(self._events, self._journal.steps, before, numbers, connections, names, known, told)
 
-    def _merged(self, seam: Seam, connections: dict[int, int]) -> list[Event]:
+    def _merged(self, seam: Seam, connections: Numbers) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
         mine, theirs = _by_step(self._journal.forgotten), _by_step(seam.forgotten)
         out: list[Event] = []
         for step, others in seam.events:
-            end = bisect_left(steps, step, at)
+            end = steps.place_of(step, at)
             out += events[at:end]
             at = end
-            end = bisect_right(steps, step, at)
+            end = steps.place_of(step + 1, at)
             if end == at:
                 out += others
                 continue
@@ -131,7 +132,7 @@ class Dissected:
 def dissect_part(
     blocks: Iterable[Sequence[Item | PacketRun]],
     true: Dissector | None,
-    may_go_on: Callable[[Ends], bool],
+    going_on: Collection[int] = (),
     limits: Limits = DEFAULTS,
     broker_ports: frozenset[int] = frozenset(),
     *,
@@ -145,12 +146,14 @@ def dissect_part(
     :param blocks: the packets of the part. They are read again if connections turn out to speak TLS.
     :param true: has the secrets and the names that hold from the start. It dissects the same capture, so both
         dissectors share what they learn about the forms of exchanges.
+    :param going_on: hashes of the ends, the smaller one first, of connections that may have begun before the
+        part. If two connections have the same hash, one of them may be left to the stitcher without need.
     :param briefs: see :class:`~kdissect.dissect.Dissector`.
     :param tls: endpoints to which connections with TLS were opened before.
     """
     known = set(tls)
     while True:
-        journal, numbering = PartJournal(may_go_on, known), PartNumbering()
+        journal, numbering = PartJournal(going_on, known), PartNumbering()
         dissector = Dissector(
             limits, broker_ports, None, numbering, embedded=embedded, adds_tcp=adds_tcp, briefs=briefs,
             secrets=None if true is None else true.secrets, forms=None if true is None else true.forms,
@@ -178,7 +181,7 @@ def dissect_part(
         Segments(journal.segments),
         journal.other_pairs,
         EndsList(journal.own_pairs),
-        *(_packed(numbering.first_packets), _packed(numbering.recognised), names.learned),
+        *(numbering.first_packets, numbering.recognised, names.learned),
         journal.ticks,
         sorted(known.difference(tls)),
         dissector.handed_over(),
@@ -186,11 +189,6 @@ def dissect_part(
         dissector.fragments,
     )
     return Dissected(edge, events, journal)
-
-
-def _packed(numbers: list[int]) -> Sequence[int]:
-    """The same numbers in a form that is small when pickled."""
-    return array("q", pack(f"{len(numbers)}q", *numbers))  # a fifth of the time of array("q", numbers)
 
 
 def _events(
@@ -221,17 +219,6 @@ def _given_up_reason(dissector: Dissector, journal: PartJournal, events: list[Ev
     if speak_tls(events):
         return "connections speak TLS"
     return None
-
-
-def connection_numbers(edge: PartEdge, before: int, others: Sequence[int]) -> dict[int, int]:
-    """The numbers of a part's connections in the whole capture, by their first packets.
-
-    :param before: how many connections have a number before the part.
-    :param others: first packets of other connections that begin in the part.
-    """
-    return {
-        first: before + place + bisect_left(others, first) for place, first in enumerate(edge.first_packets)
-    }
 
 
 def _by_step(forgets: Iterable[ForgottenConnection]) -> dict[int, list[ForgottenConnection]]:

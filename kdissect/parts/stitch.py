@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
 from kdissect.model import Segment
 from kdissect.parts.journal import LearnedName, SeamJournal
-from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
+from kdissect.parts.packed import Numbers
+from kdissect.parts.part import VERSION, PartEdge, Seam
 from kdissect.parts.ticks import Ticks
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.tcp.waiting import PIECE_BYTES
@@ -45,13 +45,14 @@ class Stitcher:
             return "something waits that is not of one connection"
         if dissector.remembered + len(edge.first_packets) + edge.other_pairs > limits.connections:
             return "there may be too many connections"
-        others_held = sum(PIECE_BYTES + COST * each.length for each in edge.segments)
+        length = sum([each.length for each in edge.segments])
+        others_held = PIECE_BYTES * len(edge.segments) + COST * length
         if dissector.held_bytes + edge.held_bytes + others_held > limits.waiting_bytes:
             return "too much may wait"
-        most_told = len(edge.learned_names) + sum(each.length for each in edge.segments) // SHORTEST_NAME
+        most_told = len(edge.learned_names) + length // SHORTEST_NAME
         if len(dissector.names) + most_told > limits.topic_names:
             return "there may be too many names"
-        if any(dissector.remembers(*ends) for ends in edge.own_pairs):
+        if dissector.remembers_any(edge.own_pairs):
             return "a connection began between ends that have one"
         return None
 
@@ -62,20 +63,18 @@ class Stitcher:
         exchanges, connections = numbering.exchanges, numbering.connections
         known, learned = len(dissector.names.order), _Learned(edge.learned_names)
         journal = SeamJournal()
-        recognised: list[int] = []
-        firsts: list[int] = []
+        recognised, firsts = Numbers(), Numbers()
         events: list[tuple[int, Sequence[Event]]] = []
         own_exchanges = own_connections = 0
-        # Looking into an array makes an object each time.
-        every_exchange, every_connection = list(edge.recognised), list(edge.first_packets)
-        most_exchanges, most_connections = len(every_exchange), len(every_connection)
+        every_exchange, every_connection = edge.recognised, edge.first_packets
+        most_exchanges, most_connections = every_exchange.count(), every_connection.count()
         dissector.journal = journal
         try:
             for step, thing in self._stops(edge):
-                while own_exchanges < most_exchanges and every_exchange[own_exchanges] < step:
+                while own_exchanges < most_exchanges and every_exchange.at(own_exchanges) < step:
                     own_exchanges += 1
                     numbering.exchanges += 1
-                while own_connections < most_connections and every_connection[own_connections] < step:
+                while own_connections < most_connections and every_connection.at(own_connections) < step:
                     own_connections += 1
                     numbering.connections += 1
                 learned.up_to(step, dissector)
@@ -84,9 +83,9 @@ class Stitcher:
                 names_before = len(dissector.names.order)
                 found = dissector.feed(thing)
                 if numbering.exchanges != exchanges_before:
-                    recognised += [step] * (numbering.exchanges - exchanges_before)
+                    recognised.fill(step, numbering.exchanges - exchanges_before)
                 if numbering.connections != connections_before:
-                    firsts += [step] * (numbering.connections - connections_before)
+                    firsts.fill(step, numbering.connections - connections_before)
                 learned.note(step, names_before, dissector)
                 if found:
                     events.append((step, found))
@@ -121,17 +120,19 @@ class Stitcher:
         edge: PartEdge,
         exchanges: int,
         connections: int,
-        recognised: Sequence[int],
-        firsts: Sequence[int],
+        recognised: Numbers,
+        firsts: Numbers,
     ) -> None:
         """Take in the part's own connections, with their true numbers."""
-        numbers = connection_numbers(edge, connections, firsts)
 
         def exchange_number(local: int) -> int:
-            return exchanges + local + bisect_left(recognised, edge.recognised[local - 1])
+            return exchanges + local + recognised.place_of(edge.recognised.at(local - 1))
+
+        def connection_number(local: int) -> int:
+            return connections + local + firsts.place_of(edge.first_packets.at(local))
 
         for conversation, since_ns in edge.conversations:
-            conversation.renumber(numbers[conversation.number], exchange_number)
+            conversation.renumber(connection_number(conversation.number), exchange_number)
             self._dissector.adopt(conversation, since_ns)
 
 

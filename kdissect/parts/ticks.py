@@ -3,11 +3,10 @@ lingered long enough. Almost every packet is such a tick, so each tick takes onl
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Sequence
+import sys
 
 from kdissect.dissect import BEFORE_ALL
+from kdissect.parts.packed import Numbers
 
 _BEFORE_ALL = BEFORE_ALL
 _STEP_BYTES = 5
@@ -23,17 +22,17 @@ class Ticks:
 
     def __init__(
         self,
-        packets: Sequence[int] = (),
-        times: Sequence[int] = (),
-        places: Sequence[int] = (),
+        packets: Numbers | None = None,
+        times: Numbers | None = None,
+        places: Numbers | None = None,
         steps: bytes = b"",
         latest_ns: int = _BEFORE_ALL,
     ) -> None:
-        self._packets = list(packets)
+        self._packets = packets or Numbers()
         """The packet of the first tick of each run …"""
-        self._times = list(times)
+        self._times = times or Numbers()
         """… its time …"""
-        self._places = list(places)
+        self._places = places or Numbers()
         """… and where the steps to the ticks after it begin."""
         self._steps = bytearray(steps)
         self._size = len(steps)
@@ -47,11 +46,9 @@ class Ticks:
         self.latest_ns = latest_ns
         """… and its time."""
 
-    def __reduce__(
-        self,
-    ) -> tuple[type[Ticks], tuple[Sequence[int], Sequence[int], Sequence[int], bytes, int]]:
-        numbers = array("q", self._packets), array("q", self._times), array("q", self._places)
-        return Ticks, (*numbers, bytes(self._steps[: self._size]), self.latest_ns)
+    def __reduce__(self) -> tuple[type[Ticks], tuple[Numbers, Numbers, Numbers, bytes, int]]:
+        steps = bytes(memoryview(self._steps)[: self._size])
+        return Ticks, (self._packets, self._times, self._places, steps, self.latest_ns)
 
     def add(self, packet: int, timestamp_ns: int) -> None:
         """Add a packet that is later than all before it."""
@@ -59,9 +56,9 @@ class Ticks:
         later = timestamp_ns - self.latest_ns  # compiled, it may overflow and become negative
         self._packet, self.latest_ns = packet, timestamp_ns
         if self._left == 0 or step < 0 or step > _MOST_STEP or later < 0 or later > _MOST_LATER:
-            self._packets.append(packet)
-            self._times.append(timestamp_ns)
-            self._places.append(self._size)
+            self._packets.add(packet)
+            self._times.add(timestamp_ns)
+            self._places.add(self._size)
             self._left = _RUN
             return
         at = self._size
@@ -79,10 +76,12 @@ class Ticks:
 
     def later_than(self, timestamp_ns: int) -> tuple[int, int] | None:
         """The first packet after a time, and the packet's time; None if no packet is later."""
-        run = bisect_right(self._times, timestamp_ns)
+        if timestamp_ns >= sys.maxsize:
+            return None
+        run, runs = self._times.place_of(timestamp_ns + 1), self._times.count()
         if run:
-            at, packet, time_ns = self._places[run - 1], self._packets[run - 1], self._times[run - 1]
-            end = self._places[run] if run < len(self._places) else self._size
+            at, packet, time_ns = self._places.at(run - 1), self._packets.at(run - 1), self._times.at(run - 1)
+            end = self._places.at(run) if run < runs else self._size
             silent_ns = min(timestamp_ns - time_ns, _RUN * _MOST_LATER)
             steps = self._steps
             passed_ns = 0
@@ -93,6 +92,6 @@ class Ticks:
                 if passed_ns > silent_ns:
                     return packet, time_ns + passed_ns
                 at += _STEP_BYTES
-        if run == len(self._times):
+        if run == runs:
             return None
-        return self._packets[run], self._times[run]
+        return self._packets.at(run), self._times.at(run)

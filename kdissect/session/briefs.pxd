@@ -117,6 +117,10 @@ cdef class Brief:
     @cython.locals(start=Py_ssize_t, size=Py_ssize_t)
     cdef bint _has_metadata_at(self, list places) except -1
 
+@cython.locals(form=PairLayout)
+cpdef tuple plain_brief(Brief brief)
+@cython.locals(brief=Brief)
+cpdef Brief brief_of(tuple plain, find, TopicNames names, limits)
 @cython.locals(out=list)
 cpdef list without_briefs(events)
 @cython.locals(out=list, run=list)

@@ -8,7 +8,7 @@ sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.exchange import (
@@ -436,6 +436,51 @@ class Brief:
             ):
                 return True
         return False
+
+
+def plain_brief(brief: Brief) -> tuple[Any, ...]:
+    """The content of a brief that is over, for another process. Names of topic ids are not included, as in
+    :mod:`kdissect.plain`."""
+    form = brief.form
+    return (
+        brief.connection, brief.ends, form.key, form.version, brief.correlation_id, brief.client_id,
+        brief.number, brief.recognised_packet, brief.missing,
+        brief.request_data, brief.request_start, brief.request_body, brief.request_end,
+        brief.request_offset, brief.request_packet, brief.request_first_ns, brief.request_ns,
+        brief.request_frame, brief.request_survey,
+        brief.response_data, brief.response_start, brief.response_body, brief.response_end,
+        brief.response_offset, brief.response_packet, brief.response_first_ns, brief.response_ns,
+        brief.response_frame, brief.response_survey,
+        brief.throttle_ms, brief.behind_ns, brief.network_ns, brief.throttle_ns, brief.think_ns,
+        brief.after_api_key, brief.principal, brief.is_behind, brief.breaks_quota, brief.behind_id,
+        brief.routine, brief.up_to_packet, brief.names_count,
+    )  # fmt: skip
+
+
+def brief_of(
+    plain: tuple[Any, ...], find: Callable[[int, int], PairLayout], names: TopicNames, limits: Limits
+) -> Brief:
+    """The brief with this :func:`plain_brief`.
+
+    :param find: returns the layout of an API in a version.
+    """
+    connection, ends, key, version, correlation_id, client_id = plain[:6]
+    brief = Brief(connection, ends, find(key, version), correlation_id, client_id, limits)
+    (
+        brief.number, brief.recognised_packet, brief.missing,
+        brief.request_data, brief.request_start, brief.request_body, brief.request_end,
+        brief.request_offset, brief.request_packet, brief.request_first_ns, brief.request_ns,
+        brief.request_frame, brief.request_survey,
+        brief.response_data, brief.response_start, brief.response_body, brief.response_end,
+        brief.response_offset, brief.response_packet, brief.response_first_ns, brief.response_ns,
+        brief.response_frame, brief.response_survey,
+        brief.throttle_ms, brief.behind_ns, brief.network_ns, brief.throttle_ns, brief.think_ns,
+        brief.after_api_key, brief.principal, brief.is_behind, brief.breaks_quota, brief.behind_id,
+        brief.routine, brief.up_to_packet, brief.names_count,
+    ) = plain[6:]  # fmt: skip
+    brief.is_over = True
+    brief.names = names
+    return brief
 
 
 def without_briefs(events: Sequence[Any]) -> list[Any]:

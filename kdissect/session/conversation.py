@@ -56,6 +56,7 @@ Event = SessionEvent | Brief
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
 """Reading a member of an enumeration takes longer than making a framer."""
+_make = tuple.__new__
 
 
 class Connection(NamedTuple):
@@ -221,7 +222,7 @@ class Conversation:
     def __reduce__(self) -> tuple[Callable[[], Conversation], tuple[()], tuple[Any, ...]]:
         """Its inner objects become tuples, if no other inner object refers to them. A part of a capture
         sends hundreds of connections, and pickling took half of the time that its edge cost."""
-        duplex, quick = self._duplex, self._quick
+        duplex, quick, verdict = self._duplex, self._quick, self._verdict
         is_plain = (
             self._session is None
             and self._tls is None
@@ -234,8 +235,8 @@ class Conversation:
             self._broker_ports, self._first_bytes, self._flushed, self._forms, self._framers, self._held,
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
-            self._verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
-            self.waits_since,
+            None if verdict is None else tuple(verdict), self._witnesses, self.counted_bytes, self.ends,
+            self.held_bytes, self.number, self.waits_since,
         )  # fmt: skip
         return _unbegun, (), state
 
@@ -245,9 +246,10 @@ class Conversation:
             self._broker_ports, self._first_bytes, self._flushed, self._forms, self._framers, self._held,
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
-            self._verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
+            verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
             self.waits_since,
         ) = state  # fmt: skip
+        self._verdict = None if verdict is None else _make(Verdict, verdict)
         self._duplex = duplex_of(duplex) if type(duplex) is tuple else duplex
         self._quick = quick_session_of(quick, self._duplex.streams) if type(quick) is tuple else quick
 

@@ -73,7 +73,8 @@ class Expected:
 
     def parts(self) -> tuple[Any, ...]:
         """All its values, for :func:`expected_of`."""
-        return self._from_start, self._served, self._refused, self._runs
+        # An empty set takes longer to pickle than ten numbers.
+        return self._from_start, self._served or None, self._refused or None, self._runs or None
 
     def forget_all(self) -> None:
         """Forget everything, because bytes are missing whose content is unknown."""
@@ -171,7 +172,10 @@ class Expected:
 def expected_of(parts: tuple[Any, ...]) -> Expected:
     """The judge with these :meth:`~Expected.parts`."""
     made = Expected.__new__(Expected)
-    made._from_start, made._served, made._refused, made._runs = parts
+    made._from_start, served, refused, runs = parts
+    made._served = set() if served is None else served
+    made._refused = _NO_KEYS if refused is None else refused
+    made._runs = {} if runs is None else runs
     return made
 
 

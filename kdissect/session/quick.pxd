@@ -10,6 +10,7 @@ from kdissect.session.expected cimport Expected, expected_of
 from kdissect.session.pairing cimport Completed, Session
 from kdissect.session.sasl cimport Login
 from kdissect.session.throttling cimport told_ms
+from kdissect.tcp.packed cimport number, put
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, _FEW, _UNSUPPORTED_VERSION
@@ -73,6 +74,8 @@ cdef class QuickSession:
         self, int64_t connection, int client, tuple ends, limits, bint from_start, Reassembler requests,
         Reassembler responses, PairLayouts forms,
     )
+    @cython.locals(numbers=bytearray, raw="unsigned char*")
+    cpdef tuple parts(self)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(
         raw="const unsigned char*", length=Py_ssize_t, body=Py_ssize_t, key=cython.int, form=PairLayout, client=bytes,
@@ -112,7 +115,7 @@ cdef class QuickSession:
     )
     cdef bint _set_waits(self, Brief brief, int64_t throttle_ns) except -1
 
-@cython.locals(made=QuickSession)
+@cython.locals(made=QuickSession, numbers=bytearray, raw="const unsigned char*")
 cpdef QuickSession quick_session_of(tuple parts, tuple streams)
 cdef _begin(Brief brief)
 cdef Survey _survey_login(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)

@@ -28,6 +28,7 @@ from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, cli
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.session.sasl import Login, answer_in, first_field_in
 from kdissect.session.throttling import told_ms
+from kdissect.tcp.packed import BYTES, number, put
 from kdissect.tcp.reassembly import Reassembler
 
 MOST_WAITING = 64
@@ -36,6 +37,7 @@ _MOST_FORMS = 4_096
 _KEYS = 256
 _LONGEST_TEXT = 0x7FFF
 """Larger lengths mean null."""
+_PARTS_BYTES = 12 * BYTES
 _HEADER_BYTES = 10
 """The first bytes of a request: API, version, correlation id, length of the client id."""
 _NEVER = -(1 << 63)
@@ -209,13 +211,24 @@ class QuickSession:
 
     def parts(self) -> tuple[Any, ...]:
         """All its values but the streams, for :func:`quick_session_of`."""
+        numbers = bytearray(_PARTS_BYTES)
+        raw = numbers
+        put(raw, 0, self._connection)
+        put(raw, 8, self._latest_api_key)
+        put(raw, 16, self._latest_id)
+        put(raw, 24, self._latest_ns)
+        put(raw, 32, self._most_waiting)
+        put(raw, 40, self._mute_end_ns)
+        put(raw, 48, self._serial)
+        put(raw, 56, self._client_bytes)
+        put(raw, 64, self._waiting_bytes)
+        put(raw, 72, self.client)
+        put(raw, 80, self.exchanges)
+        put(raw, 88, self.most_bytes)
         return (
-            self._expected.parts(),
-            self._answers_first, self._client, self._connection, self._ends, self._forms,
-            self._latest_api_key, self._latest_form, self._latest_id, self._latest_ns, self._limits,
-            self._most_waiting, self._mute_end_ns, self._serial, self._client_bytes, self._waiting,
-            self._waiting_bytes, self.client, self.client_id, self.ending, self.exchanges, self.login,
-            self.most_bytes, self.principal, self.software,
+            numbers, *self._expected.parts(), self._answers_first, self._client, self._ends, self._forms,
+            self._latest_form, self._limits, self._waiting or None, self.client_id, self.ending, self.login,
+            self.principal, self.software,
         )  # fmt: skip
 
     @property
@@ -585,14 +598,24 @@ def quick_session_of(parts: tuple[Any, ...], streams: tuple[Reassembler, Reassem
     """
     made = QuickSession.__new__(QuickSession)
     (
-        expected,
-        made._answers_first, made._client, made._connection, made._ends, made._forms, made._latest_api_key,
-        made._latest_form, made._latest_id, made._latest_ns, made._limits, made._most_waiting,
-        made._mute_end_ns, made._serial, made._client_bytes, made._waiting, made._waiting_bytes, made.client,
-        made.client_id, made.ending, made.exchanges, made.login, made.most_bytes, made.principal,
-        made.software,
+        numbers, *expected, made._answers_first, made._client, made._ends, made._forms, made._latest_form,
+        made._limits, waiting, made.client_id, made.ending, made.login, made.principal, made.software,
     ) = parts  # fmt: skip
-    made._expected = expected_of(expected)
+    raw = numbers
+    made._connection = number(raw, 0)
+    made._latest_api_key = number(raw, 8)
+    made._latest_id = number(raw, 16)
+    made._latest_ns = number(raw, 24)
+    made._most_waiting = number(raw, 32)
+    made._mute_end_ns = number(raw, 40)
+    made._serial = number(raw, 48)
+    made._client_bytes = number(raw, 56)
+    made._waiting_bytes = number(raw, 64)
+    made.client = number(raw, 72)
+    made.exchanges = number(raw, 80)
+    made.most_bytes = number(raw, 88)
+    made._waiting = [] if waiting is None else waiting
+    made._expected = expected_of(tuple(expected))
     made._requests, made._responses = streams[made.client], streams[1 - made.client]
     return made
 

@@ -159,7 +159,7 @@ def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> No
         several.do("f")
         assert several.text == alone([first, *(f"{word} {word}" for word in "bcdefghijk"), "f"], 1)
         assert counted == 10 * [2]
-        assert (several.done[1] == os.getpid()) == ("longer" not in first)
+        assert (several.done[1] == os.getpid()) == (first != "sleep0.5 longer")
 
 
 def test_what_fails_there_fails_after_what_came_before_was_written() -> None:

@@ -6,7 +6,6 @@ import pickle
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet
 from kdissect.names import KnownNames
-from kdissect.parts.packed import Ends
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import plain_exchange
@@ -88,8 +86,8 @@ def stitched(
             continue
         stitcher = Stitcher(true, limits)
         knows = chance is None or chance.random() < 0.7
-        may_go_on = partial(_remembers, true) if knows else _nothing_goes_on
-        part = dissect_part([some], None, may_go_on, limits, briefs=briefs, tls=tls)
+        going_on = frozenset(map(hash, true.pairs())) if knows else frozenset()
+        part = dissect_part([some], None, going_on, limits, briefs=briefs, tls=tls)
         edge = pickle.loads(pickle.dumps(part.edge))
         why = stitcher.refusal_reason(edge)
         if why is not None:
@@ -106,20 +104,12 @@ def stitched(
     return Stitched([*out, *shown(true.close())], seams, why_not)
 
 
-def _remembers(true: Dissector, ends: Ends) -> bool:
-    return true.remembers(*ends)
-
-
 def _parts(items: Sequence[Item], cuts: Sequence[int]) -> Iterator[Sequence[Item]]:
     """The packets between two cuts, and each thing that is no packet by itself."""
     others = [at for at, item in enumerate(items) if not isinstance(item, Packet)]
     places = sorted({0, *cuts, *others, *(at + 1 for at in others), len(items)})
     for start, end in pairwise(places):
         yield items[start:end]
-
-
-def _nothing_goes_on(_: Ends) -> bool:
-    return False
 
 
 def places(count: int, parts: int, chance: random.Random) -> list[int]:

@@ -208,7 +208,7 @@ class _Never(random.Random):
 
 
 def test_an_edge_of_another_version_is_not_believed(traffic: list[Item]) -> None:
-    edge = dissect_part([traffic], None, lambda _: False).edge
+    edge = dissect_part([traffic], None).edge
     stitcher = Stitcher(Dissector(), DEFAULTS)
     assert stitcher.refusal_reason(edge) is None
     assert stitcher.refusal_reason(edge._replace(version=0)) == "it is of another version"
