@@ -39,6 +39,7 @@ from kdissect.plain import exchange_of, plain_exchange
 from kdissect.session.briefs import Brief, brief_of, plain_brief
 from kdissect.session.quick import PairLayouts
 from kdissect.source import Input
+from kdissect.system.heap import keep_freed_blocks
 
 FIRST_BYTES = 256 << 10
 """The size of each of the first two parts. Each later part is :data:`GROWTH` times as large as the one
@@ -221,6 +222,7 @@ def in_parts(
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
+    keep_freed_blocks()
     thresholds = gc.get_threshold()
     # The events of this process's own parts stay in its memory: see serving.COLLECTOR_THRESHOLD.
     gc.set_threshold(max(COLLECTOR_THRESHOLD, thresholds[0]), *thresholds[1:])

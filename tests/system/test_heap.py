@@ -43,6 +43,30 @@ def test_what_lies_free_between_blocks_in_use_is_given_back() -> None:
     assert when_told > 30_000_000
 
 
+KEPT = """
+import resource
+from kdissect.system.heap import keep_freed_blocks
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [bytearray(b"x") * 300_000 for _ in range(100)]
+    del blocks
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+keep_freed_blocks()
+print(faults(), faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count page faults in other ways")
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not the GNU C library")
+def test_what_was_freed_is_used_again_without_asking_the_system() -> None:
+    ran = subprocess.run([sys.executable, "-c", KEPT], check=True, capture_output=True, text=True, timeout=60)
+    first, again = map(int, ran.stdout.split())
+    assert first > 5_000
+    assert again < first / 10
+
+
 CYCLES = """
 import gc
 from kdissect.system.heap import keep_what_there_is, look_at_all
