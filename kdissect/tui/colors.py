@@ -6,8 +6,8 @@ background. A colour too close to its background is made darker or lighter until
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import lru_cache
+from collections.abc import Collection, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 from rich.color import Color, ColorType
@@ -15,14 +15,20 @@ from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from rich.terminal_theme import TerminalTheme
 from textual.app import App
+from textual.color import Color as ThemeColor
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
 LEAST = 4.5
 """The least contrast of text (WCAG 2.2, success criterion 1.4.3)."""
+LEAST_OF_BARS = 3.0
+"""The least contrast of a part that is no text (WCAG 2.2, success criterion 1.4.11)."""
 _STEPS = 20
 """The number of steps from a colour to black or white."""
+_BARS = "scrollbar", "scrollbar-hover", "scrollbar-active"
+_BEHIND_BARS = "surface", "scrollbar-background"
+"""The names of the colours of scroll bars, and of those behind them."""
 
 
 def luminance(color: ColorTriplet) -> float:
@@ -51,13 +57,27 @@ def legible(style: Style) -> Style:
     return style + Style(color=Color.from_triplet(_legible(text.triplet, behind.triplet)))
 
 
-def _legible(text: ColorTriplet, behind: ColorTriplet) -> ColorTriplet:
+def with_visible_bars(colors: Mapping[str, str]) -> dict[str, str]:
+    """The colours of a theme by their names, with scroll bars that can be seen. Colours of the terminal
+    itself are not changed, because they are unknown."""
+    parsed = {name: ThemeColor.parse(colors[name]) for name in (*_BARS, *_BEHIND_BARS)}
+    if any(each.ansi is not None for each in parsed.values()):
+        return dict(colors)
+    found = {name: ColorTriplet(*each.rgb) for name, each in parsed.items()}
+    out = dict(colors)
+    for name in _BARS:
+        nearest = min((found[each] for each in _BEHIND_BARS), key=partial(contrast, found[name]))
+        out[name] = _legible(found[name], nearest, LEAST_OF_BARS).hex
+    return out
+
+
+def _legible(text: ColorTriplet, behind: ColorTriplet, least: float = LEAST) -> ColorTriplet:
     """The first legible colour on the way to black or white, whichever is further from the background."""
     end = max(ColorTriplet(0, 0, 0), ColorTriplet(255, 255, 255), key=lambda each: contrast(each, behind))
     for step in range(_STEPS + 1):
         part = step / _STEPS
         mixed = ColorTriplet(*(round(a + (b - a) * part) for a, b in zip(text, end, strict=True)))
-        if contrast(mixed, behind) >= LEAST:
+        if contrast(mixed, behind) >= least:
             return mixed
     return end
 

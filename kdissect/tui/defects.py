@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from kdissect.present.sanitise import valid_text
 from kdissect.system.terminal import SIGNALLED
+from kdissect.tui.colors import with_visible_bars
 from kdissect.tui.widgets.adapted import Palette
 from kdissect.wording import defect
 
@@ -29,6 +30,9 @@ class QuietApp(App[None]):
     ]
     _copied: Input | None = None
     """The field whose whole text Ctrl-C has just copied; None after any other input."""
+
+    def get_css_variables(self) -> dict[str, str]:
+        return with_visible_bars(super().get_css_variables())
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text, with bytes that were no UTF-8 as ``\\xff``: a terminal takes only text."""

@@ -11,8 +11,10 @@ from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
+from textual.color import Color as ThemeColor
+from textual.theme import BUILTIN_THEMES
 
-from kdissect.tui.colors import LEAST, contrast, legible
+from kdissect.tui.colors import LEAST, contrast, legible, themes, with_visible_bars
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 
@@ -49,6 +51,7 @@ def illegible(app: App[None]) -> dict[tuple[str, str], str]:
     return found
 
 
+BARS = frozenset(("scrollbar", "scrollbar-hover", "scrollbar-active", "surface", "scrollbar-background"))
 THEMES = "textual-dark", "textual-light"
 
 
@@ -123,3 +126,17 @@ def test_a_colour_that_cannot_be_read_is_changed_until_it_can(text: str, behind:
 def test_the_terminals_own_colours_stay() -> None:
     style = Style(color="red", bgcolor="default")
     assert legible(style) == style
+
+
+@pytest.mark.parametrize("name", themes())
+def test_scroll_bars_can_be_seen_in_every_theme(name: str) -> None:
+    theme = BUILTIN_THEMES[name]
+    given = {**theme.to_color_system().generate(), **theme.variables}
+    found = {key: ThemeColor.parse(value) for key, value in with_visible_bars(given).items() if key in BARS}
+    if any(each.ansi is not None for each in found.values()):
+        assert with_visible_bars(given) == given
+        return
+    for bar in ("scrollbar", "scrollbar-hover", "scrollbar-active"):
+        for behind in ("surface", "scrollbar-background"):
+            pair = ColorTriplet(*found[bar].rgb), ColorTriplet(*found[behind].rgb)
+            assert contrast(*pair) >= 3, (bar, behind)
