@@ -13,6 +13,7 @@ from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Row
 from kdissect.capture.files import read_packets
 from kdissect.feed import counting
+from kdissect.feed.batches import read_exchange
 from kdissect.feed.counting import AskTables, Begin, CountedRows, Counting, Grown
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
@@ -91,7 +92,7 @@ def test_what_nothing_is_told_of_is_not_read(monkeypatch: pytest.MonkeyPatch) ->
     order = everything(index)
     chosen = bytes(at % 10 == 3 for at in range(len(index)))
     machine.take(order._replace(chosen=chosen))
-    read = Mock(side_effect=counting.read_exchange)
+    read = Mock(side_effect=read_exchange)
     monkeypatch.setattr(counting, "read_exchange", read)
     machine.take(AskTables(("srt",)))
     found = to_the_end(machine)
