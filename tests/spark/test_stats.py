@@ -174,6 +174,15 @@ def test_the_command_prints_what_one_machine_prints(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("spark")
+def test_its_text_is_that_of_one_machine_with_times_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
+    def text(*command: str) -> str:
+        assert main([*command, "-z", "errors,group", "-z", "srt", str(ERRORS), "-q"]) == 0
+        return capsys.readouterr().out
+
+    assert text("spark", "stats", "--master", "local[2]") == text("stats", "-t", "u")
+
+
+@pytest.mark.usefixtures("spark")
 def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     pieces = cut(ERRORS, tmp_path / "in", 20)
