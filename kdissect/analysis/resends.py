@@ -266,7 +266,8 @@ def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     by_look: dict[tuple[int, int, int], list[int]] = {}
     again: set[int] = set()
     anew: set[int] = set()
-    """Connections on which the application writes records again that it knew to be written."""
+    """Connections on which the application writes records again although its client knew that they were
+    written."""
     tries: dict[int, list[SentBatch]] = {}
     rest: tuple[int, SentBatch, int] | None = None
     """Records of a batch sent again that are still to come: their number, the batch, and the connection."""

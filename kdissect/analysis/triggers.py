@@ -310,7 +310,7 @@ def _rejoined(line: GroupLine, window: Window, join: Join, member: str) -> tuple
         return "subscription-changed", LIKELY
     read = [each.config_offset for each in (*before.joins, *before.again) if each.config_offset is not None]
     if join.config_offset is not None and read and join.config_offset > max(read):
-        return "config-changed", LIKELY  # of connectors, which all workers read
+        return "config-changed", LIKELY  # all workers of Connect read the configurations of connectors
     if any(
         key.error in NOT_COORDINATOR and before.told_ns <= run.first_ns <= join.ns
         for key, run in line.refusals_to(member)

@@ -401,8 +401,8 @@ REFUSED = {
 }
 """Why a member may not join, by error."""
 NOT_ACCEPTED = {("StreamsGroupHeartbeat", "INVALID_REQUEST")}
-"""What a Streams application gets whose topology is not that of its group. Brokers of 4.3 cannot change the
-topology of a group (KIP-1071)."""
+"""The error that a Streams application gets if its topology is not that of its group. Brokers of 4.3 cannot
+change the topology of a group (KIP-1071)."""
 _TOPOLOGY_WHY = (
     "A streams group keeps the topology with which it was made, and brokers of 4.3 cannot change it. An "
     "application with another topology is refused, also if no member is left. Another value that does not "
