@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.dissect cimport Journal
-from kdissect.parts.packed cimport Numbers
+from kdissect.parts.packed cimport PackedNumbers
 from kdissect.parts.ticks cimport Ticks
 from kdissect.numbering cimport Numbering
 from kdissect.model cimport Segment
@@ -11,7 +11,7 @@ cdef int64_t _BEFORE_ALL, _LINGER_NS
 cdef int ACK, SYN
 
 cdef class PartJournal(Journal):
-    cdef public Numbers steps
+    cdef public PackedNumbers steps
     cdef public list forgotten
     cdef public Ticks ticks
     cdef public list segments
@@ -34,8 +34,8 @@ cdef class SeamJournal(Journal):
     cdef public list forgotten
 
 cdef class PartNumbering(Numbering):
-    cdef public Numbers first_packets
-    cdef public Numbers recognised
+    cdef public PackedNumbers first_packets
+    cdef public PackedNumbers recognised
 
     @cython.locals(brief=Brief)
     cpdef exchange(self, begun)

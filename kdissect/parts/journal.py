@@ -11,7 +11,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
 from kdissect.numbering import Numbering
-from kdissect.parts.packed import Ends, Numbers
+from kdissect.parts.packed import Ends, PackedNumbers
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Brief
 
@@ -53,7 +53,7 @@ class PartJournal(Journal):
 
     def __init__(self, going_on: Collection[int] = (), set_aside: Collection[Endpoint] = ()) -> None:
         super().__init__()
-        self.steps = Numbers()
+        self.steps = PackedNumbers()
         """The step of each event, in order."""
         self.forgotten: list[ForgottenConnection] = []
         self.ticks = Ticks()
@@ -131,9 +131,9 @@ class PartNumbering(Numbering):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first_packets = Numbers()
+        self.first_packets = PackedNumbers()
         """The first packet of each connection."""
-        self.recognised = Numbers()
+        self.recognised = PackedNumbers()
         """The packet by which each exchange was recognised."""
 
     def connection(self, packet: int) -> int:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from kdissect.exchange import Exchange
 from kdissect.names import TopicNames
 from kdissect.numbering import AT_THE_END, Event
-from kdissect.parts.packed import Numbers
+from kdissect.parts.packed import PackedNumbers
 from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 _AT_THE_END = AT_THE_END
 
 
-def true_numbers(own: Numbers, others: Numbers, first: int) -> Numbers:
+def true_numbers(own: PackedNumbers, others: PackedNumbers, first: int) -> PackedNumbers:
     """Return the numbers that things of a part, such as its exchanges, have in the whole capture, in order.
 
     :param own: the packet with which each thing began, in order.
     :param others: the packets in the part with which things of other connections began, in order.
     :param first: the number of the first of all these things.
     """
-    out = Numbers()
+    out = PackedNumbers()
     passed, many, place, count = 0, others.count(), 0, own.count()
     number = first
     other = others.at(0) if many else _AT_THE_END
@@ -37,10 +37,10 @@ def true_numbers(own: Numbers, others: Numbers, first: int) -> Numbers:
 
 def number_events(
     events: list[Event],
-    steps: Numbers,
+    steps: PackedNumbers,
     before: int,
-    numbers: Numbers | None,
-    connections: Numbers,
+    numbers: PackedNumbers | None,
+    connections: PackedNumbers,
     names: TopicNames,
     known: int,
     learned_names: list[int] | None,

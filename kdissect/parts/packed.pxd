@@ -7,7 +7,7 @@ cdef Py_ssize_t _BYTES, _SEGMENT_BYTES, _LEAST_ROOM
 cdef int64_t _NONE
 
 @cython.final
-cdef class Numbers:
+cdef class PackedNumbers:
     cdef public bytearray raw
     cdef Py_ssize_t _room
     cdef Py_ssize_t _end

@@ -19,7 +19,7 @@ _NONE = -1
 """Stands for None where no number is negative."""
 
 
-class Numbers:
+class PackedNumbers:
     """Numbers of 64 bits, in order. Pickled, they are bytes.
 
     :param raw: the numbers to begin with, as :meth:`__reduce__` gives them.
@@ -33,8 +33,8 @@ class Numbers:
         self._end = len(raw)
         """… and how many of them are used."""
 
-    def __reduce__(self) -> tuple[type[Numbers], tuple[bytes]]:
-        return Numbers, (bytes(memoryview(self.raw)[: self._end]),)
+    def __reduce__(self) -> tuple[type[PackedNumbers], tuple[bytes]]:
+        return PackedNumbers, (bytes(memoryview(self.raw)[: self._end]),)
 
     def __len__(self) -> int:
         return self._end // _BYTES

@@ -14,7 +14,7 @@ from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import ForgottenConnection, LearnedName, PartJournal, PartNames, PartNumbering
 from kdissect.parts.numbers import number_events, speak_tls, true_numbers
-from kdissect.parts.packed import Ends, EndsList, Numbers, Segments
+from kdissect.parts.packed import Ends, EndsList, PackedNumbers, Segments
 from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Conversation
@@ -23,7 +23,7 @@ VERSION = 6
 """The version of :class:`PartEdge` and :class:`Seam`. The part and the stitcher must have the same."""
 
 
-_NO_NUMBERS = Numbers()
+_NO_NUMBERS = PackedNumbers()
 
 
 class PartEdge(NamedTuple):
@@ -42,9 +42,9 @@ class PartEdge(NamedTuple):
     """The number of pairs of ends of these segments."""
     own_pairs: Sequence[Ends] = ()
     """The pairs of ends between which its own connections began."""
-    first_packets: Numbers = _NO_NUMBERS
+    first_packets: PackedNumbers = _NO_NUMBERS
     """The first packet of each of its connections."""
-    recognised: Numbers = _NO_NUMBERS
+    recognised: PackedNumbers = _NO_NUMBERS
     """The packet by which each of its exchanges was recognised."""
     learned_names: Sequence[LearnedName] = ()
     ticks: Ticks | None = None
@@ -66,9 +66,9 @@ class Seam(NamedTuple):
     """How many exchanges have a number before the part."""
     connections: int
     """How many connections have a number before the part."""
-    recognised: Numbers
+    recognised: PackedNumbers
     """The packets by which exchanges of other connections were recognised in the part."""
-    first_packets: Numbers
+    first_packets: PackedNumbers
     """The first packets of other connections that begin in the part."""
     names_before: int
     """How many names were learned before the part."""
@@ -101,7 +101,7 @@ class Dissected:
         self._number(seam, connections, names)
         return self._merged(seam, connections) if seam.events else self._events
 
-    def _number(self, seam: Seam, connections: Numbers, names: TopicNames) -> None:
+    def _number(self, seam: Seam, connections: PackedNumbers, names: TopicNames) -> None:
         """Give events their numbers and names."""
         before, numbers = seam.exchanges, None
         if len(seam.recognised):
@@ -110,7 +110,7 @@ class Dissected:
         known = len(names.order) if told is None else seam.names_before
         number_events(self._events, self._journal.steps, before, numbers, connections, names, known, told)
 
-    def _merged(self, seam: Seam, connections: Numbers) -> list[Event]:
+    def _merged(self, seam: Seam, connections: PackedNumbers) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
         mine, theirs = _by_step(self._journal.forgotten), _by_step(seam.forgotten)
         out: list[Event] = []

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.dissect cimport Dissector
 from kdissect.parts.journal cimport SeamJournal
-from kdissect.parts.packed cimport Numbers
+from kdissect.parts.packed cimport PackedNumbers
 from kdissect.parts.ticks cimport Ticks
 from kdissect.numbering cimport Numbering
 
@@ -12,8 +12,8 @@ cdef class Stitcher:
 
     @cython.locals(
         dissector=Dissector, numbering=Numbering, exchanges=int64_t, connections=int64_t, known=Py_ssize_t, learned=_Learned,
-        journal=SeamJournal, recognised=Numbers, firsts=Numbers, events=list, own_exchanges=Py_ssize_t,
-        own_connections=Py_ssize_t, every_exchange=Numbers, every_connection=Numbers, most_exchanges=Py_ssize_t,
+        journal=SeamJournal, recognised=PackedNumbers, firsts=PackedNumbers, events=list, own_exchanges=Py_ssize_t,
+        own_connections=Py_ssize_t, every_exchange=PackedNumbers, every_connection=PackedNumbers, most_exchanges=Py_ssize_t,
         most_connections=Py_ssize_t, step=int64_t, exchanges_before=int64_t, connections_before=int64_t,
         names_before=Py_ssize_t,
     )

@@ -8,7 +8,7 @@ from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
 from kdissect.model import Segment
 from kdissect.parts.journal import LearnedName, SeamJournal
-from kdissect.parts.packed import Numbers
+from kdissect.parts.packed import PackedNumbers
 from kdissect.parts.part import VERSION, PartEdge, Seam
 from kdissect.parts.ticks import Ticks
 from kdissect.session.pending import REQUEST_BYTES
@@ -63,7 +63,7 @@ class Stitcher:
         exchanges, connections = numbering.exchanges, numbering.connections
         known, learned = len(dissector.names.order), _Learned(edge.learned_names)
         journal = SeamJournal()
-        recognised, firsts = Numbers(), Numbers()
+        recognised, firsts = PackedNumbers(), PackedNumbers()
         events: list[tuple[int, Sequence[Event]]] = []
         own_exchanges = own_connections = 0
         every_exchange, every_connection = edge.recognised, edge.first_packets
@@ -120,8 +120,8 @@ class Stitcher:
         edge: PartEdge,
         exchanges: int,
         connections: int,
-        recognised: Numbers,
-        firsts: Numbers,
+        recognised: PackedNumbers,
+        firsts: PackedNumbers,
     ) -> None:
         """Take in the part's own connections, with their true numbers."""
 

@@ -1,15 +1,15 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.parts.packed cimport Numbers
+from kdissect.parts.packed cimport PackedNumbers
 
 cdef int64_t _BEFORE_ALL, _MOST_STEP, _MOST_LATER
 cdef Py_ssize_t _RUN, _STEP_BYTES
 
 @cython.final
 cdef class Ticks:
-    cdef public Numbers _packets
-    cdef public Numbers _times
-    cdef public Numbers _places
+    cdef public PackedNumbers _packets
+    cdef public PackedNumbers _times
+    cdef public PackedNumbers _places
     cdef public bytearray _steps
     cdef public Py_ssize_t _size
     cdef public Py_ssize_t _room

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 
 from kdissect.dissect import BEFORE_ALL
-from kdissect.parts.packed import Numbers
+from kdissect.parts.packed import PackedNumbers
 
 _BEFORE_ALL = BEFORE_ALL
 _STEP_BYTES = 5
@@ -22,17 +22,17 @@ class Ticks:
 
     def __init__(
         self,
-        packets: Numbers | None = None,
-        times: Numbers | None = None,
-        places: Numbers | None = None,
+        packets: PackedNumbers | None = None,
+        times: PackedNumbers | None = None,
+        places: PackedNumbers | None = None,
         steps: bytes = b"",
         latest_ns: int = _BEFORE_ALL,
     ) -> None:
-        self._packets = packets or Numbers()
+        self._packets = packets or PackedNumbers()
         """The packet of the first tick of each run …"""
-        self._times = times or Numbers()
+        self._times = times or PackedNumbers()
         """… its time …"""
-        self._places = places or Numbers()
+        self._places = places or PackedNumbers()
         """… and where the steps to the ticks after it begin."""
         self._steps = bytearray(steps)
         self._size = len(steps)
@@ -46,7 +46,9 @@ class Ticks:
         self.latest_ns = latest_ns
         """… and its time."""
 
-    def __reduce__(self) -> tuple[type[Ticks], tuple[Numbers, Numbers, Numbers, bytes, int]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[Ticks], tuple[PackedNumbers, PackedNumbers, PackedNumbers, bytes, int]]:
         steps = bytes(memoryview(self._steps)[: self._size])
         return Ticks, (self._packets, self._times, self._places, steps, self.latest_ns)
 

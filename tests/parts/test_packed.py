@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kdissect.model import Segment
 from kdissect.parts.numbers import true_numbers
-from kdissect.parts.packed import EndsList, Numbers, Segments
+from kdissect.parts.packed import EndsList, PackedNumbers, Segments
 
 _NUMBER = st.integers(-(1 << 63), (1 << 63) - 1)
 _COUNT = st.integers(0, (1 << 31) - 1)
@@ -55,14 +55,14 @@ def test_each_end_is_sent_once() -> None:
     assert pickle.dumps(Segments([one, other])).count(one.source) == 1
 
 
-def numbers_of(values: list[int]) -> Numbers:
-    out = Numbers()
+def numbers_of(values: list[int]) -> PackedNumbers:
+    out = PackedNumbers()
     for each in values:
         out.add(each)
     return out
 
 
-def values_of(numbers: Numbers) -> list[int]:
+def values_of(numbers: PackedNumbers) -> list[int]:
     return [numbers[place] for place in range(len(numbers))]
 
 
