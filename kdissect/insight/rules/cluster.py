@@ -526,7 +526,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         if lasted_ns < facts.limit("at_once_ms") * MILLISECOND:
             continue  # these requests were sent together, and the client learns of the move by the refusal
         if row["sent_ns"] is not None and row["sent_ns"] <= row["first_ns"]:
-            continue  # all were sent before the first refusal came, as a throttled client's may be
+            continue  # all were sent before the first refusal came; a throttled client gets refusals late
         is_long = row["refusals"] >= 2 and after_ns >= facts.limit("for_s") * SECOND
         if row["refusals"] < facts.limit("refusals") and not is_long:
             continue

@@ -373,8 +373,8 @@ _SOONER = (
     "provider of the client gives. A client that is given the same token again has to log in again at once."
 )
 _ONCE_A_SECOND = (
-    "A client logs in again on an open connection before its login ends (KIP-368). A broker takes that once "
-    "in a second at most. It treats a further request as one that may not be sent any more, and refuses it."
+    "A client logs in again on an open connection before its login ends (KIP-368). A broker accepts this at "
+    "most once a second, and refuses a second attempt within that time."
 )
 _EXPIRED = (
     "A token is good until the time that stands in it. The client's provider of tokens (a callback, or a "
