@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
@@ -26,7 +25,7 @@ from kdissect.insight.finding import (
     Finding,
     FindingSubject,
 )
-from kdissect.insight.gaps import not_known, with_gaps
+from kdissect.insight.gaps import not_known
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, share, showing, span
 from kdissect.wording import plural
@@ -80,14 +79,13 @@ def _held(row: Row) -> str:
 
 
 UNSEEN_NS = 5 * SECOND
-"""If bytes of the producer are missing, readers must have been held back for all of the time except this
-much."""
+"""If bytes are missing, readers must have been held back for all of the time except this much. Where the last
+packets of the producer's connection are missing, nothing shows that this connection lacks any."""
 
 
-@rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions, Connections), held_s=10, late_s=10)
+@rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions,), held_s=10, late_s=10)
 def transaction_hanging(facts: Facts) -> Iterator[Finding]:
     """A transaction is open that should be over."""
-    lossy = with_gaps(facts, "client_id")
     for row in facts.rows(Transactions):
         end_ns = facts.context.last_ns
         if row["outcome"] != "open" or end_ns is None:
@@ -105,7 +103,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
             if slept_ns:
                 facts.cannot_judge(SLEPT)
             continue
-        if row["client_id"] in lossy and end_ns - from_ns - held_ns >= UNSEEN_NS:
+        if facts.context.gap_bytes and end_ns - from_ns - held_ns >= UNSEEN_NS:
             facts.cannot_judge(not_known("the end of a transaction"))
             continue
         measure_ns = age_ns if age_ns is not None else held_ns
