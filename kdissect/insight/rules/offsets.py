@@ -321,6 +321,9 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
         if any(each["gap_bytes"] for each in (*links, *nameless)):
             facts.cannot_judge(not_known("a Fetch or ListOffsets"))
             continue
+        if any(each["commits"] for each in own):  # it has read, over a connection that was not captured
+            facts.cannot_judge("a member committed offsets, and the capture does not show what it read")
+            continue
         end = "and left the group" if left else "and ended" if died else "though it stayed in the group"
         yield facts.finding(
             FindingSubject(

@@ -34,7 +34,7 @@ from kdissect.insight.finding import (
 from kdissect.insight.judge import judge
 from kdissect.insight.rules import lag as lag_rules
 from tests.insight import made
-from tests.insight.made import T0, said_by, zeros
+from tests.insight.made import T0, said_by, unjudged, zeros
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -635,6 +635,13 @@ def test_a_member_that_read_after_it_was_told_has_begun() -> None:
         assert bool(without_offset((Positions, read), (Members, again), last_s=200)) == is_told
     # One that joined later was not told it.
     assert not without_offset((Positions, position(last_ns=35 * SECOND)), (Members, again), last_s=200)
+
+
+def test_a_member_that_commits_has_read_where_the_capture_shows_no_fetch() -> None:
+    assert without_offset()
+    rows: dict[Any, list[Row]] = {OffsetsAsked: [asked()], Members: [JOINED | {"commits": 1}], **LED}
+    assert not said("no-offset", rows)
+    assert unjudged("no-offset", rows)
 
 
 def test_a_member_of_the_same_name_on_another_host_is_another() -> None:
