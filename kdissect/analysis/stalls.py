@@ -2,11 +2,12 @@
 
 Both are computed at the end. Until then a few numbers are kept for each long exchange, and the count of
 exchanges in each second. Answers of a broker come in the order of time, so a time without answers lies
-between two of them.
+between two of them. Only answers after a gap come late, when the gap is known to stay.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -75,23 +76,38 @@ class _Broker:
     last_ns: int | None = None
     """The time of the last answer."""
     silences: list[tuple[int, int]] = field(default_factory=list)
+    """In the order of time."""
     long: list[_Long] = field(default_factory=list)
 
     def note_answer(self, ns: int) -> None:
         """Note an answer to any client."""
-        if self.last_ns is None:
-            self.first_ns = ns
-        elif ns - self.last_ns >= SILENCE_NS and len(self.silences) < MOST_LONG:
-            self.silences.append((self.last_ns, ns))
-        if self.last_ns is None or ns > self.last_ns:
+        if self.first_ns is None or self.last_ns is None:
+            self.first_ns = self.last_ns = ns
+        elif ns < self.last_ns:
+            self.first_ns = min(self.first_ns, ns)
+            self._break(ns)
+        else:
+            self._add(self.last_ns, ns)
             self.last_ns = ns
+
+    def _add(self, from_ns: int, to_ns: int) -> None:
+        if to_ns - from_ns >= SILENCE_NS and len(self.silences) < MOST_LONG:
+            insort(self.silences, (from_ns, to_ns))
+
+    def _break(self, ns: int) -> None:
+        """Note that the broker was not silent at a time."""
+        at = bisect_left(self.silences, (ns,)) - 1
+        if at >= 0 and ns < self.silences[at][1]:
+            from_ns, to_ns = self.silences.pop(at)
+            self._add(from_ns, ns)
+            self._add(ns, to_ns)
 
     def merge(self, later: _Broker) -> None:
         if later.first_ns is None or later.last_ns is None:
             return
         last_ns = later.last_ns if self.last_ns is None else max(self.last_ns, later.last_ns)
         self.note_answer(later.first_ns)
-        self.silences = (self.silences + later.silences)[:MOST_LONG]
+        self.silences = sorted(self.silences + later.silences)[:MOST_LONG]
         self.long = (self.long + later.long)[:MOST_LONG]
         self.last_ns = last_ns
 
@@ -119,7 +135,7 @@ class Stalls(OneTable[str, _Broker]):
 
     def _exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
-        if response is None or exchange.api is None:
+        if response is None:
             return
         row = self._rows.row(exchange.broker)
         if row is None:
@@ -129,7 +145,7 @@ class Stalls(OneTable[str, _Broker]):
         if request is None or answered_ns - request.frame.last_ns < SILENCE_NS or len(row.long) >= MOST_LONG:
             return
         served, api = exchange.served_ns, exchange.api
-        if served is None or served < SILENCE_NS or waits_for_members(api):
+        if api is None or served is None or served < SILENCE_NS or waits_for_members(api):
             return
         if is_long_poll(api):
             longest, _ = asked_wait(request)

@@ -75,6 +75,24 @@ def test_two_connections_that_wait_for_a_second_and_are_answered_together_show_a
     assert row["asked_last_ns"] == 700 * MILLISECOND
 
 
+def test_an_answer_that_comes_late_after_a_gap_shows_that_the_broker_was_not_silent() -> None:
+    whole, first, second = Stalls(), Stalls(), Stalls()
+    waited = [beat(0, 1), beat(500, 2_000, 1), beat(700, 1_810, 2)]
+    late, soon = beat(1_700, 1, 3), beat(2_400, 1, 3)
+    late.request = None  # nobody knows what it answers
+    for each in (*waited, soon):
+        whole.feed(each)
+    assert whole.result()
+    whole.feed(late)
+    assert not whole.result()
+    for each in waited:
+        first.feed(each)
+    second.feed(soon)
+    second.feed(late)
+    first.merge(second)
+    assert not first.result()
+
+
 ANSWERS: dict[str, dict[str, Any]] = {
     "Produce": {"responses": []},
     "Metadata": {"brokers": [], "topics": []},
