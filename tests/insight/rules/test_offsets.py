@@ -589,6 +589,7 @@ def test_a_member_without_an_offset_leaves_or_ends_soon() -> None:
     (found,) = without_offset((Members, left), last_s=42)
     assert not without_offset((Members, left | {"last_ns": 42 * SECOND}), last_s=42)  # it came back
     assert found.message.endswith("did not ask where to begin, and left the group.")
+    assert not without_offset((Members, left | {"left_ns": 40 * SECOND}), last_s=40.9)  # it may read yet
     link: Row = dict.fromkeys(column.name for column in Connections.columns)
     link |= {"client_id": "c", "client": "10.0.0.1:5000", "end": "fin", "last_ns": 41 * SECOND}
     (found,) = without_offset((Connections, link), last_s=42)
