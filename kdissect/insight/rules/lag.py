@@ -15,7 +15,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
-from kdissect.insight.gaps import is_often_one_sided
+from kdissect.insight.gaps import is_often_one_sided, not_known, with_gaps
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, quoted, span
@@ -311,6 +311,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     for row in consumers(facts):
         readers.setdefault(row["group"], set()).add(row["client"])
     one_sided: dict[str, bool] = {}
+    lossy = with_gaps(facts, "connection")
     for key, rows in group_rows(consumers(facts), "group", "topic", "partition").items():
         group, topic, partition = key
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
@@ -323,13 +324,17 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
         if seen_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):
             continue
-        waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
+        # A commit shows what was read, even if the Fetch was not captured.
+        waiting = lag["log_end"] - max(lag["committed"] or 0, *(row["position"] or 0 for row in rows))
         if waiting < facts.limit("records"):
             continue
         if group not in one_sided:
             one_sided[group] = is_often_one_sided(facts, filter(None, readers[group]))
         if one_sided[group]:
             facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
+            continue
+        if last["connection"] in lossy:
+            facts.cannot_judge(not_known("the last fetches"))
             continue
         yield facts.finding(
             FindingSubject(group=group, topic=topic, partition=partition),

@@ -261,6 +261,7 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
     (found,) = said("consumer-stopped", rows)
     assert "13 records came since" in found.message
     assert not said("consumer-stopped", {**rows, Lag: [lag(log_end=7)]})
+    assert not said("consumer-stopped", {**rows, Lag: [lag(log_end=20, committed=20)]})  # somebody read on
     assert not said("consumer-stopped", {**rows, Positions: [row | {"fetched_last_ns": 50 * SECOND}]})
     short = judge(
         {"consumer-stopped": RULES["consumer-stopped"]},
@@ -268,6 +269,15 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
         JudgingContext(first_ns=0, last_ns=50 * SECOND),
     )
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
+
+
+@pytest.mark.parametrize(("lossy", "told"), [(0, False), (1, True)])
+def test_where_bytes_are_missing_the_last_fetch_may_have_brought_the_records(lossy: int, told: bool) -> None:
+    row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7, connection=0)
+    link = zeros(Connections, connection=lossy, client="10.9.9.9:7", gap_bytes=9)
+    rows: dict[Any, list[Row]] = {Positions: [row], Lag: [lag(log_end=20)], Connections: [link]}
+    assert bool(said("consumer-stopped", rows)) == told
+    assert bool(unjudged("consumer-stopped", rows)) != told
 
 
 def test_the_connections_of_a_group_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +308,7 @@ def test_the_connections_of_a_group_are_gone_through_once(monkeypatch: pytest.Mo
 )
 def test_fetches_that_were_not_captured_do_not_lack(values: dict[str, Any], told: bool) -> None:
     row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
-    seen = {"client": row["client"], "requests": 100, "responses": 100, **values}
+    seen = zeros(Connections, client=row["client"], requests=100, responses=100, connection=5) | values
     rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)], Connections: [seen]}
     assert bool(said("consumer-stopped", rows)) == told
 
