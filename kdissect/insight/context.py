@@ -168,6 +168,15 @@ class JudgingContext(NamedTuple):
         return to_ns - from_ns - sum(each for each in silent if each > 0)
 
     @property
+    def most_lacks(self) -> str | None:
+        """Why most of the traffic cannot be judged, even where no rule notices; None if it can."""
+        if 2 * self.one_sided > self.exchanges:
+            return "only one direction was captured"
+        if self.cut_packets and self.gap_bytes > self.captured_bytes:
+            return "the capture tool kept less than half of the bytes (its snap length)"
+        return None
+
+    @property
     def is_unread(self) -> bool:
         """Whether nothing at all could be read, not even a packet of another protocol."""
         return bool(self.unread) and self.packets_read == 0 and not self.connections and not self.exchanges

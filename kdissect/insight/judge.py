@@ -181,6 +181,8 @@ def judge(
         known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
         if len(known) < len(of_one):
             facts.cannot_judge(SLEPT)
+        if not known and facts.not_judged is None and each.category != CAPTURE:
+            facts.not_judged = context.most_lacks
         said[each.id] = known, facts.not_judged
         if isinstance(rows, RowsInTurn):
             rows.drop(done)

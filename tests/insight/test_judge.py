@@ -280,6 +280,30 @@ def whole(name: str) -> Judge:
     return found
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"one_sided": 5}, []),
+        ({"one_sided": 6}, ["only one direction was captured"]),
+        ({"cut_packets": 9, "gap_bytes": 100}, []),
+        (
+            {"cut_packets": 9, "gap_bytes": 101},
+            ["the capture tool kept less than half of the bytes (its snap length)"],
+        ),
+        ({"gap_bytes": 101}, []),  # rules look at the gaps of connections
+    ],
+)
+def test_what_nobody_can_see_is_not_judged_even_if_no_rule_says_so(
+    change: dict[str, int], why: list[str]
+) -> None:
+    found = finding("found")
+    silent = Rule("silent", "notice", "certain", "made", (), lambda _: [], {})
+    context = JudgingContext(exchanges=10, captured_bytes=100)._replace(**change)
+    result = judge({**rules(found), "silent": silent}, {}, context)
+    assert [each.id for each in result.findings] == ["found"]
+    assert [(each.rule, each.why) for each in result.not_judged] == [("silent", each) for each in why]
+
+
 @pytest.mark.parametrize("name", sorted(each.name for each in CAPTURES.glob("*.pcap*")))
 def test_parts_give_what_the_whole_gives(name: str) -> None:
     found = events(name)
