@@ -5,9 +5,9 @@ Consecutive exchanges of one connection with the same action are one line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.analysis.membership import COMMITS
 from kdissect.analysis.packed import packed
@@ -42,14 +42,19 @@ class StoryLine:
     @property
     def whole(self) -> str:
         """The text, with the number of repetitions."""
+        return self.repeated()
+
+    def repeated(self, until: str = "") -> str:
+        """The text, with the number of repetitions.
+
+        :param until: the time of the last repetition, for people.
+        """
         if self.count == 1:
             return self.text
-        carried = f", {plural(self.records, 'record')} in all" if self.records else ""
-        return (
-            f"{self.text} (the first of {self.count:,}{carried})"
-            if carried
-            else f"{self.text} ({self.count:,} times)"
-        )
+        end = f", until {until}" if until else ""
+        if self.records:
+            return f"{self.text} (the first of {self.count:,}, {plural(self.records, 'record')} in all{end})"
+        return f"{self.text} ({self.count:,} times{end})"
 
 
 class Story:
@@ -162,14 +167,40 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     past: dict[str, bool] = {}
     """For each group, whether its commit is past the offset."""
     where = f"{asked.topic}-{asked.partition}"
+    begun: dict[int, int] = {}
+    """The offset from which each connection asked for records last. A broker sends whole batches, and the client
+    leaves out what comes before."""
     near: list[int] = []
     """The record's offset that is nearest to the requested one."""
+
+    def left_out(each: Exchange) -> str:
+        """Why the client does not take the record from an answer that has it; empty if it may."""
+        if each.api == "ShareFetch":
+            parts = list(_of_partition(each, "response", "responses", "partitionIndex"))
+            given = [one for part in parts for one in part.get("acquiredRecords") or ()]
+            has_it = any(
+                one.get("firstOffset", 0) <= asked.offset <= one.get("lastOffset", -1) for one in given
+            )
+            return "" if has_it or not parts else "but was not given it"
+        first = begun.get(each.connection, 0) if each.api == "Fetch" else 0
+        return f"and leaves it out: it asked for {first:,} and later" if first > asked.offset else ""
+
+    def _of_partition(each: Exchange, side: str, topics: str, number: str) -> Iterator[dict[str, Any]]:
+        """What a message says of the partition."""
+        message = each.request if side == "request" else each.response
+        for topic in () if message is None else message.body().get(topics) or ():
+            name = topic.get("topic") or each.topic_names.get(topic.get("topicId") or "")
+            if name == asked.topic or topic.get("topicId") == asked.topic:
+                yield from (one for one in topic.get("partitions") or () if one.get(number) == asked.partition)
 
     def tells(each: Exchange) -> str | None:
         if asked.topic not in each.topics:
             return None
         if each.api in COMMITS and each.request is not None:
             return _commits(each)
+        if each.api == "Fetch":  # in a session, only what changed is named
+            for one in _of_partition(each, "request", "topics", "partition"):
+                begun[each.connection] = one.get("fetchOffset", 0)
         for records in records_of(each, limits, with_control=True):
             if (records.topic, records.partition) != (asked.topic, asked.partition):
                 continue
@@ -177,10 +208,12 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
                 continue
             near[:] = [min((*near, records.first, records.last), key=lambda at: abs(at - asked.offset))]
             if records.first <= asked.offset <= records.last:
-                verb = "wrote" if each.api == "Produce" else "read"
+                why = left_out(each)
+                verb = "wrote" if each.api == "Produce" else "was sent" if why else "read"
+                end = f", {why}" if why else ""
                 if records.first == records.last:
-                    return f"{verb} it, offset {records.first:,} of {where}"
-                return f"{verb} it, with offsets {records.first:,} to {records.last:,} of {where}"
+                    return f"{verb} it, offset {records.first:,} of {where}{end}"
+                return f"{verb} it, with offsets {records.first:,} to {records.last:,} of {where}{end}"
         return None
 
     def _commits(each: Exchange) -> str | None:

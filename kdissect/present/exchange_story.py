@@ -20,16 +20,19 @@ from kdissect.protocol.errors import errors
 _BAR = 24
 """Cells of the longest bar."""
 _PARTS = (
-    ("request_transfer_ns", "the request came, first to last byte"),
     ("behind_ns", "it waited behind the request before it"),
     ("throttle_ns", "a quota held it back"),
     ("network_ns", "the network, there and back"),
     ("wait_ns", "it waited, as the client had asked"),
     ("broker_ns", "the broker worked"),
     ("served_ns", "the broker worked, or waited as asked"),
-    ("response_transfer_ns", "the answer came, first to last byte"),
 )
 """Columns of an exchange that are parts of its time, in the order of time."""
+_TRANSFERS = (
+    ("request_transfer_ns", "before that, the request came, first to last byte"),
+    ("response_transfer_ns", "after that, the answer came, first to last byte"),
+)
+"""Columns of an exchange that are no parts of its time."""
 
 
 def exchange_lines(
@@ -70,20 +73,25 @@ def _time(exchange: Exchange, options: Options) -> Iterator[str]:
         yield f"no time is known: {exchange.missing or 'one side is missing'}"
         return
     yield f"it took {duration(exchange.latency_ns)}, from the request's last byte to the answer's first"
-    parts = list(_parts(exchange, options))
-    longest = max((ns for _, ns in parts), default=0)
-    room = max((len(duration(ns)) for _, ns in parts), default=0)
-    for label, ns in parts:
-        bar = "█" * max(1, round(_BAR * ns / longest))
-        yield f"  {duration(ns):>{room}}  {bar:<{_BAR}}  {label}"
+    parts, transfers = (list(_took(of, exchange, options)) for of in (_PARTS, _TRANSFERS))
+    longest = max((ns for _, ns in (*parts, *transfers)), default=0)
+    room = max((len(duration(ns)) for _, ns in (*parts, *transfers)), default=0)
+    for listed in (parts, transfers):
+        if listed and listed is transfers:
+            yield ""
+        for label, ns in listed:
+            bar = "█" * max(1, round(_BAR * ns / longest))
+            yield f"  {duration(ns):>{room}}  {bar:<{_BAR}}  {label}"
 
 
-def _parts(exchange: Exchange, options: Options) -> Iterator[tuple[str, int]]:
-    """The known parts that took time."""
-    known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in _PARTS}
+def _took(
+    of: Sequence[tuple[str, str]], exchange: Exchange, options: Options
+) -> Iterator[tuple[str, int]]:
+    """Those of these columns that are known and took time."""
+    known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in of}
     if known.get("broker_ns") is not None:
         known.pop("served_ns", None)
-    for name, label in _PARTS:
+    for name, label in of:
         value = known.get(name)
         if value is not None and value > 0:
             yield label, value

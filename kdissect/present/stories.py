@@ -58,6 +58,10 @@ STORY = Table(
 )
 
 
+_LONG_NS = SECOND
+"""If repetitions take at least this long, their line says until when they went on."""
+
+
 def story_lines(lines: list[StoryLine], first_ns: int | None) -> Iterator[str]:
     """One line for each event: when, who, what, and the number of the exchange."""
     if not lines:
@@ -72,7 +76,8 @@ def story_lines(lines: list[StoryLine], first_ns: int | None) -> Iterator[str]:
             name = name[: names - 1] + "…"
         before = f"{time.rjust(room)}  {pad(name, names)}  "
         number = f"#{line.exchange}"
-        parts = fold_text(sanitise(line.whole, None), WIDTH - width(before) - len(number) - 1)
+        until = f"{(line.last_ns - start) / SECOND:.3f}" if line.last_ns - line.ns >= _LONG_NS else ""
+        parts = fold_text(sanitise(line.repeated(until), None), WIDTH - width(before) - len(number) - 1)
         for at, part in enumerate(parts):
             text = (before if at == 0 else " " * width(before)) + part
             yield f"{pad(text, WIDTH - len(number) - 1)} {number}" if at == 0 else text

@@ -111,6 +111,29 @@ def test_a_fetch_that_waited_for_a_record_read_it_after_it_was_written() -> None
     ]
 
 
+def test_who_asks_for_later_offsets_has_not_read_what_its_answer_begins_with() -> None:
+    story = of_offset(Offset("java43-basic", 1, 2))
+    for each in exchanges("basic-kafka43.pcapng"):
+        story.feed(each)
+    assert [line.text for line in story.lines_in_order()][2:] == [
+        "group java43-basic-group committed 141, past this record",
+        "was sent it, with offsets 0 to 7 of java43-basic-1, and leaves it out: it asked for 3 and later",
+    ]
+
+
+def test_a_member_of_a_share_group_has_read_what_it_was_given() -> None:
+    """Its answers have whole batches, with records that others were given."""
+    told = {}
+    for offset in (11, 12):
+        story = of_offset(Offset("java43-share-2", 2, offset))
+        for each in exchanges("share-group-kafka43.pcapng"):
+            story.feed(each)
+        told[offset] = [(line.text, line.count) for line in story.lines_in_order()[1:]]
+    it = "it, with offsets 10 to 20 of java43-share-2-2"
+    assert told[12] == [(f"read {it}", 3)]
+    assert told[11] == [(f"read {it}", 1), (f"was sent {it}, but was not given it", 2)]
+
+
 def test_a_client_is_an_id_or_an_address(transactions: list[Exchange]) -> None:
     for name in ("tx", "127.0.0.1"):
         story = of_client(name)
