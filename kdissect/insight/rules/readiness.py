@@ -28,10 +28,10 @@ PRODUCE_SINCE_4 = 12
 they do not understand them any more (KAFKA-18659)."""
 
 
-def _is_on_4(rows: list[Row]) -> bool:
-    """Whether the broker already runs Kafka 4."""
+def _is_on(release: str, rows: list[Row]) -> bool:
+    """Whether the broker already runs the release that removed these versions."""
     return any(
-        (row["api"] == "Produce" and (row["offered_max"] or 0) >= PRODUCE_SINCE_4)
+        (release == "4.0" and row["api"] == "Produce" and (row["offered_max"] or 0) >= PRODUCE_SINCE_4)
         or (row["offered_min"] is not None and row["api_version"] < row["offered_min"])
         for row in rows
     )
@@ -43,13 +43,15 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
     breaking = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
     if any(row["verdict"] == "tried" for row in facts.rows(Versions)):
         facts.cannot_judge("a client tries many versions of a request, so it may need none of them")
-    for (client_id, client), rows in group_rows(breaking, "client_id", "client").items():
+    for (client_id, client), every in group_rows(breaking, "client_id", "client").items():
+        release = min(row["removed_in"] for row in every)
+        rows = [row for row in every if row["removed_in"] == release]
         software = next((_software(row) for row in rows if row["software"]), None)
         used = sorted({f"{row['api']} {row['api_version']}" for row in rows})
         what = (
             "does not work with this broker"
-            if _is_on_4(rows)
-            else "will not work with brokers from Kafka 4.0 on"
+            if _is_on(release, rows)
+            else f"will not work with brokers from Kafka {release} on"
         )
         runs = f" ({software})" if software else ""
         apis = ", ".join(sorted({row["api"] for row in rows}))
@@ -58,7 +60,7 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
             FindingSubject(client=client, client_id=client_id, software=software),
             f"The client{runs} {what}: it sends "
             f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
-            f"Kafka 4.0 no longer understands{_instead(rows)}.",
+            f"Kafka {release} no longer understands{_instead(rows)}.",
             confidence=CERTAIN if all(row["limited_by"] == "client" for row in rows) else LIKELY,
             count=sum(row["count"] for row in rows),
             measure=len(used),
@@ -86,9 +88,9 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         yield facts.finding(
             FindingSubject(broker=broker),
-            f"{len(clients) or 'Some'} clients use versions of requests that Kafka 4.0 removed, only "
-            "because this broker "
-            "offers no newer ones.",
+            f"{len(clients) or 'Some'} clients use versions of requests that Kafka "
+            f"{named(sorted({row['removed_in'] for row in rows}))} removed, only because this broker offers no "
+            "newer ones.",
             count=len(rows),
             measure=len(rows),
             unit="versions",

@@ -76,6 +76,28 @@ def test_a_second_question_is_told_where_it_was_asked() -> None:
     assert not said("api-versions-fallback", {Versions: asked(0, 4)})
 
 
+@pytest.mark.parametrize(("api", "version", "release"), [("Fetch", 3, "4.0"), ("ShareFetch", 0, "4.1")])
+def test_the_release_that_removed_a_version_is_told(api: str, version: int, release: str) -> None:
+    """Kafka 4.0 has versions for early access to share groups, which 4.1 removed."""
+    made = {"client": "10.0.0.1", "client_id": "till", "broker": "b:9092", "count": 1, "limited_by": "unknown"}
+    used = row(Versions, **made, api=api, api_version=version, removed_in=release, verdict="breaks")
+    (found,) = said("client-breaks-on-4", {Versions: [used]})
+    assert f"will not work with brokers from Kafka {release} on" in found.message
+    assert f"{api} {version}, which Kafka {release} no longer understands" in found.message
+    (found,) = said("broker-limits-clients", {Versions: [used | {"verdict": "upgrade-broker-first"}]})
+    assert f"that Kafka {release} removed" in found.message
+
+
+def test_the_first_release_that_does_not_understand_a_client_counts() -> None:
+    made = {"client": "10.0.0.1", "client_id": "till", "broker": "b:9092", "count": 1, "limited_by": "client"}
+    rows = [
+        row(Versions, **made, api=api, api_version=0, removed_in=release, verdict="breaks")
+        for api, release in (("ShareFetch", "4.1"), ("Fetch", "4.0"))
+    ]
+    (found,) = said("client-breaks-on-4", {Versions: rows})
+    assert "it sends Fetch 0, which Kafka 4.0 no longer understands" in found.message
+
+
 def offer(port: int, fetch: int, at_s: float, **more: list[int]) -> Row:
     offered = {"Produce": [0, 11], "Fetch": [0, fetch], "Metadata": [0, 12], **more}
     ns = int(at_s * SECOND)
