@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
@@ -13,12 +13,14 @@ from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
+from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.gaps import is_often_one_sided, not_known, with_gaps
 from kdissect.insight.grouping import group_rows
+from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import of_connections, quoted, span
+from kdissect.insight.words import named, of_connections, quoted, span
 from kdissect.wording import plural
 
 FEW_COMMITS = 2
@@ -26,7 +28,11 @@ FEW_COMMITS = 2
 
 explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
-explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
+explains(
+    "consumer-stopped",
+    *("consumer-falling-behind", "partition-lags"),
+    shares=("group", "topic", "client_id"),
+)
 explains("hot-partition", "partition-lags", shares=("topic",))
 explains("stuck-offset", "records-read-twice", shares=("group", "topic"))
 explains("stuck-offset", "member-id-churn", shares=("group", "client_id"), at_once=True)
@@ -270,9 +276,11 @@ def _is_caught(row: Row, again: float) -> bool:
     return row["group"] is not None and is_middle and row["stalled"] >= again
 
 
-def fetches_of(topic: str, rows: list[Row]) -> str:
-    connections = of_connections(row["connection"] for row in rows)
-    return f"api == Fetch and topic == {quoted(topic)} and {connections}"
+def fetches_of(topic: str | None, rows: list[Row]) -> str:
+    """The filter for the Fetches of these rows; without a topic, of all topics."""
+    connections = of_connections(dict.fromkeys(row["connection"] for row in rows))
+    of_topic = "" if topic is None else f" and topic == {quoted(topic)}"
+    return f"api == Fetch{of_topic} and {connections}"
 
 
 @rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
@@ -300,12 +308,72 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
 
 
 @rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag, Connections), quiet_s=60, records=1)
+@once_per_subject
 def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     """A group no longer fetches although records are written."""
     end_ns = facts.context.last_ns
     if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
         facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
         return
+    for some in _stopped_together(_stopped(facts, end_ns)):
+        last = some[0].last
+        places = [(each.last["topic"], each.last["partition"]) for each in some]
+        topics = {topic for topic, _ in places}
+        subject = FindingSubject(
+            group=last["group"],
+            client_id=last["client_id"] if len(some) > 1 else None,
+            client=address(last["client"]) if len(some) > 1 else None,
+            topic=last["topic"] if len(topics) == 1 else None,
+            partition=last["partition"] if len(some) == 1 else None,
+        )
+        names = named(f"{topic}-{number}" for topic, number in places)
+        what = "the partition" if len(some) == 1 else f"{plural(len(some), 'partition')} ({names})"
+        quiet_ns = end_ns - max(each.since_ns for each in some)
+        rows = [row for each in some for row in each.rows]
+        yield facts.finding(
+            subject,
+            f"Nobody has fetched {what} for {span(quiet_ns)}, and "
+            f"{plural(sum(each.waiting for each in some), 'record')} came since then.",
+            measure=quiet_ns / SECOND,
+            unit="s",
+            threshold=facts.limit("quiet_s"),
+            cost_ns=quiet_ns,
+            first_ns=min(each.since_ns for each in some),
+            last_ns=end_ns,
+            client_ids=() if last["client_id"] is None else (last["client_id"],),
+            connections=[row["connection"] for row in rows],
+            filter=fetches_of(last["topic"] if len(topics) == 1 else None, rows),
+            **(_OF_CONNECT if (last["client_id"] or "").startswith(_SINK_TASK) else {}),
+        )
+
+
+_SINK_TASK = "connector-consumer-"
+"""How the client ids of the tasks of Kafka Connect begin that read topics (KIP-411)."""
+_OF_CONNECT: dict[str, Any] = {
+    "cause": "It was a task of a sink connector of Kafka Connect. Such a task stops for good if it fails, "
+    "for example at a record that it cannot convert. Or somebody paused or stopped the connector.",
+    "fix": "Ask a worker for the state of the task: GET /connectors/NAME/status. If it failed, the answer "
+    "has the error; mend it, then POST /connectors/NAME/restart?includeTasks=true&onlyFailed=true. To pass "
+    "over bad records, set errors.tolerance=all and errors.deadletterqueue.topic.name.",
+}
+
+
+class _Stopped(NamedTuple):
+    """A partition that a group no longer fetches."""
+
+    last: Row
+    """The position of whoever fetched it last."""
+    rows: list[Row]
+    waiting: int
+    """How many records nobody has fetched."""
+
+    @property
+    def since_ns(self) -> int:
+        return int(self.last["fetched_last_ns"])
+
+
+def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
+    """The partitions that groups no longer fetch, though records come."""
     ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
     readers: dict[str | None, set[str]] = {}
     for row in consumers(facts):
@@ -313,12 +381,11 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     one_sided: dict[str, bool] = {}
     lossy = with_gaps(facts, "connection")
     for key, rows in group_rows(consumers(facts), "group", "topic", "partition").items():
-        group, topic, partition = key
+        group = key[0]
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
         lag = ends.get(key)
         if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
             continue
-        quiet_ns = end_ns - last["fetched_last_ns"]
         seen_ns = facts.context.seen_ns(last["fetched_last_ns"], end_ns)
         times = sum(row["fetches"] for row in rows)
         usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
@@ -336,19 +403,31 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         if last["connection"] in lossy:
             facts.cannot_judge(not_known("the last fetches"))
             continue
-        yield facts.finding(
-            FindingSubject(group=group, topic=topic, partition=partition),
-            f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
-            "since then.",
-            measure=quiet_ns / SECOND,
-            unit="s",
-            threshold=facts.limit("quiet_s"),
-            cost_ns=quiet_ns,
-            first_ns=last["fetched_last_ns"],
-            last_ns=end_ns,
-            connections=[row["connection"] for row in rows],
-            filter=fetches_of(topic, rows),
-        )
+        yield _Stopped(last, rows, waiting)
+
+
+TOGETHER_NS = 5 * SECOND
+"""How far apart the last Fetches of a client that stops may be. It sends them to several brokers."""
+
+
+def _stopped_together(stopped: Iterable[_Stopped]) -> Iterator[list[_Stopped]]:
+    """The partitions that one client of a group stopped to fetch at one time."""
+    of_reader: dict[tuple[Any, ...], list[_Stopped]] = {}
+    for each in stopped:
+        reader = each.last["group"], address(each.last["client"]), each.last["client_id"]
+        of_reader.setdefault(reader, []).append(each)
+    for several in of_reader.values():
+        some: list[_Stopped] = []
+        for each in sorted(several, key=lambda each: each.since_ns):
+            if some and each.since_ns - some[0].since_ns > TOGETHER_NS:
+                yield _by_place(some)
+                some = []
+            some.append(each)
+        yield _by_place(some)
+
+
+def _by_place(stopped: list[_Stopped]) -> list[_Stopped]:
+    return sorted(stopped, key=lambda each: (each.last["topic"], each.last["partition"]))
 
 
 @rule(

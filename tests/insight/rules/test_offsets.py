@@ -291,8 +291,63 @@ def test_the_connections_of_a_group_are_gone_through_once(monkeypatch: pytest.Mo
     places = range(9)
     read = [position(fetches=40, fetched_last_ns=30 * SECOND, position=7, partition=at) for at in places]
     rows = {Positions: read, Lag: [lag(log_end=20, partition=at) for at in places]}
-    assert len(said("consumer-stopped", rows)) == len(places)
+    assert len(said("consumer-stopped", rows)) == 1
     assert len(asked) == 1
+
+
+def stopped(*rows: Row) -> list[Finding]:
+    """What is said of partitions that groups stopped to fetch while 13 records came to each."""
+    ends = [lag(log_end=20, topic=row["topic"], partition=row["partition"]) for row in rows]
+    quiet = [
+        position(**{"fetches": 40, "fetched_last_ns": 30 * SECOND, "position": 7, **row}) for row in rows
+    ]
+    return said("consumer-stopped", {Positions: quiet, Lag: ends})
+
+
+def test_a_client_that_stops_is_told_once() -> None:
+    three = [{"topic": "t", "partition": number, "connection": number} for number in (2, 0, 1)]
+    (found,) = stopped(*three)
+    assert found.subject == FindingSubject(group="g", topic="t", client_id="c", client="10.0.0.1")
+    assert "3 partitions (t-0, t-1 and t-2) for 70 s, and 39 records came" in found.message
+    assert found.connections == (0, 1, 2)
+    (other,) = stopped(*three, {"topic": "u", "partition": 0})
+    assert other.subject.topic is None
+    assert "4 partitions (t-0, t-1, t-2 and u-0)" in other.message
+    assert "topic" not in other.filter
+
+
+def test_two_clients_that_stop_and_one_that_stops_twice_are_told_apart() -> None:
+    one, two = {"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}
+    (alone,) = stopped(one)
+    assert alone.subject == FindingSubject(group="g", topic="t", partition=0)
+    for change in (
+        {"client": "10.0.0.2:5000"},
+        {"client_id": "d"},
+        {"fetched_last_ns": 30 * SECOND - lag_rules.TOGETHER_NS - 1},
+    ):
+        assert [each.subject.partition for each in stopped(one, two | change)] in ([0, 1], [1, 0])
+    assert len(stopped(one, two | {"fetched_last_ns": 30 * SECOND - lag_rules.TOGETHER_NS})) == 1
+
+
+def test_a_task_of_connect_that_stops_is_looked_for_at_its_workers() -> None:
+    (found,) = stopped({"topic": "t", "partition": 0, "client_id": "connector-consumer-files-0"})
+    assert "/connectors/NAME/status" in found.fix
+    (found,) = stopped({"topic": "t", "partition": 0})
+    assert "/connectors" not in found.fix
+
+
+@pytest.mark.parametrize(("reader", "told"), [("c", True), ("d", False)])
+def test_a_group_that_falls_behind_is_explained_by_its_own_reader_that_stopped(
+    reader: str, told: bool
+) -> None:
+    ids = ("consumer-stopped", "consumer-falling-behind")
+    rows: dict[type[Statistic], list[Row]] = {each: [] for id in ids for each in RULES[id].needs}
+    rows[Positions] = [position(fetches=40, fetched_last_ns=30 * SECOND, position=7)]
+    rows[Lag] = [lag(**FALLING, log_end=3_000, committers=[reader])]
+    found = judge(
+        {id: RULES[id] for id in ids}, rows, JudgingContext(first_ns=0, last_ns=100 * SECOND)
+    ).findings
+    assert [each.because is not None for each in found if each.id == "consumer-falling-behind"] == [told]
 
 
 @pytest.mark.parametrize(
