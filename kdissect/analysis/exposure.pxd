@@ -13,6 +13,7 @@ cdef class _ConnectionExposure:
     cdef public object mechanism
     cdef public bint encrypted
     cdef public bint login
+    cdef public bint by_token
     cdef public set secrets
     cdef public dict readable
     cdef public dict topics

@@ -61,7 +61,7 @@ class _ConnectionExposure:
     """The exposed data of a connection."""
 
     __slots__ = (
-        *("broker", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges"),
+        *("broker", "by_token", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges"),
         *("mechanism", "over", "principal", "readable", "record_bytes", "requests", "secrets"),
         *("span", "topics"),
     )
@@ -75,6 +75,8 @@ class _ConnectionExposure:
         self.encrypted = False
         self.login = False
         """Whether the client sent a token of its mechanism."""
+        self.by_token = False
+        """Whether that token names a delegation token in place of a user (KIP-48)."""
         self.secrets: set[str] = set()
         self.readable: dict[str, int] = {}
         """Settings that are marked as secrets and whose values were sent, with the first exchange."""
@@ -116,6 +118,7 @@ class _ConnectionExposure:
         self.mechanism = later.mechanism if later.mechanism is not None else self.mechanism
         self.encrypted = self.encrypted or later.encrypted
         self.login = self.login or later.login
+        self.by_token = self.by_token or later.by_token
         self.secrets |= later.secrets
         for setting, number in later.readable.items():
             self.read(setting, number)
@@ -152,6 +155,12 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
         CLIENT_ID_COLUMN,
         column("principal", "text", "user of the connection, from its login"),
         column("mechanism", "text", "SASL mechanism; null without a SASL login"),
+        column(
+            "by_token",
+            "bool",
+            "whether a login by SCRAM showed a delegation token in place of a user's password (KIP-48); the "
+            "principal is then the id of the token; null without such a login",
+        ),
         column("outcome", "text", "outcome of the login: authenticated, or the error"),
         time_column("login_ends_ns", "time at which the login expires (KIP-368)"),
         column("tls", "text", "version of TLS; null without TLS, or if its handshake was not captured"),
@@ -232,6 +241,7 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
             "client_id": row.client_id,
             "principal": login.get("principal") or row.principal,
             "mechanism": mechanism,
+            "by_token": row.by_token if row.login and (mechanism or "").startswith("SCRAM-") else None,
             "outcome": login.get("outcome"),
             "login_ends_ns": _ms(login.get("expires_ms")),
             "tls": tls.get("version") or ("TLS" if encrypted else None),
@@ -282,7 +292,9 @@ def _take(
             mechanism = request.body().get("mechanism")
             row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
         elif api in _LOGINS:
-            row.login = row.login or request is not None
+            if request is not None:
+                row.login = True
+                row.by_token = row.by_token or _names_token(request.body().get("authBytes") or b"")
             row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
         if not counts:
             continue
@@ -293,6 +305,11 @@ def _take(
             if place.data:
                 row.record_bytes += len(place.data)
                 row.name(labels.topic(place.topic, place.topic_id))
+
+
+def _names_token(data: bytes) -> bool:
+    """Whether a client's first message of SCRAM names a delegation token: ``n,,n=ID,r=…,tokenauth=true``."""
+    return b"tokenauth=true" in data.split(b",")
 
 
 def _credentials(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from kdissect.protocol.apis import api_key
 from kdissect.protocol.json_form import to_json
 from kdissect.protocol.schema import message_struct
 from tests.analysis.connected import over
-from tests.analysis.folds import fold, made, rows_of
+from tests.analysis.folds import fold, made, rows_of, rows_of_parts
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,27 @@ def test_credentials_by_mechanism(case: str, mechanism: str | None, credentials:
     assert rows
     assert {row["credentials"] for row in rows} == {credentials}
     assert all(row["tls"] is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "first", "told"),
+    [
+        ("SCRAM-SHA-256", b"n,,n=id,r=abc,tokenauth=true", True),
+        ("SCRAM-SHA-512", b"n,,n=tokenauth=3Dtrue,r=abc", False),
+        ("SCRAM-SHA-512", b"n,,n=ann,r=abc", False),
+        ("PLAIN", b"\0ann\0,tokenauth=true,", None),
+    ],
+)
+def test_a_login_by_delegation_token(mechanism: str, first: bytes, told: bool | None) -> None:
+    offered = {"errorCode": 0, "mechanisms": [mechanism]}
+    done = {"errorCode": 0, "errorMessage": None, "authBytes": "", "sessionLifetimeMs": 0}
+    steps = [
+        made("SaslHandshake", 1, {"mechanism": mechanism}, offered),
+        made("SaslAuthenticate", 2, {"authBytes": b64encode(first).decode()}, done),
+        made("SaslAuthenticate", 2, {"authBytes": b64encode(b"c=biws,r=abc,p=xyz").decode()}, done),
+    ]
+    for (row,) in rows_of_parts("exposure", steps):
+        assert row["by_token"] is told
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,11 @@ def _clients(rows: list[Row]) -> str:
 @rule("plaintext-credentials", CRITICAL, CERTAIN, needs=(Exposure,))
 def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
     """Passwords, tokens, or data that help to guess them cross the wire without TLS."""
-    bare = [row for row in facts.rows(Exposure) if row["credentials"] in _CREDENTIALS_TEXT]
+    bare = [
+        row
+        for row in facts.rows(Exposure)
+        if row["credentials"] in _CREDENTIALS_TEXT and not row["by_token"]  # a token's key is 64 bytes long
+    ]
     carrying = [row for row in facts.rows(Exposure) if row["secrets"]]
     told: list[Row] = []
     for subject, rows in _groups(bare, _user).items():
@@ -358,10 +362,21 @@ _LOGIN_WORDS = {
     _UNOFFERED: "the listener does not offer the mechanism that the client asks for",
     "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
-_SHOWN = {"OAUTHBEARER": "token", "GSSAPI": "Kerberos ticket", "AWS_MSK_IAM": "signature"}
+_DELEGATED = "delegation token"
+"""What SCRAM shows in place of a name and a password, if the client has one (KIP-48)."""
+_SHOWN = {
+    "OAUTHBEARER": "token",
+    "GSSAPI": "Kerberos ticket",
+    "AWS_MSK_IAM": "signature",
+    _DELEGATED: _DELEGATED,
+}
 """What a client sends to log in, by mechanism. With PLAIN and SCRAM it is a name and a password."""
 
 
+_NO_LOGINS = (
+    "The listener at this port is one without SASL (PLAINTEXT or SSL in listener.security.protocol.map), and "
+    "the client is configured for a listener with it. The name and password play no part."
+)
 _OTHER_PORT = (
     "Use the port of a listener with SASL (kdissect cluster lists them), or set security.protocol to "
     "PLAINTEXT or SSL if nobody has to log in there."
@@ -387,6 +402,23 @@ _NEW_TOKENS = (
 )
 
 
+_NOT_VALID = (
+    "The broker does not know the delegation token (any more): its time was over and nobody had renewed it, "
+    "or somebody let it expire. A token lasts delegation.token.expiry.time.ms from each renewal (a day "
+    "unless that was changed), and at most delegation.token.max.lifetime.ms (7 days) in all. Or the client has a "
+    "wrong key for it."
+)
+_NEW_DELEGATED = (
+    "Give the client a new token (kafka-delegation-tokens.sh --create) and restart it, because it keeps the "
+    "old one. Renew tokens in time (--renew), or let the client log in with a user of its own."
+)
+
+
+def _refused(row: Row) -> FindingSubject:
+    """The client and the user of an error."""
+    return FindingSubject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
+
+
 def _is_no_start(row: Row) -> bool:
     """Whether the broker refuses even to start a login."""
     return bool(row["api"] == "SaslHandshake" and row["error"] == "ILLEGAL_SASL_STATE")
@@ -410,11 +442,15 @@ class _Logins:
         """The mechanisms of each client, without its user."""
         self.brokers = {row["broker"] for row in rows if row["exchanges"]}
         """The listeners that took passwords, tokens or the like."""
+        self._delegated: set[FindingSubject] = set()
         self._expired: dict[FindingSubject, list[bool]] = {}
         for row in rows:
             whose = client_and_user(row)
             if row["mechanism"]:
-                self.mechanisms.setdefault(whose._replace(principal=None), set()).add(row["mechanism"])
+                shown = _DELEGATED if row["by_token"] else row["mechanism"]
+                self.mechanisms.setdefault(whose._replace(principal=None), set()).add(shown)
+            if row["by_token"]:
+                self._delegated.add(whose)
             if row["outcome"] == "SASL_AUTHENTICATION_FAILED":
                 self._expired.setdefault(whose, []).append(_showed_expired_token(row))
 
@@ -428,8 +464,11 @@ class _Logins:
 
     def has_expired(self, row: Row) -> bool:
         """Whether all tokens of the client that the broker refused had expired."""
-        whose = FindingSubject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
-        return row["error"] == "SASL_AUTHENTICATION_FAILED" and all(self._expired.get(whose, [False]))
+        return row["error"] == "SASL_AUTHENTICATION_FAILED" and all(self._expired.get(_refused(row), [False]))
+
+    def is_delegated(self, row: Row) -> bool:
+        """Whether the client shows a delegation token."""
+        return row["error"] == "SASL_AUTHENTICATION_FAILED" and _refused(row) in self._delegated
 
 
 def _refused_login(row: Row, logins: _Logins) -> str:
@@ -463,12 +502,7 @@ _WHATEVER = "what the client shows to log in"
 def authentication_failed(facts: Facts) -> Iterator[Finding]:
     """Log-ins are refused."""
     failed = [row for row in facts.rows(Errors) if row["error"] in _LOGIN_ERRORS]
-    whose = _groups(
-        failed,
-        lambda row: FindingSubject(
-            client=row["client"], client_id=row["client_id"], principal=row["principal"]
-        ),
-    )
+    whose = _groups(failed, _refused)
     logins = _Logins(facts.rows(Exposure))
     for subject, rows in whose.items():
         count = sum(row["count"] for row in rows)
@@ -477,10 +511,11 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         limit = facts.limit("critical_per_minute")
         often = count >= limit and lasted_ns * limit <= count * 60 * SECOND
         reasons = named(dict.fromkeys(_refused_login(row, logins) for row in rows))
-        user = f" as {subject.principal}" if subject.principal else ""
+        by_token = "the delegation token " if any(map(logins.is_delegated, rows)) else ""
+        user = f" {'with' if by_token else 'as'} {by_token}{subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
         could = _logged_in_before(facts.rows(Exposure), subject, when["first_ns"])
-        before = f" It had logged in{user} before." if could else ""
+        before = f" It had logged in{' with it' if by_token else user} before." if could else ""
         cause, fix = _cause_and_fix(rows, logins, could)
         yield facts.finding(
             subject,
@@ -507,9 +542,11 @@ def _cause_and_fix(rows: list[Row], logins: _Logins, could: bool) -> tuple[str |
     if all(map(logins.is_too_soon, rows)):
         return _ONCE_A_SECOND, _SOONER
     if all(map(logins.is_without, rows)):
-        return None, _OTHER_PORT
+        return _NO_LOGINS, _OTHER_PORT
     if all(map(logins.has_expired, rows)):
         return _EXPIRED, _NEW_TOKENS
+    if all(map(logins.is_delegated, rows)):
+        return _NOT_VALID, _NEW_DELEGATED
     unoffered = {row["error"] for row in rows} == {_UNOFFERED}
     return _CHANGED if could else _OTHERS_OFFERED if unoffered else None, (
         _OTHER_MECHANISM if unoffered else None

@@ -361,6 +361,32 @@ def test_why_a_log_in_is_refused(error: str, api: str, mechanism: str | None, wh
     assert found.message.startswith("app cannot log in, 3 times")
     assert why in found.message
     assert ("security.protocol to PLAINTEXT" in found.fix) == (api == "SaslHandshake")
+    assert ("one without SASL" in found.cause) == (api == "SaslHandshake")
+
+
+@pytest.mark.parametrize("by_token", [True, False])
+def test_a_delegation_token_is_no_password(by_token: bool) -> None:
+    tried = {
+        "mechanism": "SCRAM-SHA-256",
+        "principal": "alice",
+        "by_token": by_token,
+        "credentials": "hashed",
+    }
+    rows = {Errors: [refused("SASL_AUTHENTICATION_FAILED")], Exposure: [connection(**tried)]}
+    (found,) = said("authentication-failed", rows)
+    if by_token:
+        assert found.message.startswith("app cannot log in with the delegation token alice, 3 times in 1 s")
+        assert found.message.endswith(": the broker does not accept the delegation token.")
+        assert "kafka-delegation-tokens.sh" in found.fix
+    else:
+        assert found.message.startswith("app cannot log in as alice, 3 times in 1 s")
+        assert found.message.endswith(": the broker does not accept the name and password.")
+    (other,) = said(
+        "authentication-failed", {**rows, Errors: [refused("SASL_AUTHENTICATION_FAILED", client_id="b")]}
+    )
+    assert "delegation" not in other.message
+    # Nobody guesses the key of a token.
+    assert bool(judged("plaintext-credentials", connection(**tried))) == (not by_token)
 
 
 def test_the_cluster_lets_write_idempotently_or_not() -> None:
@@ -467,7 +493,8 @@ def test_a_delegation_token_that_was_ended() -> None:
         ("authentication-failed", "tok-late", WARNING),
         ("plaintext-credentials", "adminclient-1", CRITICAL),
     }
-    kept = [each for each in found if "were good before" in each.cause]
+    assert sum("does not know the delegation token (any more)" in each.cause for each in found) == 2
+    kept = [each for each in found if each.message.endswith("It had logged in with it before.")]
     assert [each.subject.client_id for each in kept] == ["tok-cons"]
 
 
