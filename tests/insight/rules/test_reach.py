@@ -255,6 +255,37 @@ def test_the_fix_says_which_side_speaks_tls() -> None:
     assert fix(tls_closed=3) == RULES["tls-on-plaintext-port"].page.do, "nobody knows what the port speaks"
 
 
+def test_clients_that_speak_tls_are_not_named() -> None:
+    """The ids are those of clients that speak without TLS at the port."""
+
+    def message(**values: Any) -> str:
+        rows = {Endpoints: [endpoint("10.0.0.9:9093", client_ids=["a", "b"], **values)]}
+        (found,) = said("tls-on-plaintext-port", rows)
+        return found.message
+
+    assert message(kafka_alerted=1).startswith("Clients (a, b) sent requests without TLS")
+    assert message(tls_closed=1, kafka=1).startswith("Clients sent a TLS ClientHello")
+    assert message(tls_closed=3).startswith("Clients sent a TLS ClientHello")
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"kafka_alerted": 1, "client_ids": ["c"]}, True),
+        ({"kafka_closed": 3, "tls": 1}, True),
+        ({"tls_closed": 3, "kafka": 1}, False),  # others use TLS there, and this one does not
+    ],
+)
+def test_a_port_with_tls_explains_what_it_refuses(values: dict[str, Any], told: bool) -> None:
+    ids = ("tls-on-plaintext-port", "request-refused-by-close")
+    rows: dict[Any, list[Row]] = {each: [] for id in ids for each in RULES[id].needs}
+    failed = {"failed_first_ns": 1, "failed_last_ns": 5}
+    rows[Endpoints] = [endpoint("10.0.0.9:9092", **values, **failed)]
+    rows[Tcp] = [refused_by_close()]
+    found = judge({id: RULES[id] for id in ids}, rows, NOTHING).findings
+    assert [each.because is not None for each in found if each.id == "request-refused-by-close"] == [told]
+
+
 def test_http_is_told_where_the_port_is_a_brokers() -> None:
     row: Row = dict.fromkeys(column.name for column in Connections.columns)
     row |= {"connection": 2, "broker": "10.0.0.9:9092", "protocol": "http", "first_ns": 1, "last_ns": 2}
@@ -303,6 +334,17 @@ def test_a_broker_that_stops_refuses_nothing() -> None:
     later, elsewhere = {"closed_ns": row["closed_ns"] + 2 * SECOND}, {"broker": "other:9092"}
     for apart in (later, elsewhere, {"closed_by": "client"}):
         assert said("request-refused-by-close", {Tcp: [row, served | apart]})
+
+
+def test_that_logins_are_refused_shows_no_stop() -> None:
+    row = refused_by_close()
+    login = row | {"connection": 2, "waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
+    login |= {"answered_apis": ["ApiVersions", "SaslHandshake", "SaslAuthenticate"]}
+    twice = [row, login, login | {"connection": 3}]
+    assert said("request-refused-by-close", {Tcp: twice})
+    for change in ({"answered_apis": ["Metadata"]}, {"first_ns": row["closed_ns"] - SECOND}):
+        changed = login | change
+        assert not said("request-refused-by-close", {Tcp: [row, changed, changed | {"connection": 3}]})
 
 
 def test_a_broker_that_goes_on_refuses_though_it_closes_an_idle_connection() -> None:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
@@ -19,6 +20,7 @@ from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, Fi
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.reach.ports import port_with_tls
 from kdissect.insight.words import of_connections, of_numbers, span
 from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural
@@ -30,6 +32,8 @@ SMALL = 64 * 1024
 TWICE = 2
 LOGIN = frozenset(("SaslHandshake", "SaslAuthenticate", "SaslToken"))
 """The APIs of a login."""
+BEGINNING = LOGIN | {"ApiVersions"}
+"""The APIs with which connections begin."""
 
 
 def _may_be_waiting(api: str) -> bool:
@@ -37,6 +41,13 @@ def _may_be_waiting(api: str) -> bool:
     refusal."""
     traits = traits_of_api(api)
     return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
+
+
+def _is_turned_away(row: Row) -> bool:
+    """Whether a connection got no further than its beginning, for example because a login was refused. That
+    the broker closes it does not show that it stops."""
+    answered = {*(row["answered_apis"] or ())}
+    return bool(answered) and answered <= BEGINNING and row["closed_ns"] - row["first_ns"] < SECOND
 
 
 class _BrokerEnds:
@@ -51,7 +62,7 @@ class _BrokerEnds:
         self._closed = sorted(
             row["closed_ns"]
             for row in rows
-            if row["closed_by"] == "broker" and row["connection"] not in refused
+            if row["closed_by"] == "broker" and row["connection"] not in refused and not _is_turned_away(row)
         )
 
     def serves(self, begun_ns: int, until_ns: int) -> bool:
@@ -136,7 +147,12 @@ def _refusal(facts: Facts, rows: list[Row]) -> tuple[str, dict[str, str]]:
 
 
 @rule(
-    "request-refused-by-close", WARNING, CERTAIN, needs=(Tcp, Connections, Versions), young_ms=50, stops_s=1
+    "request-refused-by-close",
+    WARNING,
+    CERTAIN,
+    needs=(Tcp, Connections, Versions, Endpoints),
+    young_ms=50,
+    stops_s=1,
 )
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering. A broker that stops closes all connections at
@@ -186,6 +202,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["closed_ns"] for row in rows),
             exchanges=evidence,
             connections=[row["connection"] for row in rows],
+            because=port_with_tls(facts, broker),
             filter=of_numbers(evidence[:8]),
         )
 

@@ -10,8 +10,8 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.speakers import address
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
+from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject, key_of
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted
@@ -67,11 +67,10 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
             )
         else:
             continue
-        ids = row["client_ids"]
+        ids = row["client_ids"] if fix is _USE_TLS else ()  # TLS hides who it is
         who = f"Clients ({', '.join(ids[:MOST_NAMED])})" if ids else "Clients"
-        one = ids[0] if len(ids) == 1 else None
         yield facts.finding(
-            FindingSubject(broker=row["broker"], client_id=one if row["kafka_alerted"] else None),
+            _of_port(row),
             f"{who} {what}: {plural(count, 'connection')}.",
             confidence=confidence,
             count=count,
@@ -84,6 +83,20 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
             filter=f"broker == {quoted(row['broker'])}",
             fix=fix,
         )
+
+
+def _of_port(row: Row) -> FindingSubject:
+    """The subject of a finding on a port at which some use TLS and others do not."""
+    ids = row["client_ids"] if row["kafka_alerted"] else ()
+    return FindingSubject(broker=row["broker"], client_id=ids[0] if len(ids) == 1 else None)
+
+
+def port_with_tls(facts: Facts, broker: str) -> str | None:
+    """The key of the finding that clients send requests without TLS to this port, which has TLS."""
+    for row in facts.rows(Endpoints):
+        if row["broker"] == broker and not row["kafka"] and (row["kafka_alerted"] or row["tls"]):
+            return key_of("tls-on-plaintext-port", _of_port(row))
+    return None
 
 
 @rule("controller-port", CRITICAL, LIKELY, needs=(Endpoints, Tcp), connections=3, seconds=5)
@@ -161,4 +174,5 @@ def http_on_kafka(facts: Facts) -> Iterator[Finding]:
 
 
 explains("controller-port", "request-refused-by-close", "connection-churn", shares=("client_id", "client"))
-explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
+explains("tls-on-plaintext-port", "tls-handshake-failed", "http-on-kafka")
+may_explain("tls-on-plaintext-port", "request-refused-by-close", within_s=60)
