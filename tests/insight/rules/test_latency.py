@@ -85,12 +85,26 @@ def test_a_broker_is_compared_by_what_clients_asked_at_the_same_time() -> None:
         late = 40 * S * (client_id == "late")
         times = {"first_ns": T0 + late, "last_ns": T0 + late + 20 * S}
         counted = {"broker_count": count, "broker_p50_ns": ms * MS, "client_id": client_id, **times}
-        return pace(broker=f"b:{node}", api="Produce", **counted)
+        return pace(broker=f"b:{node}", api="Metadata", **counted)
 
     slow = asked(1, 70, "early", 60), asked(1, 70, "late", 50)
     assert said("slow-broker", *slow, asked(2, 2, "early", 50), asked(2, 2, "late", 60))
     assert not said("slow-broker", *slow, asked(2, 70, "early", 50), asked(2, 2, "late", 60))
     assert not said("slow-broker", *slow, asked(2, 2, "late", 60))
+
+
+def test_what_one_client_writes_is_not_compared_with_what_others_write() -> None:
+    """Large batches that all replicas confirm take long at any broker."""
+
+    def asked(node: int, ms: int, client_id: str, api: str = "Produce") -> Pair:
+        counted = {"broker_count": 50, "broker_p50_ns": ms * MS, "client_id": client_id}
+        return pace(broker=f"b:{node}", api=api, **counted)
+
+    assert not said("slow-broker", asked(1, 70, "large"), asked(2, 2, "small"), asked(3, 2, "small"))
+    assert said("slow-broker", asked(1, 70, "large", "Metadata"), asked(2, 2, "small", "Metadata"))
+    (found,) = said("slow-broker", asked(1, 70, "large"), asked(2, 2, "large"), asked(1, 70, "small"))
+    assert "for half of the Produce requests of large, where" in found.message
+    assert 'client_id == "large"' in found.filter
 
 
 def test_one_broker_alone_is_not_compared() -> None:
