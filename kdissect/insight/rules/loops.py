@@ -28,8 +28,6 @@ from kdissect.wording import plural
 CAUSES_OF_STORMS = ("unknown-topic-loop", "client-breaks-on-4", "connection-churn", "listener-unreachable")
 for cause in CAUSES_OF_STORMS:
     explains(cause, "metadata-storm", shares=("client_id", "client"))
-for cause in ("broker-gone", "leader-moved", "partition-offline", "broker-stalled"):
-    explains(cause, "metadata-storm", "retry-without-backoff")
 explains("unknown-topic-loop", "retry-without-backoff", shares=("client_id", "topic"))
 explains("unknown-topic-loop", "consumer-falling-behind", "partition-lags", shares=("client_id", "topic"))
 may_explain("election-storm", "retry-without-backoff", within_s=60)
@@ -42,6 +40,11 @@ explains(
     same=("client_id", "client"),
     at_once=True,
 )
+for cause in ("broker-gone", "leader-moved", "partition-offline", "broker-stalled"):
+    explains(cause, "metadata-storm", "retry-without-backoff")
+explains("under-min-isr", "fetch-spin", at_once=True)  # consumers may be ahead of what a leader shows
+for cause in ("fetch-spin", "retry-without-backoff"):
+    explains(cause, "small-fetches", same=("client_id", "client"))
 for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
     explains(cause, "connection-churn")
 

@@ -14,8 +14,9 @@ from kdissect.analysis.groups import Members
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.causes import linked
 from kdissect.insight.context import SLEPT, JudgingContext
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.judge import judge
 from kdissect.insight.words import span
 from kdissect.model import Direction
@@ -440,3 +441,26 @@ def test_loops_of_real_clients_are_found(case: str, id: str, subjects: set[tuple
 @pytest.mark.parametrize("case", ["healthy", "lag-grows", "poison-pill", "rolling-restart-dynamic"])
 def test_other_captures_have_none(case: str) -> None:
     assert not [each for each in found_in(case) if each.id in GRADES]
+
+
+def at_once(id: str, **subject: Any) -> Finding:
+    """A finding of a rule that lasted from the first to the second second."""
+    every = {"severity": WARNING, "confidence": LIKELY, "category": "loops", "message": "m"}
+    return Finding(id, subject=FindingSubject(**subject), first_ns=SECOND, last_ns=2 * SECOND, **every)
+
+
+WHO = {"client_id": "c", "client": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("effect", "cause", "other"),
+    [
+        # What a client's own finding explains, no broker explains.
+        (at_once("metadata-storm", **WHO), at_once("authorization-denied", **WHO), at_once("leader-moved")),
+        (at_once("small-fetches", **WHO), at_once("fetch-spin", **WHO), at_once("fetch-spin", client_id="d")),
+        (at_once("fetch-spin", **WHO), at_once("under-min-isr", topic="t"), at_once("leader-moved")),
+    ],
+)
+def test_what_explains_a_loop(effect: Finding, cause: Finding, other: Finding) -> None:
+    found = {each.id: each for each in linked([other, cause, effect]) if each is not other}
+    assert found[effect.id].because == cause.key
