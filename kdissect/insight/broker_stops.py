@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, follower_of, nodes_by_address
 from kdissect.insight.rule import Facts
 
@@ -168,38 +169,45 @@ def _have_failed(failed: list[Row]) -> bool:
     return sure or len(failed) >= MANY_TRIES
 
 
-def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[BrokerStop]:
-    """Brokers that stopped.
+def gone_brokers(facts: Facts) -> list[BrokerStop]:
+    """Brokers that ``broker-gone`` reports. Rules share the list: do not change it. The facts need
+    :class:`Tcp`, :class:`ClusterBrokers`, :class:`ClusterChanges` and :class:`Errors`."""
+    return facts.once(_broker_stops)
 
-    :param limit: returns a threshold of the rule ``broker-gone``.
-    """
+
+def _broker_stops(facts: Facts) -> list[BrokerStop]:
+    """Brokers that stopped."""
+    stopping_ns = facts.limit_of("broker-gone", "stopping_s") * SECOND
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    for each in _lost_together(facts, limit, nodes):
-        if _lives_on(facts, each, nodes, limit("stopping_s") * SECOND) is None:
-            yield _stop(facts, each, nodes)
+    lost = [each for each in facts.once(_lost_together) if _lives_on(facts, each, nodes, stopping_ns) is None]
+    by_broker = group_rows(facts.rows(Tcp), "broker") if lost else {}
+    return [
+        _stop(facts, each, nodes, [row for one in each for row in by_broker.get((one.address,), ())])
+        for each in lost
+    ]
 
 
 def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, ClusterNode, str]]:
     """Listeners that stopped while their broker went on: each with its node, and another address where that
     node answered. The facts need the statistics that :func:`gone_brokers` needs."""
-    limit = partial(facts.limit_of, "broker-gone")
+    stopping_ns = facts.limit_of("broker-gone", "stopping_s") * SECOND
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    for several in _lost_together(facts, limit, nodes):
-        other = _lives_on(facts, several, nodes, limit("stopping_s") * SECOND)
+    for several in facts.once(_lost_together):
+        other = _lives_on(facts, several, nodes, stopping_ns)
         if other is not None and all(each.failed for each in several):
             for each in several:
                 yield each, nodes[several[0].address], other
 
 
-def _lost_together(
-    facts: Facts, limit: Callable[[str], float], nodes: dict[str, ClusterNode]
-) -> Iterator[list[LostBroker]]:
+def _lost_together(facts: Facts) -> list[list[LostBroker]]:
     """Addresses where nobody answers any more, grouped by broker."""
+    limit = partial(facts.limit_of, "broker-gone")
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
     within_ns = limit("together_s") * SECOND
     losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
     several = [each for each in losses if each.failed >= limit("tries")]
     several += _quiet_losses(facts, nodes, within_ns, several)
-    yield from _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND)
+    return list(_of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND))
 
 
 def _lives_on(
@@ -263,12 +271,6 @@ def returns(facts: Facts) -> list[BrokerStop]:
 def subject_of(stop: BrokerStop) -> FindingSubject:
     """The subject of the finding ``broker-gone``."""
     return FindingSubject(broker=stop.name)
-
-
-def gone_brokers(facts: Facts) -> list[BrokerStop]:
-    """Brokers that ``broker-gone`` reports. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
-    :class:`ClusterChanges` and :class:`Errors`."""
-    return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
 
 
 def restarts(facts: Facts, stops: list[BrokerStop]) -> list[tuple[ClusterNode, int, int]]:
@@ -394,8 +396,13 @@ class BrokerStop(NamedTuple):
     """Whether only nodes spoke to it, as they do to controllers."""
 
 
-def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]) -> BrokerStop:
-    """The stop of a broker that is gone, from all that the facts tell of it."""
+def _stop(
+    facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode], own: list[Row]
+) -> BrokerStop:
+    """The stop of a broker that is gone, from all that the facts tell of it.
+
+    :param own: the rows of the connections to it.
+    """
     node = nodes.get(several[0].address)
     last_ns = max(each.last_ns for each in several)
     mine = [
@@ -416,7 +423,7 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
     if len(before) <= len(after):
         before = []  # the leaders moved for another reason
     is_orderly = any(row["what"] == "broker-stopping" for row in near) or bool(
-        before and _answered_until(facts, several) > max(row["ns"] for row in before)
+        before and _answered_until(own, several) > max(row["ns"] for row in before)
     )
     handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
     gave_up = False
@@ -443,7 +450,7 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]
         away_ns,
         place,
         gave_up,
-        _led_metadata(facts, several),
+        _led_metadata(own),
     )
 
 
@@ -465,11 +472,10 @@ def _replicates_again(
     ]
 
 
-def _led_metadata(facts: Facts, several: list[LostBroker]) -> bool:
-    """Whether all connections to these addresses were for controllers of KRaft. With ZooKeeper, the
-    controller is a broker, and connects to the others with its number as client id."""
-    own = {each.address for each in several}
-    ids = [row["client_id"] for row in facts.rows(Tcp) if row["broker"] in own and row["exchanges"]]
+def _led_metadata(own: list[Row]) -> bool:
+    """Whether all connections to a broker were for controllers of KRaft. With ZooKeeper, the controller is a
+    broker, and connects to the others with its number as client id."""
+    ids = [row["client_id"] for row in own if row["exchanges"]]
     return all(map(_is_for_controllers, ids)) and any(map(is_of_quorum, ids))
 
 
@@ -523,14 +529,17 @@ def first_reported_ns(rows: list[Row]) -> dict[str, int]:
     return found
 
 
-def _answered_until(facts: Facts, several: list[LostBroker]) -> int:
-    """When the last answer came on those connections whose last message was an answer; 0 if there are
-    none."""
+def _answered_until(own: list[Row], several: list[LostBroker]) -> int:
+    """When the last answer came on those lost connections whose last message was an answer; 0 if there are
+    none.
+
+    :param own: the rows of the connections to the broker.
+    """
     numbers = {number for each in several for number in each.connections}
     return max(
         (
             row["closed_ns"] - row["idle_ns"]
-            for row in facts.rows(Tcp)
+            for row in own
             if row["connection"] in numbers
             and row["exchanges"]
             and row["closed_ns"] is not None

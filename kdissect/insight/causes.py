@@ -67,21 +67,25 @@ def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> li
     by_id: dict[str, list[Finding]] = {}
     for each in findings:
         by_id.setdefault(each.id, []).append(each)
+    by_effect: dict[str, list[Cause]] = {}
+    for relation in known:
+        if not relation.is_named and relation.cause in by_id:
+            by_effect.setdefault(relation.effect, []).append(relation)
     because: dict[str, str] = {each.key: each.because for each in findings if each.because is not None}
     for each in findings:
-        for relation in known:
-            if relation.effect != each.id or relation.is_named or each.key in because:
-                continue
-            fitting = [one for one in by_id.get(relation.cause, ()) if _fits(relation, one, each)]
+        key = each.key
+        for relation in () if key in because else by_effect.get(each.id, ()):
+            fitting = [one for one in by_id[relation.cause] if _fits(relation, one, each)]
             fitting.sort(key=lambda one: not _overlap(one, each))
-            cause = next((one for one in fitting if not _leads(because, one.key, each.key)), None)
+            cause = next((one for one in fitting if not _leads(because, one.key, key)), None)
             if cause is not None:
-                because[each.key] = cause.key
+                because[key] = cause.key
+                break
     return [each.changed(because=because[each.key]) if each.key in because else each for each in findings]
 
 
 def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
-    if cause.key == effect.key:
+    if cause.id == effect.id and cause.key == effect.key:
         return False
     for name in relation.shares:
         ours, theirs = _all_of(cause, name), _all_of(effect, name)

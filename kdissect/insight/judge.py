@@ -8,7 +8,7 @@ judged = judge.judged()
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -163,8 +163,9 @@ def judge(
     twins |= _in_several_clusters(rows)
     own_names = OwnNames.of(rows.get(Clients, ()), rows.get(Members, ()))
     said: dict[str, tuple[list[Finding], str | None]] = {}
+    made: dict[Callable[[Facts], Any], Any] = {}
     for each, done in in_turn(rules.values()):
-        facts = Facts(each, rows, context, thresholds or {})
+        facts = Facts(each, rows, context, thresholds or {}, made)
         told = list(each.judge(facts))
         is_joined = each.category in BY_GROUP or not _FACTS_BY_GROUP.isdisjoint(each.needs)
         of_one = [one for one in told if not is_joined or one.subject.group not in twins]

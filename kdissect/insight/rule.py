@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.insight.context import JudgingContext
@@ -27,13 +27,13 @@ CAPTURE = "capture"
 LOGS = "logs"
 """The category of rules on log directories; they do not judge captures."""
 
-
 WELL_KNOWN = 1024
 """Ports below this one belong to other services (RFC 6335)."""
 
 
 _TIMES = ("_s", "_ms", "seconds", "minutes", "minute")
 """Endings of the names of thresholds that are times or rates."""
+T = TypeVar("T")
 
 
 class Rule(NamedTuple):
@@ -69,6 +69,7 @@ class Facts:
 
     :param rows: the rows of each statistic that any rule needs.
     :param thresholds: thresholds of the configuration, by rule.
+    :param made: the results of :meth:`once`, which all rules of a judgement share.
     """
 
     def __init__(
@@ -77,11 +78,13 @@ class Facts:
         rows: Mapping[type[Statistic], list[Row]],
         context: JudgingContext,
         thresholds: Mapping[str, Mapping[str, float]],
+        made: dict[Callable[[Facts], Any], Any],
     ) -> None:
         self._rule = rule
         self._rows = rows
         self.context = context
         self._configured = thresholds
+        self._made = made
         self._thresholds = {**rule.thresholds, **thresholds.get(rule.id, {})}
         self.not_judged: str | None = None
         """Why the rule could not judge; None if it could."""
@@ -90,6 +93,14 @@ class Facts:
         """The rows of a statistic that the rule needs."""
         assert statistic in self._rule.needs
         return self._rows[statistic]
+
+    def once(self, make: Callable[[Facts], T]) -> T:
+        """The result of a function that several rules use. The first of them calls it. It may use nothing of
+        that rule but its facts: other rules get the same result."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: T = self._made[make]
+        return found
 
     @property
     def written(self) -> RulePage:

@@ -21,7 +21,6 @@ from kdissect.insight.broker_stops import (
     MANY_TRIES,
     BrokerStop,
     LostBroker,
-    broker_stops,
     closed_listeners,
     gone_brokers,
     is_of_quorum,
@@ -74,7 +73,7 @@ from kdissect.wording import plural
 @once_per_subject
 def broker_gone(facts: Facts) -> Iterator[Finding]:
     """All connections of a broker end at once, and no client reaches it afterwards."""
-    for stop in broker_stops(facts, facts.limit):
+    for stop in gone_brokers(facts):
         yield _gone(facts, stop)
 
 

@@ -315,9 +315,10 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
     """Brokers close connections that were idle for long."""
     rows = facts.rows(Tcp)
     by_broker = group_rows((row for row in rows if _closed_when_idle(facts, row)), "broker")
+    of_broker = group_rows(rows, "broker") if by_broker else {}
     for (broker,), closed in by_broker.items():
         # Only a connection that goes on shows that the broker did not stop.
-        ends = _BrokerEnds([row for row in rows if row["broker"] == broker], frozenset())
+        ends = _BrokerEnds(of_broker[broker,], frozenset())
         lived_on = [row for row in closed if ends.serves(row["closed_ns"], row["closed_ns"] + SECOND)]
         usual = facts.limit("idle_s") * SECOND
         found = [row for row in closed if abs(row["idle_ns"] - usual) <= facts.limit("share") * usual]
