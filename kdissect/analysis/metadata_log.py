@@ -28,6 +28,8 @@ from kdissect.record.sets import read_record_set
 
 Body = dict[str, Any]
 Told = Iterator[Statement]
+_LogRecord = tuple[int, str, tuple[Statement, ...]]
+"""The offset of a record, its name, and its statements."""
 
 CARRIERS = ("Fetch", "FetchSnapshot")
 NEAR_END = 8
@@ -62,6 +64,11 @@ class Logged:
     """Whether it happened when it was told."""
     counts: bool
 
+    def covers(self, ns: int, number: int, is_fresh: bool, counts: bool) -> bool:
+        """Whether another fetch of the same record tells nothing new."""
+        is_earlier = self.ns < ns or (self.ns == ns and self.number <= number)
+        return is_earlier and self.is_fresh >= is_fresh and self.counts >= counts
+
 
 _RECORD_BYTES = 1_500
 """The approximate size of a record."""
@@ -79,9 +86,13 @@ class MetadataLog:
     def see(self, exchange: Exchange, counts: bool) -> bool:
         """Take in a Fetch or FetchSnapshot; return whether it had any records."""
         found = False
-        for place, logged in _read(exchange, counts, self._limits):
-            self._add(place, logged)
+        ns, number = exchange.ended_ns, exchange.number
+        for place, name, said, is_fresh in _read(exchange, self._limits):
             found = True
+            known = self._records.get(place)
+            if known is not None and known.covers(ns, number, is_fresh, counts):
+                continue  # as nearly always: each broker and controller fetches each record
+            self._add(place, Logged(name, said, ns, number, exchange.broker, is_fresh, counts))
         return found
 
     def _add(self, place: LogPlace, logged: Logged) -> None:
@@ -119,7 +130,7 @@ class MetadataLog:
 def may_have_log(exchange: Exchange, api: str) -> bool:
     """Whether an exchange may have records of the log, judged by its API, its topics, and the sizes of its
     record sets."""
-    if exchange.response is None or api not in CARRIERS or not exchange.may_carry_metadata():
+    if api not in CARRIERS or exchange.response is None or not exchange.may_carry_metadata():
         return False
     if api == "Fetch":
         seen = exchange.response.survey()
@@ -129,7 +140,8 @@ def may_have_log(exchange: Exchange, api: str) -> bool:
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 
-def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[LogPlace, Logged]]:
+def _read(exchange: Exchange, limits: Limits) -> Iterator[tuple[LogPlace, str, tuple[Statement, ...], bool]]:
+    """The records in an exchange: the place, the name, the statements, and whether it has just happened."""
     places = [each.place for each in record_sets(exchange, limits)]
     carried = [
         each.data
@@ -141,18 +153,15 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
     cluster = request_of(exchange).get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
     for data in carried:
-        for batch in read_record_set(data, limits).batches:
-            if batch.partial or batch.is_control:
-                continue
-            is_fresh = snapshot_end is None and batch.last_offset + NEAR_END >= high_watermark
-            for offset, name, said in _records(batch):
+        for last_offset, records in (_known_batches if len(data) <= _SHORT_BYTES else _batches)(data, limits):
+            is_fresh = snapshot_end is None and last_offset + NEAR_END >= high_watermark
+            for offset, name, said in records:
                 at = (
                     LogPlace(cluster, offset, True, 0)
                     if snapshot_end is None
                     else LogPlace(cluster, snapshot_end, False, offset)
                 )
-                ns = exchange.ended_ns
-                yield at, Logged(name, said, ns, exchange.number, exchange.broker, is_fresh, counts)
+                yield at, name, said, is_fresh
 
 
 def _ends(response: Body) -> tuple[int, int | None]:
@@ -165,7 +174,22 @@ def _ends(response: Body) -> tuple[int, int | None]:
     return -1, None
 
 
-def _records(batch: Batch) -> Iterator[tuple[int, str, tuple[Statement, ...]]]:
+def _batches(data: bytes, limits: Limits) -> list[tuple[int, list[_LogRecord]]]:
+    """The batches of a record set, each with its last offset and its records. Do not change the lists."""
+    return [
+        (batch.last_offset, list(_records(batch)))
+        for batch in read_record_set(data, limits).batches
+        if not (batch.partial or batch.is_control)
+    ]
+
+
+_SHORT_BYTES = 4_096
+_known_batches = lru_cache(maxsize=128)(_batches)
+"""The same as :func:`_batches`, remembered. For short record sets only: every broker and controller fetches
+each of them."""
+
+
+def _records(batch: Batch) -> Iterator[_LogRecord]:
     for record in batch.records():
         if not record.value:
             continue

@@ -3,7 +3,6 @@ heartbeats (KIP-595, KIP-631, KIP-853, KIP-996)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, le
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.leaderless import Leaderless
 from kdissect.analysis.packed import packed
-from kdissect.analysis.shared_parts import topics_of
+from kdissect.analysis.shared_parts import follows_log, topics_of
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -283,7 +282,7 @@ class Quorum(Statistic):
         api = exchange.api
         if api not in _APIS or exchange.request is None:
             return
-        if api == "Fetch":
+        if api == "Fetch" and not follows_log(exchange):
             topics = topics_of(exchange) if exchange.may_carry_metadata() else ()
             if METADATA_TOPIC not in topics and METADATA_TOPIC_ID not in topics:
                 return
@@ -373,15 +372,15 @@ class Quorum(Statistic):
             return
         ns = exchange.begun_ns
         row.fetches.add(ns)
-        asked = next(_asked_of_log(request), None)
-        told = None if asked is None else next(_partitions_in(response), None)
+        asked = _asked_of_log(request)
+        told = None if asked is None else _answered(response)
         if asked is None or told is None:
             return
         high_watermark = told.get("highWatermark", -1)
         if not told.get("errorCode") and high_watermark >= 0:
+            epoch = asked.get("currentLeaderEpoch", -1)
             row.epoch = most(row.epoch, asked.get("currentLeaderEpoch"))
             self._lagged(row, ns, exchange.number, high_watermark - asked.get("fetchOffset", 0))
-            epoch = asked.get("currentLeaderEpoch", -1)
             self._quorum(request.get("clusterId")).serve(ns, node, epoch)
         elif exchange.error == "NOT_LEADER_OR_FOLLOWER":
             leader = told.get("currentLeader") or {}
@@ -398,11 +397,13 @@ class Quorum(Statistic):
 
     def _lagged(self, row: _QuorumNode, ns: int, number: int, offsets: int) -> None:
         lag = ns, number, max(0, offsets)
-        row.lag = lag if row.lag is None else max(row.lag, lag)
-        row.behind_ns = least(row.behind_ns, ns)
+        if row.lag is None or lag > row.lag:
+            row.lag = lag
+        if row.behind_ns is None or ns < row.behind_ns:
+            row.behind_ns = ns
         row.behind.add(ns, number, offsets)
-        if offsets <= CAUGHT_UP:
-            row.caught_ns = most(row.caught_ns, ns)
+        if offsets <= CAUGHT_UP and (row.caught_ns is None or ns > row.caught_ns):
+            row.caught_ns = ns
 
     def _snapshot(self, request: Body) -> None:
         row = self._row(request.get("replicaId"))
@@ -492,17 +493,23 @@ class Quorum(Statistic):
         }
 
 
-def _asked_of_log(request: Body) -> Iterator[Body]:
+def _asked_of_log(request: Body) -> Body | None:
     """What a Fetch asks of the log."""
     for topic in request.get("topics") or ():
         if is_metadata_topic(topic.get("topic"), topic.get("topicId")):
-            yield from topic.get("partitions") or ()
+            asked: list[Body] = topic.get("partitions") or []
+            if asked:
+                return asked[0]
+    return None
 
 
-def _partitions_in(response: Body) -> Iterator[Body]:
-    """What the answer to a Fetch tells of partitions."""
+def _answered(response: Body) -> Body | None:
+    """What the answer to a Fetch tells of the first partition."""
     for topic in response.get("responses") or ():
-        yield from topic.get("partitions") or ()
+        told: list[Body] = topic.get("partitions") or []
+        if told:
+            return told[0]
+    return None
 
 
 def _partitions(body: Body) -> list[Body]:
