@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdissect.analysis.declared import column
-from kdissect.analysis.fold import OneTable, Row, least
+from kdissect.analysis.fold import Batched, OneTable, Row, least
 from kdissect.analysis.packed import packed
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -29,7 +29,7 @@ class _FaultCount:
         self.packet = least(self.packet, later.packet)
 
 
-class Damage(OneTable[tuple[str, str], _FaultCount]):
+class Damage(Batched, OneTable[tuple[str, str], _FaultCount]):
     """The statistic ``damage``."""
 
     name = "damage"
@@ -53,9 +53,10 @@ class Damage(OneTable[tuple[str, str], _FaultCount]):
         else:
             super().feed(event)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        for fault in exchange.cheap_faults:
-            self._add(fault)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            for fault in exchange.cheap_faults:
+                self._add(fault)
 
     def _add(self, fault: Fault) -> None:
         row = self._rows.row((fault.layer, fault.kind))

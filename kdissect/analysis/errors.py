@@ -16,7 +16,7 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import OneTable, Row
+from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.shared_parts import ErrorPlace, errors_of
@@ -59,7 +59,7 @@ _Key = tuple[Topic, str | None, int, str, _Whose]
 """Topic, API, error code, error class, and the groupings."""
 
 
-class Errors(OneTable[_Key, _ErrorTimes]):
+class Errors(Batched, OneTable[_Key, _ErrorTimes]):
     """The statistic ``errors``. ``by`` has some of the :data:`GROUPINGS`; if it is empty, all."""
 
     name = "errors"
@@ -94,9 +94,14 @@ class Errors(OneTable[_Key, _ErrorTimes]):
         self._labels = Labels(self.latest, limits)
         self._by = frozenset(by or GROUPINGS)
 
-    def _exchange(self, exchange: Exchange) -> None:
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            if exchange.error is not None:
+                self._failed(exchange)
+
+    def _failed(self, exchange: Exchange) -> None:
         response = exchange.response
-        if response is None or exchange.error is None:
+        if response is None:
             return
         for each in errors_of(exchange):
             row = self._rows.row(self._key(exchange, each))

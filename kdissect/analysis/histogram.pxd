@@ -38,6 +38,7 @@ cdef class Histogram:
     cpdef merge(self, Histogram other)
     @cython.locals(counts=dict, found=list)
     cpdef list at_ranks(self, ranks)
+    @cython.locals(known=_Bucket, below=int64_t)
     cpdef list up_to(self, values)
     @cython.locals(percent=int64_t)
     cdef list _ranks(self, tuple percents)

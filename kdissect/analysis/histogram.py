@@ -273,14 +273,19 @@ class Histogram:  # noqa: PLW1641 - it changes
     def up_to(self, values: Sequence[int | None]) -> list[int]:
         """For each of these values, the number of counted values that are less than it or lie in its bucket;
         0 for None."""
-        if self._buckets is None:
-            counts = [(_bucket(value), 1) for value in self._fresh_values()]
-        else:
-            counts = list(self.buckets.items())
+        ends = [None if value is None else _bucket(value) for value in values]
+        buckets = [_bucket(value) for value in self._fresh_values()]
         out = []
-        for value in values:
-            highest = None if value is None else _bucket(value)
-            out.append(0 if highest is None else sum([n for bucket, n in counts if bucket <= highest]))
+        for end in ends:
+            below = 0
+            if end is not None:
+                for bucket in buckets:
+                    below += bucket <= end
+                if self._buckets is not None:
+                    for bucket, known in self._buckets.items():
+                        if bucket <= end:
+                            below += known.count
+            out.append(below)
         return out
 
     def _ranks(self, percents: tuple[int, ...]) -> list[int]:

@@ -16,7 +16,7 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import Batched, Row, Statistic
 from kdissect.analysis.slow import taken_ns
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -25,7 +25,7 @@ from kdissect.limits import DEFAULTS, Limits
 MOST = 20
 
 
-class Slowest(Statistic):
+class Slowest(Batched, Statistic):
     """The statistic ``slowest``."""
 
     name = "slowest"
@@ -58,11 +58,15 @@ class Slowest(Statistic):
         """Minus the time, the number, the row; the worst first."""
         self._left_out = 0
 
-    def _exchange(self, exchange: Exchange) -> None:
-        if len(self._worst) >= self._most >= MOST:
-            longest = exchange.served_ns
-            if longest is None or -max(0, longest) > self._worst[-1][0]:
-                return  # nearly always; what it took was no longer than that
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            if len(self._worst) >= self._most >= MOST:
+                longest = exchange.served_ns
+                if longest is None or -max(0, longest) > self._worst[-1][0]:
+                    continue  # nearly always; what it took was no longer than that
+            self._take(exchange)
+
+    def _take(self, exchange: Exchange) -> None:
         taken = taken_ns(exchange)
         if taken is None or (len(self._worst) >= self._most and -taken > self._worst[-1][0]):
             self._left_out += taken is not None and self._most < MOST

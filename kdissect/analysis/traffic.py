@@ -23,7 +23,7 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.first_names import FirstNames
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
@@ -164,7 +164,7 @@ _Key = tuple[str | int | None, ...]
 """The API, then the values of the requested groupings, with topic and layer at the end."""
 
 
-class Traffic(OneTable[_Key, _TrafficRow]):
+class Traffic(Batched, OneTable[_Key, _TrafficRow]):
     """The statistic ``traffic``. ``by`` has some of the :data:`GROUPINGS`."""
 
     name = "traffic"
@@ -287,12 +287,17 @@ class Traffic(OneTable[_Key, _TrafficRow]):
     def keep_first(self, names: FirstNames) -> None:
         self._first = names
 
-    def _exchange(self, exchange: Exchange) -> None:
-        if self._by_api and self._first is None:
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        if not self._by_api or self._first is not None:
+            for exchange in exchanges:
+                self._take(exchange)
+            return
+        for exchange in exchanges:
             plain = self._rows.row((exchange.api, None, None))
             if plain is not None:
                 plain.add(exchange)
-            return
+
+    def _take(self, exchange: Exchange) -> None:
         if self._by_layer:
             layers: Counter[str | None] = Counter(fault.layer for fault in exchange.faults)
             if layers:
