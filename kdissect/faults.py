@@ -26,6 +26,11 @@ KINDS: dict[str, tuple[str, str]] = {
         "a file of a stream was replaced after kdissect had read it in part; as many packets as it had read "
         "are left out",
     ),
+    "upgraded": (
+        "file",
+        "another version of kdissect read what came before; what it left open ends here, and connections "
+        "begin again",
+    ),
     "waiting-file": (
         "file",
         "a file of a stream is empty or ends inside a record, and has not grown for long; kdissect reads "
@@ -190,7 +195,8 @@ def is_unread(fault: Fault) -> bool:
 def leaves_out(fault: Fault) -> bool:
     """Whether a fault is about bytes of a file that were not read, or not understood. A late file was read.
     If only a part of it was read, its fault has the offset of the rest."""
-    return fault.layer == "file" and not (fault.kind == "late-file" and fault.offset is None)
+    is_read = fault.kind == "upgraded" or (fault.kind == "late-file" and fault.offset is None)
+    return fault.layer == "file" and not is_read
 
 
 _UNREAD = frozenset(

@@ -21,6 +21,7 @@ from kdissect.present.form import Clock
 from kdissect.session.conversation import Connection
 from kdissect.source import read_rsa_key
 from kdissect.spark.changes import as_columns, changes
+from kdissect.spark.ending import Ending
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.renamed_files import twins
@@ -31,6 +32,7 @@ from kdissect.spark.states import OtherBuildError, States
 from kdissect.spark.storage import found_file, may_be_there, unopened
 from kdissect.spark.stream_state import Carried, Drained
 from kdissect.spark.tailing import OTHERS_ARE_READ, SpanReading
+from kdissect.wording import plural
 
 WAITED = "it may have waited for TLS secrets that are known by now"
 """A reason why a state cannot be made again."""
@@ -102,11 +104,11 @@ def events_of_batch(
     :raises StateError: the state cannot be used.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    found = _found(states, batch, point, settings, judgement)
+    found, ended = _found(states, batch, point, settings, judgement)
     carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
     carried.has_secrets |= settings.has_secrets
     known = _learn(carried, settings) if carried is found else ()
-    events = chain(known, events_of_spans(carried, list(spans), settings, note))
+    events = chain(ended, known, events_of_spans(carried, list(spans), settings, note))
     return _BatchOfFiles(carried, events, judgement, lambda: keep(states, point, batch, carried))
 
 
@@ -145,11 +147,11 @@ def events_at_end(
     :param batch: the number for these events, after that of the last batch.
     :raises StateError: the state cannot be used.
     """
-    found = _found(states, batch, point, settings, judgement)
+    found, ended = _found(states, batch, point, settings, judgement)
     if found is None:
         return BatchEvents(None, ())
     carried = begun(found, settings)
-    return BatchEvents(carried, _end(carried, point, settings), judgement)
+    return BatchEvents(carried, chain(ended, _end(carried, point, settings)), judgement)
 
 
 def _end(carried: Carried, point: str, settings: TableSettings) -> Iterator[Event]:
@@ -178,9 +180,13 @@ def events_of_drain(
     :param drained_at: the batch whose drained state it is.
     :raises StateError: the state cannot be used.
     """
-    found = _found(states, batch, point, settings, judgement)
-    carried = found if isinstance(found, Carried) else None
-    return BatchEvents(carried, _drain(states, point, settings, drained_at, found), judgement)
+    found, ended = _found(states, batch, point, settings, judgement)
+    events = chain(ended, _drain(states, point, settings, drained_at, found))
+    if isinstance(found, Drained):
+        carried = begun(found, settings) if ended else None  # otherwise there are no events
+    else:
+        carried = found
+    return BatchEvents(carried, events, judgement)
 
 
 def _drain(
@@ -196,24 +202,39 @@ def _drain(
 
 def _found(
     states: States, batch: int, point: str, settings: TableSettings, judgement: Judgement | None
-) -> Carried | Drained | None:
-    """The state of earlier batches. If another build made it, it is made again from the files.
+) -> tuple[Carried | Drained | None, Sequence[Event]]:
+    """The state of earlier batches, and the events that come before others. If another build made it, it is
+    made again from the files. If that is impossible, but the user wants to drain, it is ended.
 
     :raises StateError: it cannot be used, or made again.
     """
     try:
-        return states.load(point, batch)
+        return states.load(point, batch), ()
     except OtherBuildError as error:
         trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
         lost = next((span for spans in trail for span in spans if why_lost(span) is not None), None)
+        carried = None
+        if trail and lost is None:
+            carried = made_again(trail, settings, error.has_secrets, judgement)
+        if carried is not None:
+            return carried, ()
+        ended = states.ending(point, batch, settings.limits) if states.ends_others else None
+        if ended is not None:
+            return ended[0].drained, [_upgrade(*ended), *ended[0].events]
         if lost is not None:
             raise error.because(f"{lost.path} {why_lost(lost)}") from None
-        if not trail:
-            raise
-        carried = made_again(trail, settings, error.has_secrets, judgement)
-        if carried is None:
-            raise error.because(WAITED) from None
-        return carried
+        raise error.because(WAITED) if trail else error from None
+
+
+def _upgrade(ending: Ending, maker: str) -> Fault:
+    """The report that a state was ended."""
+    requests = plural(ending.requests, "request")
+    connections = plural(ending.connections, "connection")
+    return fault(
+        "upgraded",
+        f"the state was made by {maker}: what it had left open has rows, {requests} and {connections}."
+        " Connections begin again, and later responses to these requests have rows of their own",
+    )
 
 
 def made_again(

@@ -7,7 +7,7 @@ dies, it is repeated from its plan, and targets accept the rows of a run only on
 once, whenever a run dies.
 
 kdissect does not load a state of another version. It makes the same state again from the files of the
-earlier runs. If they are gone, it says so.
+earlier runs. If they are gone, it says so; with ``--drain`` it then ends the state.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ def add_new(
     :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
     :raises TargetError: rows cannot be written.
     """
-    States(runs.states).prepare()
+    states = States(runs.states, ends_others=drains)
+    states.prepare()
     out = []
     number = runs.last() + 1
     died = runs.plan(number)
@@ -156,7 +157,7 @@ def add_new(
         if asked.settings.has_secrets and not died.has_secrets:
             died = died._replace(has_secrets=True)
             runs.begin(died)
-        row = _run(spark, died, target, runs, _asked_of(died, asked), tell, shown)
+        row = _run(spark, died, target, runs, states, _asked_of(died, asked), tell, shown)
         out.append(RunOutcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
@@ -179,14 +180,16 @@ def add_new(
         digests = {path: digest for path, digest in made.items() if digest is not None}
         plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
         runs.begin(plan)
-        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell, shown), False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, states, asked, tell, shown), False))
         number += 1
         last = plan
     is_open = last is not None and not last.closes and not (drains and last.drains)
     if (closes or drains) and is_open:
         plan = RunPlan(number, end, {}, _text_of(asked), closes, drains, settings.has_secrets)
         runs.begin(plan)
-        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell, shown), False, reads=False))
+        out.append(
+            RunOutcome(_run(spark, plan, target, runs, states, asked, tell, shown), False, reads=False)
+        )
     return out
 
 
@@ -256,6 +259,7 @@ def _run(
     plan: RunPlan,
     target: Target,
     runs: Runs,
+    states: States,
     asked: NightlyOptions,
     tell: Callable[[list[Fault]], None],
     shown: Shown | None,
@@ -264,8 +268,7 @@ def _run(
     start = runs.position(plan.number - 1)
     ends = plan.closes or plan.drains
     spans = None if ends else spans_between(start, plan.end, asked.settings.capture_point)
-    _renew(spark, runs, plan.number, asked.settings)
-    states = States(runs.states)
+    _renew(spark, runs, states, plan.number, asked.settings)
     points = states.points() if spans is None else [span.point for span in spans]
     drained_at = plan.number if plan.drains else None
     units = partial(batch_units, states, plan.number, points, spans, drained_at=drained_at)
@@ -306,17 +309,21 @@ def _size(start: Position, path: str, read: SpoolRead) -> int:
 # -- states of another version ----------------------------------------------------------------------
 
 
-def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings) -> None:
-    """Make lost states, and states of another version of kdissect, again from the files of earlier runs.
+def _renew(spark: SparkSession, runs: Runs, states: States, number: int, settings: TableSettings) -> None:
+    """Make lost states, and states of another version of kdissect, again from the files of earlier runs. If
+    that is impossible, but states of others may be ended, the tasks of the run end them.
 
     :raises StateError: such a file is gone, or earlier runs were given TLS secrets.
     """
-    states, rule = States(runs.states), settings.capture_point
+    rule = settings.capture_point
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
     gone = {read.point(path, rule) for end in ends for path, read in end.items()} - set(states.points())
     old = [*states.of_others(number), *sorted(gone)]
     if not old:
         return
+    can_end = not gone and states.can_end(old, number)
+    why_not = f"{runs.states}: a state is missing, or another build of kdissect wrote it."
+    or_drain = "" if gone else f": {states.what_to_do(old, number)}"
     history: list[list[FileSpan] | None] = []
     for earlier, (start, end) in enumerate(pairwise(ends), 1):
         if (plan := runs.plan(earlier)) is not None and plan.drains:
@@ -325,9 +332,10 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
         spans = [span for span in spans_between(start, end, rule) if span.point in old]
         for span in spans:
             if not span.is_gone and (why := why_lost(span)) is not None:
+                if can_end:
+                    return
                 raise StateError(
-                    f"{runs.states}: a state is missing, or another build of kdissect wrote it. To make it"
-                    f" again kdissect needs {span.path}, which {why}"
+                    f"{why_not} To make it again kdissect needs {span.path}, which {why}{or_drain}"
                 )
         history.append(spans)
     known = [plan and plan.has_secrets for plan in map(runs.plan, range(1, number))]
@@ -335,11 +343,8 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
     work = partial(_read_again, tuple(old), history, runs.states, number, settings, has_secrets)
     with described(spark, "make states again that another version made"):
         made = spark.range(0, len(old), 1, len(old)).mapInArrow(work, "is_made boolean").collect()
-    if not all(row.is_made for row in made):
-        raise StateError(
-            f"{runs.states}: a state is missing, or another build of kdissect wrote it. It cannot be made"
-            f" again, because {WAITED}: run that build with --append --drain first, or give another --out"
-        )
+    if not can_end and not all(row.is_made for row in made):
+        raise StateError(f"{why_not} It cannot be made again, because {WAITED}{or_drain}")
 
 
 def _read_again(

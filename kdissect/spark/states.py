@@ -6,8 +6,14 @@ folders that belong to the user and that nobody else may write to. In an object 
 state there is signed with a key that only the user has. The line before the pickle has its format, the
 version and the build of kdissect that made it, and its digest.
 
-The line also has the spans of files that the state comes from, and whether TLS secrets were given beside
-them. Without secrets, another build of kdissect makes the same state again from the files, if they are there.
+Only the same build loads the pickle. For others there are two ways:
+
+    trail    The line has the spans of files that the state comes from, and whether TLS secrets were given
+             beside them. Without secrets, the same state is made again from the files, if they are there.
+    ending   Between the line and the pickle is the ending of the state (:mod:`kdissect.spark.ending`), in
+             JSON. With ``--drain``, another build writes it as rows, and connections begin again.
+             States of format 4 get theirs from :mod:`kdissect.spark.old_states`. Those of formats 5 to 7
+             have none, but the release that wrote them can drain.
 
 A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
 which any release of kdissect reads:
@@ -27,31 +33,37 @@ import pickle
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import kdissect
+from kdissect.limits import Limits
 from kdissect.settings.recent import state_folder
+from kdissect.spark import ending, old_states
 from kdissect.spark.build import build
+from kdissect.spark.ending import Ending
 from kdissect.spark.folders import UntrustedError, small_files
 from kdissect.spark.storage import join
 from kdissect.spark.stream_state import Carried, Drained, Trail
 
-FORMAT = 7
+FORMAT = 8
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
 _KEY_BYTES = 32
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """Fields of the line before the pickle …"""
-_LATER = (_DRAINED, "build", "signed", "trail", "has_secrets")
+_ABOUT = (_DRAINED, "trail", "has_secrets", "ending")
+_LATER = ("build", "signed", *_ABOUT)
 """… and fields that older releases did not write."""
 _SIGNED = ("format", "kdissect", "build", "point", "sha256", "trail")
 """Fields that a signature covers …"""
 _SIGNED_SINCE_7 = (_DRAINED, "has_secrets", "bytes")
-"""… and those that it also covers since format 7, with the number of the batch."""
+"""… those that it also covers since format 7, with the number of the batch …"""
+_SIGNED_SINCE_8 = ("ending",)
+"""… and since format 8."""
 
 
 class StateError(Exception):
@@ -65,19 +77,23 @@ class OtherBuildError(StateError):
     :param maker: the build that wrote it, in words.
     :param trail: the spans to make the state again, if that is possible.
     :param has_secrets: whether TLS secrets were given; None if unknown.
+    :param what_to_do: what the user can do, in words.
     :param why: why it cannot be made again, if that is not obvious.
     """
 
     def __init__(
-        self, path: str, maker: str, trail: Trail | None, has_secrets: bool | None, why: str = ""
+        self,
+        path: str,
+        maker: str,
+        trail: Trail | None,
+        has_secrets: bool | None,
+        what_to_do: str,
+        why: str = "",
     ) -> None:
-        super().__init__(
-            f"{path} was made by {maker}{why}: end the stream with that version and --drain, "
-            "or start a new one with another --checkpoint and --out"
-        )
+        super().__init__(f"{path} was made by {maker}{why}: {what_to_do}")
         self.trail = trail
         self.has_secrets = has_secrets
-        self._told = path, maker, trail, has_secrets
+        self._told = path, maker, trail, has_secrets, what_to_do
 
     def because(self, why: str) -> OtherBuildError:
         """The same error, with the reason why the state cannot be made again."""
@@ -89,10 +105,21 @@ class States:
 
     :param folder: on this machine, or a URI.
     :param key: the key that signs states. It is needed if it is unknown who may write to them.
+    :param ends_others: whether a state of another build may be ended, if it cannot be made again.
+    :param how_to_end: how the user says so, in words.
     """
 
-    def __init__(self, folder: str, key: bytes | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        key: bytes | None = None,
+        *,
+        ends_others: bool = False,
+        how_to_end: str = "give the same command once with --drain",
+    ) -> None:
         self.folder = folder
+        self.ends_others = ends_others
+        self._how_to_end = how_to_end
         self._files = small_files(folder)
         self._key = key
 
@@ -143,57 +170,81 @@ class States:
         found = self._latest(point, batch)
         if found is None:
             return None
-        self._refuse_others()
-        self._refuse_others(found.name)
         path = join(self.folder, found.name)
-        head = self._head(found)
-        if self._key is not None and not self._is_signed(head, found.batch):
-            raise StateError(
-                f"{path} was not signed with this key, so anybody may have written it: give the key of the"
-                " machine that wrote it with --state-key"
-            )
-        if self._key is not None and head["drained"] is not None and _is_before_7(head):
-            raise StateError(
-                f"{path} says that it is drained; its old form does not sign that: start a new stream with"
-                " another --checkpoint and --out"
-            )
-        if head["point"] != point:
-            raise StateError(f"{path} is damaged: it is the state of another capture point")
+        head = self._trusted_head(found, point)
         if _is_of_others(head):
             # The old form does not sign whether secrets were given.
             is_told = self._key is None or not _is_before_7(head)
-            raise OtherBuildError(path, _maker(head), head["trail"], head["has_secrets"] if is_told else None)
-        data = self._files.read(found.name).partition(b"\n")[2]
-        if hashlib.sha256(data).hexdigest() != head["sha256"]:
-            raise StateError(f"{path} is damaged: its digest does not fit")
+            has_secrets = head["has_secrets"] if is_told else None
+            what_to_do = self._what_to_do([head])
+            raise OtherBuildError(path, _maker(head), head["trail"], has_secrets, what_to_do)
+        data = self._data(found, head)
         if head["drained"] is not None:
             try:
-                value = json.loads(data)
-                return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
+                return ending.drained_of(json.loads(data))
             except (ValueError, TypeError, KeyError):
                 raise StateError(f"{path} is damaged: it holds no drained state") from None
-        carried = pickle.loads(data)  # it is ours, see above
+        carried = pickle.loads(memoryview(data)[_ending_bytes(head) :])  # it is ours, see above
         assert isinstance(carried, Carried)
         return carried
+
+    def ending(self, point: str, batch: int, limits: Limits) -> tuple[Ending, str] | None:
+        """The ending of a state of another build, and which build that is, in words. None if this build
+        cannot drain the state.
+
+        :param batch: the state is that of the batches before this one.
+        :param limits: for decoding messages.
+        :raises StateError: the state is damaged, not signed with this key, or not the user's own.
+        """
+        found = self._latest(point, batch)
+        if found is None:
+            return None
+        head = self._trusted_head(found, point)
+        if not _has_ending(head):
+            return None
+        data = self._data(found, head)
+        try:
+            is_old = head["format"] == old_states.FORMAT
+            plain = old_states.old_ending(data) if is_old else data[: _ending_bytes(head)]
+            return ending.read(plain, limits), _maker(head)
+        except (old_states.OldStateError, ValueError) as error:
+            path = join(self.folder, found.name)
+            raise StateError(f"{path} is damaged, or of an unknown form: {error}") from None
 
     def of_others(self, batch: int) -> list[str]:
         """The capture points whose state before this batch another version of kdissect made.
 
         :raises StateError: a state is damaged.
         """
-        latest = {point: self._latest(point, batch) for point in self.points()}
-        return [
-            point for point, each in latest.items() if each is not None and _is_of_others(self._head(each))
-        ]
+        return [head["point"] for head in self._heads_of_others(self.points(), batch)]
+
+    def can_end(self, points: Iterable[str], batch: int) -> bool:
+        """Whether all states of other builds that these capture points have before this batch may be ended.
+
+        :raises StateError: a state is damaged.
+        """
+        return self.ends_others and all(map(_has_ending, self._heads_of_others(points, batch)))
+
+    def what_to_do(self, points: Iterable[str], batch: int) -> str:
+        """What the user can do if the states of these capture points cannot be made again, in words.
+
+        :raises StateError: a state is damaged.
+        """
+        return self._what_to_do(self._heads_of_others(points, batch))
 
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep the state of a batch. It replaces the state of an earlier try of the batch.
 
         :raises OSError: it cannot be written.
         """
-        data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
-        name = _StateFile(batch, "", _base_of(point))
-        self._write(name, point, carried.bytes_read, data, None, carried.trail, carried.has_secrets)
+        plain = ending.ending_of(carried)
+        data = plain + pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
+        about = {
+            "trail": carried.trail,
+            "has_secrets": carried.has_secrets,
+            "ending": [ending.FORM, len(plain)],
+        }
+        self._write(_StateFile(batch, "", _base_of(point)), point, carried.bytes_read, data, about)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
         """Keep a drained state. It counts after :meth:`end_drain`.
@@ -202,7 +253,8 @@ class States:
         """
         data = json.dumps(drained._asdict()).encode()
         size = sum(drained.sizes.values())
-        self._write(_StateFile(batch, _DRAINING, _base_of(point)), point, size, data, _DRAINED_FORM)
+        name = _StateFile(batch, _DRAINING, _base_of(point))
+        self._write(name, point, size, data, {_DRAINED: _DRAINED_FORM, "has_secrets": False})
 
     def end_drain(self, batch: int) -> None:
         """Let the drained states count from now on, because everything that was open is written."""
@@ -216,16 +268,8 @@ class States:
         """Whether a drain after a batch has begun and has not ended."""
         return any(each.batch == batch and each.kind == _DRAINING for each in self._listed())
 
-    def _write(
-        self,
-        each: _StateFile,
-        point: str,
-        size: int,
-        data: bytes,
-        drained: int | None,
-        trail: Trail | None = None,
-        has_secrets: bool = False,
-    ) -> None:
+    def _write(self, each: _StateFile, point: str, size: int, data: bytes, about: dict[str, Any]) -> None:
+        """:param about: further fields of the first line."""
         head = {
             "format": FORMAT,
             "kdissect": kdissect.__version__,
@@ -233,9 +277,8 @@ class States:
             "point": point,
             "bytes": size,
             "sha256": hashlib.sha256(data).hexdigest(),
-            "drained": drained,
-            "trail": trail,
-            "has_secrets": has_secrets,
+            **dict.fromkeys(_ABOUT),
+            **about,
         }
         if self._key is not None:
             head["signed"] = self._signature(head, each.batch)
@@ -250,6 +293,8 @@ class States:
         told = [head[name] for name in _SIGNED]
         if not _is_before_7(head):
             told += [batch, *(head[name] for name in _SIGNED_SINCE_7)]
+        if head["format"] not in range(8):
+            told += [head[name] for name in _SIGNED_SINCE_8]
         assert self._key is not None
         return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
 
@@ -297,6 +342,49 @@ class States:
             return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(f"{path} is not the state of a stream: {error}") from None
+
+    def _heads_of_others(self, points: Iterable[str], batch: int) -> list[dict[str, Any]]:
+        latest = [self._latest(point, batch) for point in points]
+        heads = [self._head(each) for each in latest if each is not None]
+        return [head for head in heads if _is_of_others(head)]
+
+    def _what_to_do(self, heads: Iterable[dict[str, Any]]) -> str:
+        if all(map(_has_ending, heads)):
+            return f"to go on without it, {self._how_to_end}"
+        return "run that version once with --drain, then this one"
+
+    def _trusted_head(self, each: _StateFile, point: str) -> dict[str, Any]:
+        """The first line of a state, after the checks that protect its user.
+
+        :raises StateError: it is damaged, not signed with this key, or not the user's own.
+        """
+        self._refuse_others()
+        self._refuse_others(each.name)
+        path = join(self.folder, each.name)
+        head = self._head(each)
+        if self._key is not None and not self._is_signed(head, each.batch):
+            raise StateError(
+                f"{path} was not signed with this key, so anybody may have written it: give the key of the"
+                " machine that wrote it with --state-key"
+            )
+        if self._key is not None and head["drained"] is not None and _is_before_7(head):
+            raise StateError(
+                f"{path} says that it is drained; its old form does not sign that: start a new stream with"
+                " another --checkpoint and --out"
+            )
+        if head["point"] != point:
+            raise StateError(f"{path} is damaged: it is the state of another capture point")
+        return head
+
+    def _data(self, each: _StateFile, head: dict[str, Any]) -> bytes:
+        """What follows the first line.
+
+        :raises StateError: it is damaged.
+        """
+        data = self._files.read(each.name).partition(b"\n")[2]
+        if hashlib.sha256(data).hexdigest() != head["sha256"]:
+            raise StateError(f"{join(self.folder, each.name)} is damaged: its digest does not fit")
+        return data
 
     def _refuse_others(self, name: str = "") -> None:
         try:
@@ -364,6 +452,18 @@ def _is_of_others(head: dict[str, Any]) -> bool:
         return bool(head["drained"] != _DRAINED_FORM)
     maker = head["format"], head["kdissect"], head["build"]
     return maker != (FORMAT, kdissect.__version__, build())
+
+
+def _has_ending(head: dict[str, Any]) -> bool:
+    """Whether this release can drain a state that it cannot load."""
+    if head["format"] == old_states.FORMAT:
+        return head["drained"] is None
+    return isinstance(head["ending"], list) and head["ending"][0] == ending.FORM
+
+
+def _ending_bytes(head: dict[str, Any]) -> int:
+    """The size of the ending of a state, which precedes the pickle."""
+    return 0 if head["ending"] is None else int(head["ending"][1])
 
 
 def _maker(head: dict[str, Any]) -> str:

@@ -40,7 +40,7 @@ from kdissect.spark.storage import is_folder, is_inside, is_remote, join
 from kdissect.spark.stream import FolderReader
 from kdissect.spark.user_errors import in_one_line
 
-OPTIONS = ("state", "state_key", "max_bytes_per_batch", "settle_seconds")
+OPTIONS = ("state", "state_key", "drain", "max_bytes_per_batch", "settle_seconds")
 """The options that only ``readStream`` has."""
 
 
@@ -82,6 +82,7 @@ class TableStream(FolderReader):
         super().__init__(_of_folder(folder, own, settings))
         self._state = state
         self._key = state_key(own.get("state_key")) if "state_key" in own or is_remote(state) else None
+        self._ends_others = _is_true("drain", own.get("drain"))
         self._settings = settings
         self._table = table
         self._news = news
@@ -209,12 +210,27 @@ class TableStream(FolderReader):
 
         :raises StateError: the folder belongs to another user, or cannot be made.
         """
-        states = States(join(join(self._state, query), "state"), self._key)
+        states = States(
+            join(join(self._state, query), "state"),
+            self._key,
+            ends_others=self._ends_others,
+            how_to_end='start the query once with .option("drain", "true")',
+        )
         states.prepare()
         return states
 
     def _files(self, query: str) -> SmallFiles:
         return small_files(join(self._state, query))
+
+
+def _is_true(name: str, value: str | None) -> bool:
+    """The value of an option.
+
+    :raises ValueError: it is neither ``true`` nor ``false``.
+    """
+    if value is not None and value.lower() not in ("true", "false"):
+        raise ValueError(f"{name}: true or false, not {value!r}")
+    return value is not None and value.lower() == "true"
 
 
 def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> dict[str, str]:

@@ -93,7 +93,9 @@ def test_what_was_not_drained_needs_its_files(
     capsys.readouterr()
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"To make it again kdissect needs {folder / pieces[0].name}, which is missing")
+    needs = f"To make it again kdissect needs {folder / pieces[0].name}, which is missing"
+    drains = ": to go on without it, give the same command once with --drain"
+    assert line.endswith(needs if how == "gone" else needs + drains)
     os.link(pieces[0], folder / pieces[0].name)
     if how == "gone":
         assert main(command) == 0
@@ -124,7 +126,7 @@ def test_what_may_have_waited_for_secrets_is_not_made_again(
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{out}/_runs/state: a state is missing, or another build" in line
-    assert line.endswith("run that build with --append --drain first, or give another --out")
+    assert line.endswith("to go on without it, give the same command once with --drain")
 
 
 def _as_of_another_release(folder: Path) -> None:

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     "--drain",
     "drains",
     is_flag=True,
-    help="With --append: write what is open, so that another release can go on.",
+    help="With --append: write what is open. It ends the state of another release, too.",
 )
 @click.option(
     "--runs",

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     "--drain",
     "drains",
     is_flag=True,
-    help="With --available-now: write what is open, so that another release can go on.",
+    help="With --available-now: write what is open. It ends the state of another release, too.",
 )
 @click.option(
     "--trigger",
@@ -144,7 +144,7 @@ def command(**given: Any) -> int:
     checkpoint = _checkpoint(given)
     try:
         key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
-        states = States(join(checkpoint, "state"), key)
+        states = States(join(checkpoint, "state"), key, ends_others=given["drains"])
         states.prepare()
         now = stored_request(written, (), settings)
         change = difference(first(checkpoint, now), now)
