@@ -104,9 +104,11 @@ def listener_gone(facts: Facts) -> Iterator[Finding]:
 
 
 def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
-    """Whether packets of the broker's connections may be cut, or one side may be missing. The numbers of only
-    the first of such connections are known."""
+    """Whether packets of the broker's connections may be cut, or one side or the last answers may be missing.
+    The numbers of only the first connections with cut packets or one side are known."""
     own = {number for each in several for number in each.connections}
+    if any(row["last_missing"] == "gap" for row in facts.rows(Tcp) if row["connection"] in own):
+        return True
     return any(
         some.number > len(some.first) or not own.isdisjoint(some.first)
         for some in (facts.context.cut, facts.context.with_one_side)

@@ -491,6 +491,8 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
     assert said("broker-gone", *rows, context=one_sided)[0].severity == NOTICE
     many = cut._replace(cut=Some(9, (7,)))  # which they are is not known of all
     assert said("broker-gone", *rows, context=many)[0].severity == NOTICE
+    lossy = connection(0, 1, 10, last_missing="gap"), *rows[1:]
+    assert said("broker-gone", *lossy)[0].severity == NOTICE
     late = connection(2, 311, 320)
     assert (
         said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity
