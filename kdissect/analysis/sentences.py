@@ -106,7 +106,7 @@ def _did(exchange: Exchange) -> str:
         return _commit(exchange)
     how = _HOW.get(api)
     if how is None:
-        return _SAID.get(api, f"sent {api}")
+        return _SAID.get(api, f"sent {api}" if api else "sent a request of an unknown kind")
     return how(_body(exchange, "request"), _body(exchange, "response"))
 
 
@@ -141,6 +141,8 @@ def _of_records(exchange: Exchange, limits: Limits) -> ToldExchange:
         return ToldExchange(text, f"{exchange.api} nothing {text}")
     if ending:
         verb = "tried to write" if exchange.api == "Produce" else verb
+    elif exchange.missing == "acks=0":
+        verb, ending = "sent", " (no answer was asked for: acks=0)"
     return ToldExchange(
         f"{verb} {plural(count, 'record')} {way} {where}{_offsets(found)}{ending}",
         f"{exchange.api} {where}{ending}",
@@ -205,20 +207,32 @@ def _leave(request: dict[str, Any], response: dict[str, Any]) -> str:
     return f"{who} ({reasons})" if reasons else who
 
 
+_EPOCHS = {
+    0: "joined the group",
+    -1: "left the group",
+    -2: "left the group for a while, as a static member",
+}
+"""What heartbeats with these member epochs do."""
+
+
 def _new_heartbeat(request: dict[str, Any], response: dict[str, Any]) -> str:
+    given = response.get("assignment")
+    parts = None if given is None else given.get("topicPartitions") or ()
+    return _beat(request, response, parts, "partition")
+
+
+def _streams_heartbeat(request: dict[str, Any], response: dict[str, Any]) -> str:
+    return _beat(request, response, response.get("activeTasks"), "task")
+
+
+def _beat(request: dict[str, Any], response: dict[str, Any], given: Any, what: str) -> str:
+    """What a heartbeat of the newer protocols does. ``given`` is what the member has from now on; None for
+    what it had."""
     epoch = request.get("memberEpoch")
-    if epoch == 0:
-        text = "joined the group"
-    elif epoch == -1:
-        text = "left the group"
-    elif epoch == -2:
-        text = "left the group for a while, as a static member"
-    else:
-        text = "sent a heartbeat"
-    if response.get("assignment") is not None and epoch not in (-1, -2):
-        parts = response["assignment"].get("topicPartitions") or ()
-        count = sum(len(each.get("partitions") or ()) for each in parts)
-        text += f", and was given {plural(count, 'partition')}: epoch {response.get('memberEpoch')}"
+    text = _EPOCHS.get(epoch, "sent a heartbeat") if epoch is not None else "sent a heartbeat"
+    if given is not None and epoch not in (-1, -2):
+        count = sum(len(each.get("partitions") or ()) for each in given)
+        text += f", and was given {plural(count, what)}: epoch {response.get('memberEpoch')}"
     return text
 
 
@@ -318,6 +332,7 @@ _HOW: dict[str, Callable[[dict[str, Any], dict[str, Any]], str]] = {
     "LeaveGroup": _leave,
     "ConsumerGroupHeartbeat": _new_heartbeat,
     "ShareGroupHeartbeat": _new_heartbeat,
+    "StreamsGroupHeartbeat": _streams_heartbeat,
     "InitProducerId": _init,
     "AddPartitionsToTxn": _add_partitions,
     "AddOffsetsToTxn": _add_offsets,
@@ -336,7 +351,6 @@ _SAID = {
     "DescribeTopicPartitions": "asked where partitions are",
     "FindCoordinator": "asked who coordinates",
     "Heartbeat": "sent a heartbeat",
-    "StreamsGroupHeartbeat": "sent a heartbeat",
     "OffsetFetch": "asked for committed offsets",
     "OffsetForLeaderEpoch": "checked whether its offset still holds",
     "SaslHandshake": "asked to log in",

@@ -45,9 +45,10 @@ def exchange_lines(
     """Everything that is known about why an exchange took long or failed."""
     start = exchange.begun_ns if first_ns is None else first_ns
     who = sanitise(exchange.client_id or exchange.client)
+    version = "" if exchange.api_version is None else f" v{exchange.api_version}"
     yield (
-        f"#{exchange.number} {exchange.api} v{exchange.api_version} of {who} to broker {exchange.broker}, "
-        f"at {(exchange.begun_ns - start) / SECOND:.3f}"
+        f"#{exchange.number} {exchange.api or 'an unknown request'}{version} of {who} to broker "
+        f"{exchange.broker}, at {(exchange.begun_ns - start) / SECOND:.3f}"
     )
     yield from paragraph(f"{who} {action_of(exchange, options.limits).text}.", "  ")
     if exchange.inferred is not None:

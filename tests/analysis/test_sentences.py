@@ -54,6 +54,18 @@ def test_workers_of_connect_are_given_connectors_and_tasks() -> None:
     assert "asked for its connectors and tasks" in said.values()
 
 
+def test_members_of_streams_groups_join_are_given_tasks_and_leave() -> None:
+    said = texts(exchanges("incidents/streams-topology-changed.pcap.gz"))
+    assert said[25] == "joined the group, and was given 0 tasks: epoch 1"
+    assert said[38] == "sent a heartbeat, and was given 1 task: epoch 3"
+    assert said[89] == "left the group"
+
+
+def test_what_nobody_confirms_was_sent_and_perhaps_not_written() -> None:
+    said = texts(exchanges("sasl-scram.pcapng"))
+    assert said[73] == "sent 1 record to sasl-scram-256-1 (no answer was asked for: acks=0)"
+
+
 def test_topics_that_are_deleted_are_named() -> None:
     said = texts(exchanges("incidents/topic-made-again.pcapng.gz"))
     assert [each for each in said.values() if each.startswith("asked to delete")] == ["asked to delete mr"]
@@ -69,6 +81,11 @@ def test_what_failed_ends_with_the_error() -> None:
 def test_everything_can_be_told(name: str) -> None:
     for each in exchanges(name):
         assert action_of(each).text
+
+
+def test_a_request_that_was_not_captured_is_of_an_unknown_kind() -> None:
+    said = texts(exchanges("midstream.pcapng"))
+    assert said[1] == "sent a request of an unknown kind (the request was not captured)"
 
 
 def test_equal_lines_of_a_connection_are_one(transactions: list[Exchange]) -> None:
