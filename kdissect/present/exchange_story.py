@@ -28,6 +28,11 @@ _PARTS = (
     ("served_ns", "the broker worked, or waited as asked"),
 )
 """Columns of an exchange that are parts of its time, in the order of time."""
+_WITH_LOSS = {
+    "broker_ns": "the broker worked, or the network sent lost bytes again",
+    "served_ns": "the broker worked or waited as asked, or the network sent lost bytes again",
+}
+"""The parts that contain the network's time if packets were lost."""
 _TRANSFERS = (
     ("request_transfer_ns", "before that, the request came, first to last byte"),
     ("response_transfer_ns", "after that, the answer came, first to last byte"),
@@ -41,8 +46,13 @@ def exchange_lines(
     findings: Sequence[Finding],
     first_ns: int | None,
     options: Options,
+    resent: Sequence[tuple[int, int]] = (),
 ) -> Iterator[str]:
-    """Everything that is known about why an exchange took long or failed."""
+    """Everything that is known about why an exchange took long or failed.
+
+    :param resent: the time and the packet of each retransmission in its time, on its connection, that came
+        late.
+    """
     start = exchange.begun_ns if first_ns is None else first_ns
     who = sanitise(exchange.client_id or exchange.client)
     version = "" if exchange.api_version is None else f" v{exchange.api_version}"
@@ -53,7 +63,7 @@ def exchange_lines(
     yield from paragraph(f"{who} {action_of(exchange, options.limits).text}.", "  ")
     if exchange.inferred is not None:
         yield from paragraph(f"Not captured but concluded: {exchange.inferred}.", "  ")
-    yield from _time(exchange, options)
+    yield from _time(exchange, options, [((ns - start) / SECOND, packet) for ns, packet in resent])
     yield from _error(exchange)
     yield from _listed("in flight on its connection", beside.in_flight, start, options)
     if beside.in_flight_left_out:
@@ -68,13 +78,14 @@ def exchange_lines(
     yield from _listed("after it", beside.after, start, options)
 
 
-def _time(exchange: Exchange, options: Options) -> Iterator[str]:
+def _time(exchange: Exchange, options: Options, resent: Sequence[tuple[float, int]]) -> Iterator[str]:
     yield ""
     if exchange.latency_ns is None:
         yield f"no time is known: {exchange.missing or 'one side is missing'}"
         return
     yield f"it took {duration(exchange.latency_ns)}, from the request's last byte to the answer's first"
-    parts, transfers = (list(_took(of, exchange, options)) for of in (_PARTS, _TRANSFERS))
+    of_time = [(name, _WITH_LOSS.get(name, label) if resent else label) for name, label in _PARTS]
+    parts, transfers = (list(_took(of, exchange, options)) for of in (of_time, _TRANSFERS))
     longest = max((ns for _, ns in (*parts, *transfers)), default=0)
     room = max((len(duration(ns)) for _, ns in (*parts, *transfers)), default=0)
     for listed in (parts, transfers):
@@ -83,6 +94,10 @@ def _time(exchange: Exchange, options: Options) -> Iterator[str]:
         for label, ns in listed:
             bar = "█" * max(1, round(_BAR * ns / longest))
             yield f"  {duration(ns):>{room}}  {bar:<{_BAR}}  {label}"
+    if resent:
+        times = ", ".join(f"{at:.3f} (packet {packet:,})" for at, packet in resent)
+        yield ""
+        yield from paragraph(f"In this time bytes of the connection were lost and sent again: at {times}.", "  ")
 
 
 def _took(

@@ -25,6 +25,7 @@ from kdissect.present.findings import FINDINGS
 from kdissect.protocol.errors import errors
 from tests.amount import some
 from tests.cli.run import CAPTURES, Ran, run, run_with
+from tests.shared import requires_shared, shared
 from tests.dissecting import dissect
 
 LOSS = CAPTURES / "loss.pcapng"
@@ -463,6 +464,15 @@ def test_the_story_of_an_exchange(explain: Command) -> None:
     assert lines[1] == "  tx aborted the transaction."
     assert {"before it", "after it"} <= set(lines)
     assert any("wrote 10 records" in line for line in lines)
+
+
+@requires_shared
+def test_an_exchange_that_was_slow_for_lost_packets_says_so(explain: Command) -> None:
+    ran = explain(shared("testdata/incidents/packet-loss/capture-client.pcapng"), "--exchange", 143)
+    text = " ".join(ran.out.decode().split())
+    assert "the broker worked, or the network sent lost bytes again" in text
+    assert "bytes of the connection were lost and sent again: at 7.266 (packet 344)." in text
+
 
 
 def test_an_exchange_that_failed_says_why(explain: Command) -> None:

@@ -16,6 +16,7 @@ from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge
 from kdissect.present.exchange_story import exchange_lines
 from kdissect.present.options import Options
+from kdissect.session.conversation import Connection
 
 
 def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -27,10 +28,15 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     judge = Judge(config.limits)
     found: list[Exchange] = []
     last = 0
+    late: list[tuple[int, int]] = []
+    """The time and the packet of each late retransmission on its connection."""
 
     def look(event: Event) -> None:
         nonlocal last
         judge.feed(event)
+        if isinstance(event, Connection) and found and event.connection == found[0].connection:
+            tcp = event.tcp or {}
+            late.extend(zip(tcp.get("rto_ns") or (), tcp.get("rto_packets") or (), strict=True))
         if isinstance(event, Exchange):
             last = max(last, event.number)
             if event.number == number:
@@ -51,7 +57,8 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         findings = [each for each in judged if _is_about(each, exchange)]
         with open_output(given["output"], inputs_of(given)) as file:
             output = TextOutput(file, given["output"])
-            output.lines(exchange_lines(exchange, beside, findings, reading.first_ns, options))
+            resent = [each for each in late if exchange.begun_ns <= each[0] <= exchange.ended_ns]
+            output.lines(exchange_lines(exchange, beside, findings, reading.first_ns, options, resent))
         return reading.exit_code(False, False, True) if reading.is_damaged else DONE
 
 
