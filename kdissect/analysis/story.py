@@ -168,8 +168,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     """For each group, whether its commit is past the offset."""
     where = f"{asked.topic}-{asked.partition}"
     begun: dict[int, int] = {}
-    """The offset from which each connection asked for records last. A broker sends whole batches, and the client
-    leaves out what comes before."""
+    """The offset from which each connection asked for records last. A broker sends whole batches, and the
+    client leaves out what comes before."""
     near: list[int] = []
     """The record's offset that is nearest to the requested one."""
 
@@ -191,7 +191,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
         for topic in () if message is None else message.body().get(topics) or ():
             name = topic.get("topic") or each.topic_names.get(topic.get("topicId") or "")
             if name == asked.topic or topic.get("topicId") == asked.topic:
-                yield from (one for one in topic.get("partitions") or () if one.get(number) == asked.partition)
+                parts = topic.get("partitions") or ()
+                yield from (one for one in parts if one.get(number) == asked.partition)
 
     def tells(each: Exchange) -> str | None:
         if asked.topic not in each.topics:

@@ -97,12 +97,11 @@ def _time(exchange: Exchange, options: Options, resent: Sequence[tuple[float, in
     if resent:
         times = ", ".join(f"{at:.3f} (packet {packet:,})" for at, packet in resent)
         yield ""
-        yield from paragraph(f"In this time bytes of the connection were lost and sent again: at {times}.", "  ")
+        text = f"In this time bytes of the connection were lost and sent again: at {times}."
+        yield from paragraph(text, "  ")
 
 
-def _took(
-    of: Sequence[tuple[str, str]], exchange: Exchange, options: Options
-) -> Iterator[tuple[str, int]]:
+def _took(of: Sequence[tuple[str, str]], exchange: Exchange, options: Options) -> Iterator[tuple[str, int]]:
     """Those of these columns that are known and took time."""
     known = {name: EXCHANGES.column(name).value(exchange, options) for name, _ in of}
     if known.get("broker_ns") is not None:

@@ -86,11 +86,11 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
     limited = [row for row in facts.rows(Versions) if row["verdict"] == "upgrade-broker-first"]
     for (broker,), rows in group_rows(limited, "broker").items():
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
+        releases = named(sorted({row["removed_in"] for row in rows}))
         yield facts.finding(
             FindingSubject(broker=broker),
-            f"{len(clients) or 'Some'} clients use versions of requests that Kafka "
-            f"{named(sorted({row['removed_in'] for row in rows}))} removed, only because this broker offers no "
-            "newer ones.",
+            f"{len(clients) or 'Some'} clients use versions of requests that Kafka {releases} removed, only "
+            "because this broker offers no newer ones.",
             count=len(rows),
             measure=len(rows),
             unit="versions",

@@ -25,8 +25,8 @@ from kdissect.present.findings import FINDINGS
 from kdissect.protocol.errors import errors
 from tests.amount import some
 from tests.cli.run import CAPTURES, Ran, run, run_with
-from tests.shared import requires_shared, shared
 from tests.dissecting import dissect
+from tests.shared import requires_shared, shared
 
 LOSS = CAPTURES / "loss.pcapng"
 HEALTHY = CAPTURES / "basic-kafka43.pcapng"
@@ -472,7 +472,6 @@ def test_an_exchange_that_was_slow_for_lost_packets_says_so(explain: Command) ->
     text = " ".join(ran.out.decode().split())
     assert "the broker worked, or the network sent lost bytes again" in text
     assert "bytes of the connection were lost and sent again: at 7.266 (packet 344)." in text
-
 
 
 def test_an_exchange_that_failed_says_why(explain: Command) -> None:

@@ -79,8 +79,16 @@ def test_a_second_question_is_told_where_it_was_asked() -> None:
 @pytest.mark.parametrize(("api", "version", "release"), [("Fetch", 3, "4.0"), ("ShareFetch", 0, "4.1")])
 def test_the_release_that_removed_a_version_is_told(api: str, version: int, release: str) -> None:
     """Kafka 4.0 has versions for early access to share groups, which 4.1 removed."""
-    made = {"client": "10.0.0.1", "client_id": "till", "broker": "b:9092", "count": 1, "limited_by": "unknown"}
-    used = row(Versions, **made, api=api, api_version=version, removed_in=release, verdict="breaks")
+    made = {"client": "10.0.0.1", "client_id": "till", "broker": "b:9092", "count": 1}
+    used = row(
+        Versions,
+        **made,
+        limited_by="unknown",
+        api=api,
+        api_version=version,
+        removed_in=release,
+        verdict="breaks",
+    )
     (found,) = said("client-breaks-on-4", {Versions: [used]})
     assert f"will not work with brokers from Kafka {release} on" in found.message
     assert f"{api} {version}, which Kafka {release} no longer understands" in found.message
