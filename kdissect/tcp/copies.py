@@ -3,6 +3,9 @@
 A copy has the identity of one of the ``RECENT`` segments before it, and comes within ``COPY_NS`` of new
 bytes. A sender without IP identification and TCP timestamps may retransmit at once. Then the two are
 indistinguishable, and the segment counts as a copy. Only counts depend on it.
+
+Most senders count their packets in the IP identification. Of these, a packet that was sent before the newest
+one is a copy too, or came out of order: a retransmission has a later number.
 """
 
 from __future__ import annotations
@@ -15,6 +18,12 @@ RECENT = 16
 """The number of segments with bytes whose identity is remembered. A network card hands over fewer at a time
 between two interfaces of a host."""
 _RECENT = RECENT
+_NEAR = 2_048
+"""How far apart the numbers of the remembered packets may be, if their sender counts its packets."""
+_FEWEST = 4
+"""How many packets must show that it counts them."""
+_FARTHEST = 4_096
+"""How many packets before the newest a late one may have been sent."""
 COPY_NS = 10_000_000
 """Longer than a packet takes through a host, and much shorter than the 200 ms after which Linux
 retransmits."""
@@ -68,7 +77,25 @@ class Copies:
         at = 0
         while at < _RECENT and self._identities[at] != identity:
             at += 1
-        return at < _RECENT
+        return at < _RECENT or self._is_behind(identity >> 16)
+
+    def _is_behind(self, sent: int) -> bool:
+        """Whether a packet with this IP identification was sent before the newest. The identification is
+        above the lowest 16 bits of an identity, and 0 without any."""
+        if sent == 0:
+            return False
+        newest = self._identities[(self._oldest + _RECENT - 1) % _RECENT] >> 16
+        at = seen = latest = 0
+        while at < _RECENT:
+            if self._identities[at]:
+                ahead = (((self._identities[at] >> 16) - newest + 0x8000) & 0xFFFF) - 0x8000
+                if ahead < -_NEAR or ahead > _NEAR:
+                    return False
+                latest = max(latest, ahead)
+                seen += 1
+            at += 1
+        behind = latest - (((sent - newest + 0x8000) & 0xFFFF) - 0x8000)
+        return seen >= _FEWEST and 0 < behind <= _FARTHEST
 
 
 def copies_of(numbers: bytearray) -> Copies:

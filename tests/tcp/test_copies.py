@@ -26,6 +26,35 @@ def test_a_burst_of_packets_may_come_between() -> None:
     assert all(copies.has(identity, RECENT) for identity in range(2, RECENT + 2))
 
 
+def counted(number: int) -> int:
+    """The identity of a packet whose sender counts its packets."""
+    return (number & 0xFFFF) << 16 | number * 7919 % 0xFFFF
+
+
+@pytest.mark.parametrize("first", [1, 0xFFF0])
+def test_a_packet_that_was_sent_before_others_is_a_copy_or_late_after_any_burst(first: int) -> None:
+    """A retransmission has a later number."""
+    copies = Copies()
+    for number in range(first, first + 100):
+        copies.remember(counted(number), 1_000)
+    assert all(copies.has(counted(number), 1_000) for number in range(first, first + 100) if number % 0x10000)
+    assert not copies.has(counted(first + 100), 1_000)
+    assert not copies.has(counted(first), 1_001 + COPY_NS)
+    assert not copies.has(counted(first + 100 + 0x8000), 1_000)
+
+
+def test_numbers_that_are_no_count_show_nothing() -> None:
+    few, far = Copies(), Copies()
+    for number in (10, 11, 12):
+        few.remember(counted(number), 1_000)
+    for number in (10, 20_000, 40_000, 12, 13, 14):
+        far.remember(counted(number), 1_000)
+    assert not few.has(counted(9), 1_000)
+    assert not far.has(counted(9), 1_000)
+    few.remember(counted(13), 1_000)
+    assert few.has(counted(9), 1_000)
+
+
 def test_what_has_no_identity_is_no_copy() -> None:
     copies = Copies()
     copies.remember(0, 1_000)
