@@ -574,7 +574,7 @@ class Reassembler:
         if self._timed_end == 0:
             self.syn_ns = round_trip_ns
         if round_trip_ns < self.path_ns or self.path_ns < 0:
-            self.path_ns = round_trip_ns
+            self.path_ns = self.round_trip_ns  # an answer may have come sooner than this bare one
         self._passed += 1
         if self._passed < self._stride:
             return

@@ -145,3 +145,10 @@ def test_an_acknowledgement_that_comes_with_bytes_shows_that_bare_ones_were_dela
     assert path_ns(*segments) == 40 * MS
     assert path_ns(*segments, *quick) == MS
     assert path_ns(*quick) == -1  # it may have waited for what the broker did
+    before = [
+        wire.segment(CLIENT, 0, b"a", ack=0, at_ns=0),
+        wire.segment(BROKER, 0, b"x", ack=1, at_ns=MS),
+        wire.segment(CLIENT, 1, b"a", ack=1, at_ns=9_000 * MS),
+        wire.segment(BROKER, 1, ack=2, at_ns=9_040 * MS),
+    ]
+    assert path_ns(*before) == MS
