@@ -58,6 +58,21 @@ def ids(*findings: Finding, context: JudgingContext | None = None) -> list[str]:
     return [each.id for each in judge(rules(*findings), {}, context or JudgingContext()).findings]
 
 
+def test_what_several_rules_use_is_made_once_in_each_judgement() -> None:
+    calls: list[int] = []
+
+    def count(facts: Facts) -> int:
+        calls.append(len(calls))
+        return calls[-1]
+
+    def used(facts: Facts) -> Iterator[Finding]:
+        yield finding("used", count=facts.once(count))
+
+    both = {name: Rule(name, "notice", "certain", "made", (), used, {}) for name in ("one", "other")}
+    assert [each.count for each in judge(both, {}, JudgingContext()).findings] == [0, 0]
+    assert [each.count for each in judge(both, {}, JudgingContext()).findings] == [1, 1]
+
+
 def test_the_worst_stands_first_and_the_capture_first_of_what_is_as_bad() -> None:
     found = ids(
         finding("a", "notice"),
