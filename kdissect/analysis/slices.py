@@ -367,10 +367,9 @@ class SlicedTimes(Sliced):
         if slices < 3 or not count:
             return [Estimate(value) for value in values]
         each_up_to = [(each.count, each.up_to(values)) for each in self._in_order()]
-        whole_up_to = whole.up_to(values)
         ranks = []
         for at, percent in enumerate(percents):
-            part, below = percent / 100, whole_up_to[at] / count
+            part, below = percent / 100, sum([up_to[at] for _, up_to in each_up_to]) / count
             squares = sum([(up_to[at] - below * every) ** 2 for every, up_to in each_up_to])
             error = max(
                 sqrt(slices / (slices - 1) * squares) / count * self._deviations,
