@@ -110,6 +110,13 @@ class Replication(Statistic):
             rare=True,
         ),
         column("held_ns", "int64", "the longest of these writes", rare=True),
+        column(
+            "slow_writes",
+            "json",
+            "writes with acks=all to the leader's host that took 1 s or longer, the first few: topic or id, "
+            "from_ns, to_ns and exchange",
+            rare=True,
+        ),
         column("exchanges", "int64s", "exchanges that show the longest gap and those writes", unit=EXCHANGE),
         *first_and_last("Fetch"),
     )
@@ -119,7 +126,7 @@ class Replication(Statistic):
         self._followers: Rows[tuple[int, str, int], _Follower] = Rows(_Follower, self.room)
         """By node, broker and connection. The time between two connections is no pause."""
         self._writes: Timelines[str] = Timelines(self.room)
-        """For each host, slow writes: sent, number, answered."""
+        """For each host, slow writes: sent, number, answered, and the topics."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -134,9 +141,11 @@ class Replication(Statistic):
         latency = exchange.served_ns
         if latency is None or latency < SLOW_NS or exchange.request is None:
             return
-        if exchange.request.body().get("acks") == -1:
+        body = exchange.request.body()
+        if body.get("acks") == -1:
             asked = exchange.begun_ns
-            self._writes.add(_host(exchange.broker), (asked, exchange.number, asked + latency))
+            topics = tuple(each.get("name") or each.get("topicId") for each in body.get("topicData") or ())
+            self._writes.add(_host(exchange.broker), (asked, exchange.number, asked + latency, topics))
 
     def _fetch(self, exchange: Exchange, node: int, request: Body) -> None:
         if any(
@@ -188,7 +197,7 @@ class Replication(Statistic):
         for (node, broker), row in sorted(followers.items()):
             held = [
                 (number, answered - asked)
-                for asked, number, answered in self._writes.line(_host(broker))
+                for asked, number, answered, _ in self._writes.line(_host(broker))
                 if any(
                     start <= asked + PAUSE_NS and end >= answered - PAUSE_NS for start, end, _ in row.pauses
                 )
@@ -209,6 +218,11 @@ class Replication(Statistic):
                     "truncations": row.truncations,
                     "held_writes": len(held),
                     "held_ns": max((each for _, each in held), default=None),
+                    "slow_writes": [
+                        {"topic": topic, "from_ns": asked, "to_ns": answered, "exchange": number}
+                        for asked, number, answered, topics in self._writes.line(_host(broker))
+                        for topic in topics
+                    ][: MOST * MOST],
                     "exchanges": evidence,
                     "first_ns": row.span.first_ns,
                     "last_ns": row.span.last_ns,

@@ -4,15 +4,16 @@ replica."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.causes import explains
+from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.cut_links import OUTAGE, CutLink, cut_links
 from kdissect.insight.finding import (
     CERTAIN,
     INFO,
@@ -24,11 +25,12 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
-from kdissect.insight.nodes import NodeNames, are_several_clusters, nodes_by_address
+from kdissect.insight.grouping import group_rows
+from kdissect.insight.nodes import NodeNames, are_several_clusters, follower_of, nodes_by_address
 from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
-from kdissect.insight.words import having, showing
+from kdissect.insight.words import having, of_numbers, showing
 from kdissect.wording import plural
 
 
@@ -118,12 +120,14 @@ def _stalled(broker: str) -> str:
     "replication-slow",
     WARNING,
     LIKELY,
-    needs=(Replication, ClusterBrokers, ClusterPartitions, Stalls, Tcp),
+    needs=(Replication, ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics, Stalls, Tcp),
     writes=3,
 )
 @once_per_subject
 def replication_slow(facts: Facts) -> Iterator[Finding]:
-    """Writes wait for a follower that does not fetch. It cannot while the leader does not answer it."""
+    """Writes wait for a follower that does not fetch. It cannot while the leader does not answer it. Or they
+    wait for followers that may copy only so much in a second."""
+    yield from _throttled_writes(facts)
     standing = _Standing(facts)
     for row in facts.rows(Replication):
         stood = standing.explains(row)
@@ -142,6 +146,99 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
             yield (found if stood is None else found.changed(because=_stalled(stood)))
 
 
+class _Throttle(NamedTuple):
+    """A limit to what may be copied of a topic in a second, as the cluster's configuration has it for a
+    time."""
+
+    topic: str
+    cluster_id: str | None
+    rate: int
+    """The least rate of a broker, in bytes/s."""
+    by: str | None
+    from_ns: int
+    to_ns: int | None
+    exchange: int
+
+
+_REPLICAS, _RATE = ".replication.throttled.replicas", ".replication.throttled.rate"
+
+
+def _throttles(facts: Facts) -> Iterator[_Throttle]:
+    """The throttles of replication that somebody set while this was captured (kafka-reassign-partitions.sh
+    ``--throttle``): of a topic, at the rate of its cluster's brokers."""
+    changes = [row for row in facts.rows(ClusterChanges) if row["what"] == "config-changed"]
+    for (cluster_id, topic), rows in group_rows(changes, "cluster_id", "topic").items():
+        named = sorted((row for row in rows if row["subject"].endswith(_REPLICAS)), key=lambda row: row["ns"])
+        for at, row in enumerate(named):
+            if row["after"] is None:
+                continue
+            ends = (each["ns"] for each in named[at:] if each["after"] is None)
+            to_ns = next(ends, None)
+            rates = [
+                int(each["after"])
+                for each in changes
+                if each["cluster_id"] == cluster_id
+                and each["subject"].endswith(_RATE)
+                and (each["after"] or "").isdecimal()
+                and (to_ns is None or each["ns"] <= to_ns)
+            ]
+            if rates:
+                what = topic or row["subject"].removeprefix("topic ").partition(" ")[0]
+                yield _Throttle(what, cluster_id, min(rates), row["by"], row["ns"], to_ns, row["exchange"])
+                break
+
+
+def _throttled_writes(facts: Facts) -> Iterator[Finding]:
+    """Writes that took long while the replication of their topic was throttled."""
+    names = {row["topic_id"]: row["topic"] for row in facts.rows(ClusterTopics)}
+    slow = {
+        (write["exchange"], names.get(write["topic"], write["topic"])): write
+        for row in facts.rows(Replication)
+        for write in row["slow_writes"] or ()
+    }
+    for throttle in _throttles(facts):
+        writes = [
+            write
+            for (_, topic), write in slow.items()
+            if topic == throttle.topic
+            and throttle.from_ns - SECOND <= write["from_ns"]
+            and (throttle.to_ns is None or write["from_ns"] <= throttle.to_ns)
+        ]
+        if len(writes) < facts.limit("writes"):
+            continue
+        by = f" by {throttle.by}" if throttle.by is not None else ""
+        longest_ns = max(write["to_ns"] - write["from_ns"] for write in writes)
+        exchanges = [throttle.exchange, *(write["exchange"] for write in writes)]
+        yield facts.finding(
+            FindingSubject(topic=throttle.topic),
+            f"{plural(len(writes), 'write')} to {throttle.topic} that all replicas must confirm took up to "
+            f"{longest_ns / 1e9:.1f} s, while no more than {throttle.rate:,} bytes/s of it could be copied "
+            "between brokers.",
+            count=len(writes),
+            measure=len(writes),
+            unit="writes",
+            threshold=facts.limit("writes"),
+            cost_ns=longest_ns,
+            first_ns=min(write["from_ns"] for write in writes),
+            last_ns=max(write["to_ns"] for write in writes),
+            exchanges=exchanges,
+            steps=(EvidenceStep(throttle.from_ns, f"a throttle was set{by}", throttle.exchange),),
+            filter=of_numbers(exchanges[:8]),
+            **_THROTTLED,
+        )
+
+
+_THROTTLED: dict[str, Any] = {
+    "cause": "Somebody limited how fast brokers copy the topic from each other (a reassignment with "
+    "--throttle, or leader.replication.throttled.rate and follower.replication.throttled.rate). Replicas "
+    "that count as in sync, or that are about to, get new records no faster than that, and writes with "
+    "acks=all wait for them.",
+    "fix": "Raise the throttle above what is written to the topic, with enough left for what still has to be "
+    "copied: repeat kafka-reassign-partitions.sh --execute --additional with a larger --throttle. When the "
+    "copying is done, run it with --verify, which removes the throttle.",
+}
+
+
 @rule(
     "follower-lags",
     WARNING,
@@ -153,7 +250,7 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
 @once_per_subject
 def follower_lags(facts: Facts) -> Iterator[Finding]:
     """A follower fetches late."""
-    standing = _Standing(facts)
+    standing, links = _Standing(facts), cut_links(facts)
     moves = [
         row["ns"] for row in facts.rows(ClusterChanges) if row["what"] in ("leader-moved", "replicas-changed")
     ]
@@ -195,7 +292,22 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             "s",
             "gap_s",
         )
-        yield (found if stood is None else found.changed(because=_stalled(stood)))
+        yield found.changed(because=_cut_off(links, row) if stood is None else _stalled(stood))
+
+
+def _cut_off(links: list[CutLink], row: Row) -> str | None:
+    """The key of the finding that the network between a follower and its leader was interrupted in the time
+    in which the follower did not fetch."""
+    from_ns = row["gap_from_ns"]
+    for link in links:
+        for each in link.rows:
+            if (
+                follower_of(each["client_id"]) == row["node_id"]
+                and each["broker"] == row["broker"]
+                and link.is_of(each["client_id"], from_ns, from_ns + row["gap_max_ns"])
+            ):
+                return key_of(OUTAGE, link.subject)
+    return None
 
 
 _COPIES: dict[str, Any] = {
@@ -312,6 +424,7 @@ explains("unclean-election", "log-truncated", within_s=600)
 explains("unclean-election", "offset-rewound", "offset-reset", shares=("topic",), within_s=600)
 explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)
 explains("broker-stalled", "follower-lags", "replication-slow", "log-truncated", within_s=60)
+may_explain(OUTAGE, "follower-lags", within_s=30)
 explains("follower-lags", "replication-slow", "isr-shrunk", shares=("broker",), within_s=60)
 explains("replication-slow", "head-of-line", "latency-spike", "request-abandoned", within_s=10)
 explains("tiny-batches", "head-of-line", "too-many-in-flight", shares=("client_id",))  # if nothing else does

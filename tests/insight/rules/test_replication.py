@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.stalls import Stalls
+from kdissect.analysis.tcp import Tcp
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
-from kdissect.insight.finding import NOTICE, WARNING
+from kdissect.insight.finding import NOTICE, WARNING, Finding
 from tests.analysis.folds import events_of, made
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
@@ -42,6 +43,59 @@ def test_writes_that_wait_for_a_follower_are_told_from_three_on() -> None:
     assert (found.subject.broker, found.count) == ("2", 3)
     assert "took up to 2.0 s" in found.message
     assert said("replication-slow", follower(held_writes=2, held_ns=2 * SECOND)) == []
+
+
+def throttle(at_s: float, what: str, after: str | None, **more: Any) -> tuple[type[ClusterChanges], Row]:
+    values = {"ns": round(at_s * SECOND), "what": "config-changed", "subject": what, "after": after}
+    return ClusterChanges, row(ClusterChanges, exchange=9, by="tool", **{**values, **more})
+
+
+RATES = (
+    throttle(9.9, "broker 1 leader.replication.throttled.rate", "50000"),
+    throttle(9.9, "broker 2 follower.replication.throttled.rate", "30000"),
+    throttle(9.9, "broker 2 follower.replication.throttled.rate", None),
+)
+REPLICAS = "topic orders follower.replication.throttled.replicas"
+
+
+def throttled(
+    *given: tuple[type[Any], Row], count: int = 3, at_s: float = 10, topic: str = "T"
+) -> list[Finding]:
+    """What is said of slow writes, and of throttles."""
+    wrote = [
+        {
+            "topic": topic,
+            "from_ns": round(at_s * SECOND),
+            "to_ns": round(at_s * SECOND) + 2 * SECOND,
+            "exchange": at,
+        }
+        for at in range(20, 20 + count)
+    ]
+    known = ClusterTopics, row(ClusterTopics, topic="orders", topic_id="T")
+    other = follower(slow_writes=wrote, node_id=3)
+    return said("replication-slow", follower(slow_writes=wrote), other, known, *given)
+
+
+def test_writes_that_wait_while_copying_is_throttled() -> None:
+    begin = throttle(10, REPLICAS, "0:2", topic="orders")
+    (found,) = throttled(*RATES, begin)
+    assert (found.subject.topic, found.count, found.cost_ns) == ("orders", 3, 2 * SECOND)
+    assert "no more than 30,000 bytes/s" in found.message
+    assert [each.text for each in found.steps] == ["a throttle was set by tool"]
+    assert "--verify" in found.fix
+    assert throttled(*RATES, begin, topic="orders"), "older requests name the topic"
+    end = throttle(20, REPLICAS, None, topic="orders")
+    assert throttled(*RATES, begin, end, at_s=20)
+    for silent in (
+        throttled(*RATES, begin, count=2),
+        throttled(*RATES, begin, at_s=8.9),
+        throttled(*RATES, begin, end, at_s=20.1),
+        throttled(*RATES, begin, topic="other"),
+        throttled(begin),
+        throttled(*RATES),
+        throttled(*RATES, throttle(10, REPLICAS, "0:2", topic="orders", cluster_id="k")),
+    ):
+        assert not silent
 
 
 def test_a_follower_lags_by_records_or_by_time() -> None:
@@ -135,6 +189,29 @@ def test_the_only_unknown_broker_that_stood_still_is_the_follower_whose_address_
     assert told[rule][0].because is None
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, True),
+        ({"client_id": "broker-3-fetcher-0"}, False),  # another follower
+        ({"broker": "10.0.0.3:9092"}, False),  # its connection to another leader
+        ({"outage_from_ns": 15 * SECOND}, False),
+    ],
+)
+def test_a_follower_does_not_lag_by_itself_while_the_network_is_cut(
+    change: dict[str, Any], told: bool
+) -> None:
+    cut = {"connection": 4, "client": "10.0.0.2:5000", "broker": "10.0.0.1:9092", "exchanges": 5}
+    cut |= {"client_id": "broker-2-fetcher-0", "outage_from_ns": 9 * SECOND, "outage_ns": 5 * SECOND}
+    late = follower(4, held_writes=3, held_ns=2 * SECOND)  # from 10 to 14 s
+    cut |= {"first_ns": 0, "last_ns": 90 * SECOND}
+    goes_on = {**cut, "connection": 5, "client": "10.0.0.8:1", "broker": "10.0.0.9:9092", "client_id": "x"}
+    others = row(Tcp, **{**goes_on, "outage_from_ns": None, "outage_ns": 0})
+    links = (Tcp, row(Tcp, **{**cut, **change})), (Tcp, others)
+    found = said_by(("follower-lags", "network-outage"), late, *links)
+    assert (found["follower-lags"][0].because == found["network-outage"][0].key) == told
+
+
 def test_a_follower_that_has_nothing_to_fetch_does_not_lag() -> None:
     moved = ClusterChanges, row(ClusterChanges, ns=12 * SECOND, what="leader-moved", subject="orders-0")
     assert said("follower-lags", follower(30), moved) == []
@@ -195,6 +272,19 @@ def test_a_gap_is_one_of_a_connection() -> None:
     )
     (other,) = rows(fetch(1), fetch(2), fetch(7, 1), fetch(8, 1))
     assert other["gap_max_ns"] == SECOND
+
+
+def test_slow_writes_that_all_must_confirm_are_rows_with_their_topics() -> None:
+    def write(seconds: float, acks: int = -1) -> Exchange:
+        asked = {"transactionalId": None, "acks": acks, "timeoutMs": 9, "topicData": []}
+        asked["topicData"] = [{"name": "orders", "partitionData": [{"index": 0, "records": None}]}]
+        ns = SECOND, SECOND + round(seconds * SECOND)
+        return made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, ns)
+
+    (one,) = rows(fetch(0.5), write(1.5), write(0.9), write(1.5, acks=1))
+    (slow,) = one["slow_writes"]
+    assert (slow["topic"], slow["from_ns"]) == ("orders", SECOND)
+    assert slow["to_ns"] == pytest.approx(2.5 * SECOND, abs=SECOND / 1000)
 
 
 def test_lag_is_what_others_have() -> None:
