@@ -76,6 +76,8 @@ class JudgingContext(NamedTuple):
     spoken: tuple[Spoken, ...] = ()
     """The protocols that were seen, the most frequent first."""
 
+    incomplete: frozenset[str] = frozenset()
+    """The tables that had no room for all rows."""
     packets_read: int | None = None
     """All packets that were read, of any protocol; None if the number is unknown."""
     unread: str = ""

@@ -423,7 +423,8 @@ class Judge:
         ignored: Collection[str],
         packets: int | None = None,
     ) -> Judged:
-        context = self.context()._replace(packets_read=packets)
+        full = frozenset(each.name for each in self._statistics.values() if each.room.refused)
+        context = self.context()._replace(packets_read=packets, incomplete=full)
         rules = {
             id: each
             for id, each in self._rules.items()

@@ -53,7 +53,7 @@ from kdissect.insight.nodes import (
 )
 from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.latency import stalls
+from kdissect.insight.rules.latency import of_one_broker, stalls
 from kdissect.insight.words import named, quoted, showing, span
 from kdissect.names import METADATA_TOPIC
 from kdissect.wording import plural
@@ -103,16 +103,20 @@ def listener_gone(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
-    """Whether packets of the broker's connections may be cut, or one side or the last answers may be missing.
-    The numbers of only the first connections with cut packets or one side are known."""
+def _not_known(facts: Facts, several: list[LostBroker]) -> str | None:
+    """Why nobody knows what a broker did before its connections ended; None if that is known. The numbers of
+    only the first connections that are cut or one-sided are known."""
     own = {number for each in several for number in each.connections}
     if any(row["last_missing"] == "gap" for row in facts.rows(Tcp) if row["connection"] in own):
-        return True
-    return any(
+        return "packets are cut or missing"  # the last answers, too
+    if any(
         some.number > len(some.first) or not own.isdisjoint(some.first)
         for some in (facts.context.cut, facts.context.with_one_side)
-    )
+    ):
+        return "packets are cut or missing"
+    if facts.context.incomplete & {ClusterBrokers.name, ClusterChanges.name}:
+        return "the tables of the cluster had no room for all rows"
+    return None
 
 
 def _gone(facts: Facts, stop: BrokerStop) -> Finding:
@@ -158,12 +162,13 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
         steps.append(EvidenceStep(back_ns, f"it is back{where}"))
     subject = subject_of(stop)
     severity = CRITICAL
-    is_cut = _may_be_cut(facts, several) and not is_orderly and not before
-    if is_cut and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
-        facts.cannot_judge(
-            "packets are cut or missing, so nobody knows whether a broker was stopped in an orderly way"
-        )
+    unknown = None if is_orderly or before else _not_known(facts, several)
+    if unknown is not None and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
+        facts.cannot_judge(f"{unknown}, so nobody knows whether a broker was stopped in an orderly way")
         severity = NOTICE
+    elif away_ns is None and node is None and facts.context.incomplete & {ClusterBrokers.name, Tcp.name}:
+        facts.cannot_judge("the tables had no room for all rows, so nobody knows whether a broker is back")
+        severity = WARNING
     elif away_ns is not None and (before or is_orderly):
         is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
@@ -362,7 +367,8 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
         return
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    names, stood, links = NodeNames(facts.rows(ClusterBrokers)), stalls(facts), cut_links(facts)
+    names, links = NodeNames(facts.rows(ClusterBrokers)), cut_links(facts)
+    stood = of_one_broker(stalls(facts), nodes)
     for row in facts.rows(Quorum):
         if names.are_several(row["node"]):
             facts.cannot_judge(TWO_CLUSTERS)
@@ -413,6 +419,20 @@ def _stalled_broker(
         elif not several or (node is not None and place is not None and place.may_meet(node)):
             others.append((-shared_ns, broker))
     return min(own or others, default=(0, None))[1]
+
+
+def _own_stall(
+    node: int, from_ns: int | None, length_ns: int, stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]
+) -> str | None:
+    """The key of the finding that a node stood still for most of this time."""
+    for broker, rows in stood.items():
+        place = nodes.get(broker)
+        if from_ns is None or place is None or place.number != node:
+            continue
+        for each in rows:
+            if 2 * (min(each["to_ns"], from_ns + length_ns) - max(each["from_ns"], from_ns)) >= length_ns:
+                return key_of("broker-stalled", FindingSubject(broker=broker))
+    return None
 
 
 def _leaderless(row: Row) -> str | None:
@@ -560,7 +580,7 @@ def _lost_leader(facts: Facts, from_ns: int) -> str | None:
     "voter-behind",
     WARNING,
     CERTAIN,
-    needs=(Quorum, ClusterBrokers, Tcp),
+    needs=(Quorum, ClusterBrokers, Stalls, Tcp),
     offsets=1000,
     lag_s=5,
     lasting_s=2,
@@ -572,6 +592,8 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
     names = NodeNames(facts.rows(ClusterBrokers))
     closed = group_rows((row for row in facts.rows(Tcp) if row["closed_ns"] is not None), "client_id")
     links = cut_links(facts)
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    stood = of_one_broker(stalls(facts), nodes)
     for row in facts.rows(Quorum):
         if row["role"] not in ("voter", "follower", "leader") or (
             row["role"] == "follower" and row["heartbeats"]
@@ -608,14 +630,15 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
             first_ns=from_ns,
             last_ns=last_ns,
             resolved_ns=None if still else last_ns,
-            because=_outage(links, row["node"], from_ns, length_ns),
+            because=_outage(links, row["node"], from_ns, length_ns)
+            or _own_stall(row["node"], from_ns, length_ns, stood, nodes),
             exchanges=[row["behind_exchange"]] if row["behind_exchange"] is not None else [],
             filter="api == Fetch and topic == __cluster_metadata",
         )
 
 
 explains("broker-stalled", "broker-fenced", "controller-moved", within_s=30)
-may_explain("broker-stalled", "heartbeat-late", within_s=30)
+may_explain("broker-stalled", "heartbeat-late", "voter-behind", within_s=30)
 explains("election-storm", "heartbeat-late", "controller-moved", "broker-fenced", within_s=30)
 explains("log-dir-offline", "broker-gone", shares=("broker",))
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)

@@ -434,7 +434,7 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     return stood
 
 
-def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]) -> dict[str, list[Row]]:
+def of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]) -> dict[str, list[Row]]:
     """The stalls, with each broker only once. The cluster does not always tell which broker has a listener
     for controllers. If an unknown listener stood still at the same times as exactly one broker on its host,
     it belongs to that broker. If the cluster tells none of the brokers, a listener that only brokers and
@@ -539,7 +539,7 @@ def _long_stalls(facts: Facts) -> dict[str, list[Row]]:
 def broker_stalled(facts: Facts) -> Iterator[Finding]:
     """A broker answered nobody for a while, and then all at once."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    for broker, stood in _of_one_broker(_long_stalls(facts), nodes).items():
+    for broker, stood in of_one_broker(_long_stalls(facts), nodes).items():
         own = _each_once(stood)
         longest = max(stood, key=lambda row: row["stalled_ns"])
         exchanges = [number for row in stood for number in row["exchanges"]]

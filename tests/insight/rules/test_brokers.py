@@ -498,6 +498,17 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
         said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity
         == CRITICAL
     )
+    for table, severity in (("cluster_changes", NOTICE), ("cluster_brokers", NOTICE), ("topics", CRITICAL)):
+        full = WHOLE._replace(incomplete=frozenset({table}))
+        assert said("broker-gone", *rows, context=full)[0].severity == severity
+
+
+def test_that_a_broker_is_back_may_be_among_what_had_no_room() -> None:
+    rows = connection(0, 1, 10), refused(1, 11)
+    for table, severity in (("tcp", WARNING), ("cluster_brokers", WARNING), ("topics", CRITICAL)):
+        full = WHOLE._replace(incomplete=frozenset({table}))
+        assert said("broker-gone", *rows, context=full)[0].severity == severity
+        assert bool(unjudged("broker-gone", *rows, context=full)) == (severity == WARNING)
 
 
 def no_longer(at_s: float, **more: Any) -> tuple[type[Errors], Row]:
@@ -910,6 +921,17 @@ def test_a_stall_of_nearly_the_whole_time_explains_late_heartbeats(to_s: float, 
     rows = {need: rows.get(need, []) for rule in both.values() for need in rule.needs}
     (found,) = [each for each in judge(both, rows, WHOLE).findings if each.id == "heartbeat-late"]
     assert (found.because == "broker-stalled broker=10.0.0.7:9092") == is_cause
+
+
+@pytest.mark.parametrize(
+    ("host", "to_s", "told"), [("10.0.0.2", 13.5, True), ("10.0.0.2", 13.4, False), ("10.0.0.1", 18, False)]
+)
+def test_a_node_that_stands_still_falls_behind(host: str, to_s: float, told: bool) -> None:
+    behind = node(2, behind_max_offsets=50, behind_max_ns=9 * SECOND, behind_from_ns=9 * SECOND)
+    nodes = of_cluster("k", 1, "10.0.0.1"), of_cluster("k", 2, "10.0.0.2")
+    stood = stall(f"{host}:9092", 9, to_s)
+    found = judged_rows(("broker-stalled", "voter-behind"), behind, *nodes, stood)["voter-behind"]
+    assert (found.because is not None) == told
 
 
 def cause_of_late(*given: tuple[type[Any], Row]) -> str | None:
