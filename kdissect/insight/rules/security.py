@@ -405,8 +405,8 @@ _NEW_TOKENS = (
 _NOT_VALID = (
     "The broker does not know the delegation token (any more): its time was over and nobody had renewed it, "
     "or somebody let it expire. A token lasts delegation.token.expiry.time.ms from each renewal (a day "
-    "unless that was changed), and at most delegation.token.max.lifetime.ms (7 days) in all. Or the client has a "
-    "wrong key for it."
+    "unless that was changed), and at most delegation.token.max.lifetime.ms (7 days) in all. Or the client "
+    "has a wrong key for it."
 )
 _NEW_DELEGATED = (
     "Give the client a new token (kafka-delegation-tokens.sh --create) and restart it, because it keeps the "
