@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.broker_stops import (
@@ -23,6 +24,7 @@ from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
     INFO,
+    LIKELY,
     NOTICE,
     WARNING,
     EvidenceStep,
@@ -349,11 +351,30 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
     return led[0] if led else None
 
 
-@rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
+@rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges, Lag))
 @once_per_subject
 def unclean_election(facts: Facts) -> Iterator[Finding]:
     """A replica that was not in sync becomes leader. The last known leader comes back in the same way after
-    it died (KIP-966), but then no other replica has records that it lacks."""
+    it died (KIP-966), but then no other replica has records that it lacks. Clients are told no more than who
+    leads and who is in sync, and a replica may have come back in sync before. Then no consumer has to go
+    back."""
+    told = {row["subject"] for row in _changes(facts, "unclean-election")}
+    for row in _changes(facts, "leader-moved"):
+        back = None if row["subject"] in told else _went_back_after(facts, row)
+        if back is None:
+            continue
+        yield facts.finding(
+            FindingSubject(topic=row["topic"], partition=row["partition"]),
+            f"Broker {row['after']} became the leader of {row['subject']}. It was not among the brokers that "
+            f"were last told to be in sync. After that the group {back['group']} had to go back from offset "
+            f"{back['rewound_from']:,} to {back['rewound_to']:,}: records that only other replicas had are "
+            "lost.",
+            confidence=LIKELY,
+            first_ns=row["ns"],
+            last_ns=row["ns"],
+            exchanges=(row["exchange"], back["rewind_exchange"]),
+            filter=f"number in {{{row['exchange']}, {back['rewind_exchange']}}}",
+        )
     for row in _changes(facts, "unclean-election"):
         if _led_last(facts, row):
             continue
@@ -366,6 +387,28 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
             exchanges=(row["exchange"],),
             filter=f"number == {row['exchange']}",
         )
+
+
+def _went_back_after(facts: Facts, moved: Row) -> Row | None:
+    """The row of a group of which a consumer itself committed an earlier offset after a broker became the
+    leader that was not among the brokers in sync before."""
+    in_sync = [
+        row["before"].split(",")
+        for row in _changes(facts, "isr-shrunk", "isr-grown")
+        if row["ns"] == moved["ns"] and row["subject"] == moved["subject"] and row["before"]
+    ]
+    if moved["after"] == NOBODY or not in_sync or any(moved["after"] in each for each in in_sync):
+        return None
+    place = ("cluster_id", "topic", "partition")
+    for row in facts.rows(Lag):
+        if (
+            [row[name] for name in place] == [moved[name] for name in place]
+            and row["rewinds"]
+            and row["rewound_by"] in row["committers"]
+            and row["rewind_exchange"] > moved["exchange"]
+        ):
+            return row
+    return None
 
 
 def _led_last(facts: Facts, elected: Row) -> bool:

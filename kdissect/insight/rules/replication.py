@@ -420,8 +420,8 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
         )
 
 
-explains("unclean-election", "log-truncated", within_s=600)
-explains("unclean-election", "offset-rewound", "offset-reset", shares=("topic",), within_s=600)
+explains("unclean-election", "log-truncated", at_once=True)
+explains("unclean-election", "offset-rewound", "offset-reset", shares=("topic",), at_once=True)
 explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)
 explains("broker-stalled", "follower-lags", "replication-slow", "log-truncated", within_s=60)
 may_explain(OUTAGE, "follower-lags", within_s=30)

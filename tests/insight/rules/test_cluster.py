@@ -8,9 +8,10 @@ import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.insight.context import SLEPT
-from kdissect.insight.finding import WARNING
+from kdissect.insight.finding import LIKELY, WARNING
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said, unjudged
 
@@ -242,6 +243,36 @@ def test_topics_of_two_clusters_that_lose_their_leader_are_told_apart() -> None:
 def test_where_the_copies_of_a_partition_are_is_told(replicas: str | None, words: str) -> None:
     (found,) = said("partition-offline", partition(-1, 10, 20, replicas=replicas))
     assert found.message.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("moved", "went", "told"),
+    [
+        ({}, {}, True),
+        ({"after": "1"}, {}, False),  # it was in sync
+        ({"after": "none"}, {}, False),
+        ({"ns": 4 * SECOND}, {}, False),  # who was in sync then is not known
+        ({"exchange": 9}, {}, False),  # the group went back before
+        ({}, {"rewinds": 0}, False),
+        ({}, {"rewound_by": "admin"}, False),
+        ({}, {"partition": 1}, False),
+        ({}, {"cluster_id": "other"}, False),
+    ],
+)
+def test_an_election_after_which_consumers_go_back_was_unclean(
+    moved: dict[str, Any], went: dict[str, Any], told: bool
+) -> None:
+    leads = change("leader-moved", 3, **{"before": "2", "after": "3", **moved})
+    in_sync = (
+        change("isr-grown", 3, before="1,2", after="3"),
+        change("isr-shrunk", 3, before="1,2", after="3"),
+    )
+    back = {"group": "g", "topic": "orders", "partition": 0, "rewinds": 1, "rewound_by": "c"}
+    back |= {"committers": ["c"], "rewound_from": 607, "rewound_to": 549, "rewind_exchange": 8}
+    found = said("unclean-election", leads, *in_sync, (Lag, row(Lag, **{**back, **went})))
+    assert [each.confidence for each in found] == [LIKELY] * told
+    assert all("from offset 607 to 549" in each.message for each in found)
+    assert said("unclean-election", leads, *in_sync) == []
 
 
 def test_an_unclean_election_is_told() -> None:
