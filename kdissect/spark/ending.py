@@ -55,9 +55,14 @@ class Ending(NamedTuple):
         return sum(isinstance(each, Connection) for each in self.events)
 
 
-def ending_of(carried: Carried) -> bytes:
-    """The ending of a state, which stays as it is."""
-    reading = pickle.loads(pickle.dumps(carried.reading, pickle.HIGHEST_PROTOCOL))  # our own
+def ending_of(carried: Carried, pickled: bytes) -> bytes:
+    """The ending of a state, which stays as it is.
+
+    :param pickled: the pickle of the state, from which a copy of it is made.
+    """
+    if carried.judge is not None:  # a copy of the judge would be large, and is not needed
+        pickled = pickle.dumps(replace(carried, judge=None), pickle.HIGHEST_PROTOCOL)
+    reading = pickle.loads(pickled).reading  # it was just made
     events = [_plain_event(each) for each in reading.end()]
     return written(replace(carried, reading=reading).drained(), events)
 

@@ -237,14 +237,15 @@ class States:
 
         :raises OSError: it cannot be written.
         """
-        plain = ending.ending_of(carried)
-        data = plain + pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
+        pickled = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
+        plain = ending.ending_of(carried, pickled)
         about = {
             "trail": carried.trail,
             "has_secrets": carried.has_secrets,
             "ending": [ending.FORM, len(plain)],
         }
-        self._write(_StateFile(batch, "", _base_of(point)), point, carried.bytes_read, data, about)
+        name = _StateFile(batch, "", _base_of(point))
+        self._write(name, point, carried.bytes_read, plain + pickled, about)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
         """Keep a drained state. It counts after :meth:`end_drain`.

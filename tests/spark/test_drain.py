@@ -71,7 +71,7 @@ def test_another_release_goes_on_where_a_table_was_drained(
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("how", ["of another release", "gone"])
-def test_what_was_not_drained_needs_its_files(
+def test_what_was_not_drained_needs_its_files_or_is_ended(
     tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
@@ -96,12 +96,21 @@ def test_what_was_not_drained_needs_its_files(
     needs = f"To make it again kdissect needs {folder / pieces[0].name}, which is missing"
     drains = ": to go on without it, give the same command once with --drain"
     assert line.endswith(needs if how == "gone" else needs + drains)
-    os.link(pieces[0], folder / pieces[0].name)
     if how == "gone":
+        os.link(pieces[0], folder / pieces[0].name)
         assert main(command) == 0
         shutil.rmtree(out / "_runs" / "state")
-    assert main([*command, "--close"]) == 0
-    assert rows(out, "exchanges") == read_rows("exchanges", pieces)
+        assert main([*command, "--close"]) == 0
+        assert rows(out, "exchanges") == read_rows("exchanges", pieces)
+        return
+    assert main([*command, "--drain"]) == 0
+    upgrade, *_ = capsys.readouterr().err.splitlines()
+    assert upgrade.startswith("kdissect: the state was made by kdissect 0.0.1, this is ")
+    found, before = rows(out, "exchanges"), read_rows("exchanges", [pieces[0]])
+    assert set(before) < set(found)
+    assert len(found) == len(before) + len(read_rows("exchanges", [pieces[1]]))
+    numbers = pq.read_table(out / "exchanges")["number"].to_pylist()
+    assert sorted(numbers) == list(range(1, len(found) + 1))
 
 
 @pytest.mark.usefixtures("spark")

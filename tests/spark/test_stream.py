@@ -162,6 +162,34 @@ def test_what_is_drained_is_there_once_and_another_release_goes_on(
 
 @only_long
 @pytest.mark.usefixtures("spark")
+def test_the_state_of_another_release_is_ended_if_its_captures_are_gone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
+    only = ("--table", "exchanges")
+    source.mkdir()
+    folder.mkdir()
+    pieces = in_time(cut(BASIC, source, 2))
+    shutil.copy(pieces[0], folder)
+    os.utime(folder / pieces[0].name, (0, 0))  # nobody writes to it any more
+    assert run(folder, out, *only) == 0
+    for state in (out / "_checkpoint" / "state").glob("*/*.state"):
+        state.write_bytes(state.read_bytes().replace(b'"kdissect": "', b'"kdissect": "0.', 1))
+    (folder / pieces[0].name).unlink()
+    shutil.copy(pieces[1], folder)
+    capfd.readouterr()
+    assert run(folder, out, *only) != 0
+    assert "to go on without it, give the same command once with --drain" in capfd.readouterr().err
+    assert run(folder, out, *only, "--drain") == 0
+    assert "what it had left open has rows" in capfd.readouterr().err
+    before = read_rows("exchanges", [pieces[0]])
+    found = rows(out, "exchanges")
+    assert set(before) < set(found)
+    assert len(found) == len(before) + len(read_rows("exchanges", [pieces[1]]))
+
+
+@only_long
+@pytest.mark.usefixtures("spark")
 def test_a_drain_that_died_is_forgotten_when_more_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
