@@ -4,8 +4,8 @@ A copy has the identity of one of the ``RECENT`` segments before it, and comes w
 bytes. A sender without IP identification and TCP timestamps may retransmit at once. Then the two are
 indistinguishable, and the segment counts as a copy. Only counts depend on it.
 
-Most senders count their packets in the IP identification. Of these, a packet that was sent before the newest
-one is a copy too, or came out of order: a retransmission has a later number.
+Most senders count their packets in the IP identification, so a retransmission has a later number than all
+packets before it. A packet with an earlier number is a copy, or came out of order.
 """
 
 from __future__ import annotations
