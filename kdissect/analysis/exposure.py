@@ -158,8 +158,8 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
         column(
             "by_token",
             "bool",
-            "whether a login by SCRAM showed a delegation token in place of a user's password (KIP-48); the "
-            "principal is then the id of the token; null without such a login",
+            "whether a login by SCRAM showed a delegation token (KIP-48), whose id is then the principal; "
+            "null without such a login",
         ),
         column("outcome", "text", "outcome of the login: authenticated, or the error"),
         time_column("login_ends_ns", "time at which the login expires (KIP-368)"),

@@ -322,7 +322,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         subject = FindingSubject(
             group=last["group"],
             client_id=last["client_id"] if len(some) > 1 else None,
-            client=address(last["client"]) if len(some) > 1 else None,
+            client=some[0].host if len(some) > 1 else None,
             topic=last["topic"] if len(topics) == 1 else None,
             partition=last["partition"] if len(some) == 1 else None,
         )
@@ -371,6 +371,11 @@ class _Stopped(NamedTuple):
     def since_ns(self) -> int:
         return int(self.last["fetched_last_ns"])
 
+    @property
+    def host(self) -> str | None:
+        client = self.last["client"]
+        return None if client is None else address(client)
+
 
 def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
     """The partitions that groups no longer fetch, though records come."""
@@ -414,7 +419,7 @@ def _stopped_together(stopped: Iterable[_Stopped]) -> Iterator[list[_Stopped]]:
     """The partitions that one client of a group stopped to fetch at one time."""
     of_reader: dict[tuple[Any, ...], list[_Stopped]] = {}
     for each in stopped:
-        reader = each.last["group"], address(each.last["client"]), each.last["client_id"]
+        reader = each.last["group"], each.host, each.last["client_id"]
         of_reader.setdefault(reader, []).append(each)
     for several in of_reader.values():
         some: list[_Stopped] = []

@@ -212,8 +212,7 @@ def _throttled_writes(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=throttle.topic),
             f"{plural(len(writes), 'write')} to {throttle.topic} that all replicas must confirm took up to "
-            f"{longest_ns / 1e9:.1f} s, while no more than {throttle.rate:,} bytes/s of it could be copied "
-            "between brokers.",
+            f"{longest_ns / 1e9:.1f} s, while brokers were to copy at most {throttle.rate:,} bytes/s of it.",
             count=len(writes),
             measure=len(writes),
             unit="writes",

@@ -445,7 +445,7 @@ def test_other_captures_have_none(case: str) -> None:
 
 def at_once(id: str, **subject: Any) -> Finding:
     """A finding of a rule that lasted from the first to the second second."""
-    every = {"severity": WARNING, "confidence": LIKELY, "category": "loops", "message": "m"}
+    every: dict[str, Any] = {"severity": WARNING, "confidence": LIKELY, "category": "loops", "message": "m"}
     return Finding(id, subject=FindingSubject(**subject), first_ns=SECOND, last_ns=2 * SECOND, **every)
 
 

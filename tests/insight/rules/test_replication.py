@@ -80,7 +80,7 @@ def test_writes_that_wait_while_copying_is_throttled() -> None:
     begin = throttle(10, REPLICAS, "0:2", topic="orders")
     (found,) = throttled(*RATES, begin)
     assert (found.subject.topic, found.count, found.cost_ns) == ("orders", 3, 2 * SECOND)
-    assert "no more than 30,000 bytes/s" in found.message
+    assert "at most 30,000 bytes/s" in found.message
     assert [each.text for each in found.steps] == ["a throttle was set by tool"]
     assert "--verify" in found.fix
     assert throttled(*RATES, begin, topic="orders"), "older requests name the topic"
@@ -276,7 +276,7 @@ def test_a_gap_is_one_of_a_connection() -> None:
 
 def test_slow_writes_that_all_must_confirm_are_rows_with_their_topics() -> None:
     def write(seconds: float, acks: int = -1) -> Exchange:
-        asked = {"transactionalId": None, "acks": acks, "timeoutMs": 9, "topicData": []}
+        asked: dict[str, Any] = {"transactionalId": None, "acks": acks, "timeoutMs": 9, "topicData": []}
         asked["topicData"] = [{"name": "orders", "partitionData": [{"index": 0, "records": None}]}]
         ns = SECOND, SECOND + round(seconds * SECOND)
         return made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, ns)

@@ -87,7 +87,7 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
 
 def _of_port(row: Row) -> FindingSubject:
     """The subject of a finding on a port at which some use TLS and others do not."""
-    ids = row["client_ids"] if row["kafka_alerted"] else ()
+    ids: list[str] = row["client_ids"] if row["kafka_alerted"] else []
     return FindingSubject(broker=row["broker"], client_id=ids[0] if len(ids) == 1 else None)
 
 
