@@ -86,8 +86,8 @@ def test_rows_have_the_columns_of_their_table(text: str) -> None:
             assert value is None or isinstance(value, _TYPES[column.type]), (column.name, value)
 
 
-_TYPES: dict[str, type] = {"int16": int, "int32": int, "int64": int, "float64": float}
-_TYPES |= {"bool": bool, "text": str, "texts": list, "int64s": list}
+_TYPES: dict[str, type | tuple[type, ...]] = {"int16": int, "int32": int, "int64": int, "float64": float}
+_TYPES |= {"bool": bool, "text": str, "texts": list, "int64s": list, "json": (list, dict)}
 
 
 @pytest.mark.parametrize("text", SPEC)

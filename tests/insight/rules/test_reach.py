@@ -565,7 +565,7 @@ def version(**values: Any) -> Row:
     row: Row = dict.fromkeys(column.name for column in Versions.columns)
     row |= {"client_id": "c", "client": "10.0.0.1", "broker": "b", "api": "Fetch", "api_version": 3}
     row |= {"offered_min": 0, "offered_max": 17, "limited_by": "client", "count": 9, "verdict": "breaks"}
-    return row | values
+    return row | {"removed_in": "4.0"} | values
 
 
 @pytest.mark.parametrize(
