@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -309,7 +310,7 @@ def whole(name: str) -> Judge:
     ],
 )
 def test_what_nobody_can_see_is_not_judged_even_if_no_rule_says_so(
-    change: dict[str, int], why: list[str]
+    change: dict[str, Any], why: list[str]
 ) -> None:
     found = finding("found")
     silent = Rule("silent", "notice", "certain", "made", (), lambda _: [], {})

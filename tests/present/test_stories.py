@@ -7,8 +7,9 @@ from kdissect.analysis.story import StoryLine
 from kdissect.present.stories import story_lines
 
 
-def line(last_ns: int, **more: int) -> StoryLine:
-    return StoryLine(2 * SECOND, last_ns, 7, 0, "10.0.0.1:5000", "app", "sent a heartbeat", "beat", **more)
+def line(last_ns: int, count: int = 1, records: int = 0) -> StoryLine:
+    who = 0, "10.0.0.1:5000", "app"
+    return StoryLine(2 * SECOND, last_ns, 7, *who, "sent a heartbeat", "beat", count, records)
 
 
 def told(one: StoryLine) -> str:
