@@ -58,7 +58,7 @@ class Ending(NamedTuple):
 def ending_of(carried: Carried, pickled: bytes) -> bytes:
     """The ending of a state, which stays as it is.
 
-    :param pickled: the pickle of the state. A copy of the state is made from it.
+    :param pickled: the pickle of the state, for a copy of it.
     """
     if carried.judge is not None:  # a copy of the judge would be large, and is not needed
         pickled = pickle.dumps(replace(carried, judge=None), pickle.HIGHEST_PROTOCOL)

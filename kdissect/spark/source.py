@@ -151,7 +151,7 @@ class _NoStream(DataSourceStreamReader):
         return iter(())
 
 
-_OF_STREAMS = frozenset(("state", "statekey", "maxbytesperbatch", "settleseconds"))
+_OF_STREAMS = frozenset(("state", "statekey", "drain", "maxbytesperbatch", "settleseconds"))
 """The options that only streams have, in the form of :func:`_plain`."""
 
 

@@ -179,7 +179,10 @@ def test_the_state_of_another_release_is_ended_if_its_captures_are_gone(
     shutil.copy(pieces[1], folder)
     capfd.readouterr()
     assert run(folder, out, *only) != 0
-    assert "to go on without it, give the same command once with --drain" in capfd.readouterr().err
+    assert (
+        "to go on without it, give the same command once with --available-now --drain"
+        in capfd.readouterr().err
+    )
     assert run(folder, out, *only, "--drain") == 0
     assert "what it had left open has rows" in capfd.readouterr().err
     before = read_rows("exchanges", [pieces[0]])

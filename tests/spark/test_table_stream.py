@@ -34,6 +34,7 @@ class Folders:
         self.waiting = in_time(cut(BASIC, place / "source", pieces))
         self.spool, self.state, self.checkpoint = (place / name for name in ("in", "state", "checkpoint"))
         self.spool.mkdir()
+        self.first = self.waiting[0].read_bytes()
 
     def put(self, count: int) -> None:
         for file in self.waiting[:count]:
@@ -112,9 +113,10 @@ def test_tables_columns_and_capture_points(spark: SparkSession, folders: Folders
     assert {tuple(row) for row in rows} == {("capture_point", "offset")}
 
 
-def of(folders: Folders, **options: Any) -> TableStream:
+def of(folders: Folders, drain: str = "false", **options: Any) -> TableStream:
     settings = TableSettings.of(options)
     own = {"path": str(folders.spool), "state": str(folders.state), "max_bytes_per_batch": "1"}
+    own["drain"] = drain
     return TableStream(own, settings, settings.chosen_table())
 
 
@@ -156,6 +158,24 @@ def test_batches_that_nobody_took_need_their_files(folders: Folders) -> None:
         rows_of(stream, tasks[2])
 
 
+def test_the_state_of_another_release_is_ended_if_its_captures_are_gone(folders: Folders) -> None:
+    folders.put(2)
+    stream = of(folders)
+    tasks = [task for start, end in batches(stream) for task in stream.partitions(start, end)]
+    before = rows_of(stream, tasks[0])
+    for state in folders.state.rglob("*.state"):
+        state.write_bytes(state.read_bytes().replace(b'"kdissect": "', b'"kdissect": "0.', 1))
+    (path,) = (each for each in folders.files if each.read_bytes() == folders.first)
+    path.unlink()
+    with pytest.raises(ValueError, match=r'start the query once with \.option\("drain", "true"\)'):
+        rows_of(stream, tasks[1])
+    after = rows_of(of(folders, "true"), tasks[1])
+    numbers = [row["number"] for row in [*before, *after]]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+    assert before
+    assert after
+
+
 def test_what_was_taken_is_forgotten(folders: Folders) -> None:
     folders.put(3)
     stream = of(folders)
@@ -184,6 +204,7 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
         ({"state": "in/below"}, "whose files are read; take another folder"),
         ({"path": "nowhere"}, "nowhere: is not a folder"),
         ({"maxBytesPerBatch": "0"}, "max_bytes_per_batch: a whole number above 0, not '0'"),
+        ({"drain": "yes"}, "drain: true or false, not 'yes'"),
         ({"settleSeconds": "1m"}, "settle_seconds: a number of seconds, not '1m'"),
         ({"when_read": "delete"}, "there is no option 'when_read'"),
         ({"maxBytesPerBatch": "²"}, "max_bytes_per_batch: a whole number above 0, not '²'"),

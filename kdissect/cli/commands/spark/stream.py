@@ -144,7 +144,12 @@ def command(**given: Any) -> int:
     checkpoint = _checkpoint(given)
     try:
         key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
-        states = States(join(checkpoint, "state"), key, ends_others=given["drains"])
+        states = States(
+            join(checkpoint, "state"),
+            key,
+            ends_others=given["drains"],
+            how_to_end="give the same command once with --available-now --drain",
+        )
         states.prepare()
         now = stored_request(written, (), settings)
         change = difference(first(checkpoint, now), now)
