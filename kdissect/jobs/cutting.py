@@ -29,6 +29,7 @@ from kdissect.collector import restore_thresholds
 from kdissect.dissect import BEFORE_ALL, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, PartCounts
+from kdissect.jobs.pending import PendingBatch
 from kdissect.jobs.serving import COLLECTOR_THRESHOLD, Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
@@ -81,6 +82,8 @@ class _CutTask:
         full_tables: int,
     ) -> None:
         self.part = part
+        self.bytes = 0
+        """About its size."""
         self.full_tables = full_tables
         """How many full tables the process of the part knows of."""
         self._tls: Collection[Endpoint] = tls
@@ -149,40 +152,86 @@ class _Blocks:
 
 
 class _Balance:
-    """Decides whether this process or another one does the next part, so that all have about the same to do.
-    This process stitches and writes, too. The time of others is not measured: it is assumed that a byte takes
-    them as long as it takes here."""
+    """Decides whether this process or another one does the next part, so that all are busy for about the same
+    time. This process cuts, stitches and writes, too. The times of parts that are not done are estimated."""
 
     def __init__(self, count: int) -> None:
         self._others = count - 1 if 1 < count <= MOST_WITH_OWN else 0
         self._since = process_time()
-        self._given = 0
-        """The number of bytes given to others …"""
+        self._given: list[tuple[int, PendingBatch]] = []
+        """The parts that others have, with their sizes."""
         self._own: deque[int] = deque()
-        """… and the size of each part that is to be done here."""
-        self._done = 0
-        """The number of bytes that were done here …"""
-        self._seconds = 0.0
-        """… and how long they took."""
+        """The sizes of the parts that are to be done here."""
+        self._here = _Spent()
+        """What was spent on own parts here …"""
+        self._there = _Spent()
+        """… and by others on theirs."""
+        self._stitched = 0
+        """How many bytes of other processes' parts were stitched."""
 
     def is_own(self, size: int) -> bool:
         """Whether the next part, of about ``size`` bytes, is to be done here."""
         if not self._others:
             return False
-        mine = self._done + sum(self._own)
-        if self._seconds:
-            rate = self._seconds / self._done
-            mine = round((process_time() - self._since) / rate) + sum(self._own)
-        if mine * self._others > self._given:
-            self._given += size
-            return False
-        self._own.append(size)
-        return True
+        waiting, own = self._note_others(), sum(self._own)
+        if self._here.bytes:
+            used = process_time() - self._since
+            pace = self._there if self._there.bytes else self._here
+            here = used + self._here.seconds_of(own) + self._seconds_beside(used, waiting)
+            is_own = here * self._others <= self._there.seconds + pace.seconds_of(waiting)
+        else:
+            is_own = own * self._others <= self._there.bytes + waiting
+        if is_own:
+            self._own.append(size)
+        return is_own
+
+    def _note_others(self) -> int:
+        """Note which parts of others are done; return the bytes of the parts that are not."""
+        waiting = []
+        for size, part in self._given:
+            if part.seconds:
+                self._there.add(size, part.seconds)
+            elif part.process is not None:  # otherwise it was given up
+                waiting.append((size, part))
+        self._given = waiting
+        return sum(size for size, _ in waiting)
+
+    def _seconds_beside(self, used: float, waiting: int) -> float:
+        """About how long the parts of others will take here."""
+        if not self._stitched:
+            return 0.0
+        unstitched = max(0, self._there.bytes + waiting - self._stitched)
+        return (used - self._here.seconds) * unstitched / self._stitched
+
+    def note_given(self, size: int, part: PendingBatch) -> None:
+        """Note that another process has a part."""
+        if self._others:
+            self._given.append((size, part))
+
+    def note_stitched(self, size: int) -> None:
+        """Note that a part of another process was stitched."""
+        self._stitched += size
 
     def note_done(self, seconds: float) -> None:
         """Note that the oldest of the parts to be done here is done, and how long it took."""
-        self._done += self._own.popleft()
-        self._seconds += seconds
+        self._here.add(self._own.popleft(), seconds)
+
+
+class _Spent:
+    """CPU seconds, and the bytes on which they were spent."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.seconds = 0.0
+
+    def add(self, size: int, seconds: float) -> None:
+        """Add a part."""
+        self.bytes += size
+        self.seconds += seconds
+
+    def seconds_of(self, size: int) -> float:
+        """About the CPU seconds for so many bytes."""
+        return size * self.seconds / self.bytes
 
 
 def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
@@ -218,7 +267,7 @@ def in_parts(
     least = LAST_BYTES if count <= MOST_WITH_OWN else 2 * LAST_BYTES
     # Other parts than those of files are in the memory of this process.
     largest = PART_BYTES * (BRIEF_TIMES if source.briefs is not None and isinstance(cuts, Cuts) else 1)
-    waiting: deque[tuple[Any, _CutTask]] = deque()
+    waiting: deque[tuple[PendingBatch | None, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
@@ -235,8 +284,13 @@ def in_parts(
                     break
                 size = min(GROWTH * size, largest)
                 task = _CutTask(part, source, true, count_events, tls, full_tables())
-                is_own = not part.is_plain or balance.is_own(_size_of(part, wanted))
-                waiting.append((None if is_own else workers.begin_part(task), task))
+                task.bytes = _size_of(part, wanted)
+                if not part.is_plain or balance.is_own(task.bytes):
+                    waiting.append((None, task))
+                    continue
+                given = workers.begin_part(task)
+                balance.note_given(task.bytes, given)
+                waiting.append((given, task))
             if not waiting:
                 break
             begun, task = waiting.popleft()
@@ -270,6 +324,7 @@ def in_parts(
             news = dump((known, seam._replace(events=plain)), (true.names,))
             task.known = len(true.names.order)
             workers.submit_part(begun, news, before)
+            balance.note_stitched(task.bytes)
     finally:
         restore_thresholds(thresholds)
         for begun, _ in waiting:

@@ -25,6 +25,7 @@ class PendingBatch:
         "pieces",
         "process",
         "result",
+        "seconds",
         "size",
         "stale",
         "state",
@@ -66,6 +67,8 @@ class PendingBatch:
         self.result: Any = None
         self.counted: Any = None
         """The counts of a part's events, which this process does not see."""
+        self.seconds = 0.0
+        """The CPU seconds that a part took in its process."""
         self.error: Exception | None = None
 
 

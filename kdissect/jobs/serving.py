@@ -23,6 +23,7 @@ from contextlib import suppress
 from copyreg import dispatch_table
 from io import BufferedReader
 from struct import Struct
+from time import process_time
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kdissect.dissect import Event
@@ -139,16 +140,19 @@ def serve_batch(
     shared: tuple[object, ...],
     answered: int,
     counted: Any = None,
+    begin: float | None = None,
 ) -> None:
     """Do a batch and send the results.
 
     :param counted: the counts of its events.
+    :param begin: the CPU seconds of this process before its part of a capture; None if it has no part.
     """
     pieces = _GatheredPieces(answered)
     try:
         outcome = work.do(used_up(batch), state, pieces.write)
         pieces.flush()
-        _answer(answered, DONE, dump((*outcome, counted), shared))
+        seconds = 0.0 if begin is None else process_time() - begin
+        _answer(answered, DONE, dump((*outcome, counted, seconds), shared))
     except BrokenPipeError:
         raise
     except Exception as error:  # the first process raises it when the batch's turn comes
@@ -159,6 +163,7 @@ def serve_batch(
 def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
     """Dissect a part. Then do it as a batch, each time that a seam comes. Do the same with each later
     part."""
+    begin = 0.0  # what the process did since the fork is for the first part
     with open(asked, "rb") as source:
         while True:
             try:
@@ -168,17 +173,26 @@ def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: in
             except Exception as error:  # the first process raises it, as in serve_batch
                 _answer(answered, FAILED, _dumped_error(error))
                 return
-            order = _serve_seams(work, task, shared, source, answered)
+            order = _serve_seams(work, task, shared, source, answered, begin)
             if order is None:
                 return
+            begin = process_time()
             task.take(order)
 
 
 def _serve_seams(
-    work: Work, task: PartTask, shared: tuple[object, ...], source: BufferedReader, answered: int
+    work: Work,
+    task: PartTask,
+    shared: tuple[object, ...],
+    source: BufferedReader,
+    answered: int,
+    begin: float,
 ) -> bytes | None:
     """Do a dissected part as often as asked. Return the message with the next part; None if no part
-    follows."""
+    follows.
+
+    :param begin: the CPU seconds of this process before the part.
+    """
     batch: Batch | None = None
     counted: Any = None
     while len(head := source.read(QUESTION.size)) == QUESTION.size:
@@ -191,7 +205,7 @@ def _serve_seams(
             batch, counted = task.batch(seam)
         # Only work with a state may have to be done again.
         some = batch if state is None else list(batch)
-        serve_batch(work, some, state, shared, answered, counted)
+        serve_batch(work, some, state, shared, answered, counted, begin)
     return None
 
 

@@ -428,7 +428,7 @@ class Workers:
             self._held += size
             return
         if kind == DONE:
-            part.after, part.result, part.counted = load(data, self._shared)
+            part.after, part.result, part.counted, part.seconds = load(data, self._shared)
         else:
             part.error = load(data, ())
         part.is_done = True

@@ -19,6 +19,7 @@ from kdissect.cli.folding import FoldingWork
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.jobs.batches import PartCounts
+from kdissect.jobs.pending import PendingBatch
 from kdissect.jobs.workers import Workers
 from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from tests.amount import LONG
@@ -374,3 +375,34 @@ def test_the_packets_of_what_is_shown_are_the_same(counts: list[PartCounts], tmp
         )
         assert ran.code == 0
     assert (tmp_path / "1.pcapng").read_bytes() == (tmp_path / "2.pcapng").read_bytes()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(("here", "there", "beside"), [(1, 1, 0), (1, 1, 0.3), (1, 2, 0.1), (2, 1, 0.1)])
+def test_all_processes_are_busy_for_about_the_same_time(
+    count: int, here: float, there: float, beside: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers are CPU seconds for a byte: in this process, in others, and here for a byte of others."""
+    clock = [0.0]
+    monkeypatch.setattr(kdissect.jobs.cutting, "process_time", lambda: clock[0])
+    balance, others = kdissect.jobs.cutting._Balance(count), 0.0
+    for _ in range(100):
+        if balance.is_own(10):
+            clock[0] += 10 * here
+            balance.note_done(10 * here)
+            continue
+        part = PendingBatch(None, None)
+        part.seconds = 10 * there
+        others += part.seconds
+        balance.note_given(10, part)
+        balance.note_stitched(10)
+        clock[0] += 10 * beside
+    assert abs(clock[0] - others / (count - 1)) <= 10 * (here + there)
+
+
+def test_a_part_that_was_given_up_is_no_work_of_others() -> None:
+    balance = kdissect.jobs.cutting._Balance(2)
+    assert balance.is_own(10)
+    balance.note_done(1.0)
+    balance.note_given(1_000, PendingBatch(None, None))  # it has no process and no result
+    assert not balance.is_own(10)
