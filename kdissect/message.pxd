@@ -30,7 +30,7 @@ cdef class Message:
     cpdef forget_body(self)
     @cython.locals(known=Layout, payload=bytes)
     cpdef Survey survey(self)
-    cpdef bint _is_usual(self) except -1
+    cpdef Layout _likeliest_layout(self)
     cpdef bint may_have_records(self) except -1
     cpdef _candidates(self, struct)
     cpdef _decode(self)

@@ -134,15 +134,15 @@ class Message:
         fault, or several schemas may fit."""
         if not self._is_surveyed:
             self._is_surveyed = True
-            known = self.layout()
-            if known is not None and known.way is not None and self._is_usual():
-                payload = self.frame.payload
+            known = self._likeliest_layout()
+            payload = self.frame.payload
+            if known is not None and known.way is not None and self.frame.size <= len(payload):
                 self._survey = survey_at(known.way, payload, self.body_start, len(payload), self.limits)
         return self._survey
 
-    def _is_usual(self) -> bool:
-        """Whether its first candidate is the schema of its version, and all its bytes were captured."""
-        return self.frame.size <= len(self.frame.payload)
+    def _likeliest_layout(self) -> Layout | None:
+        """The layout of the first of its candidates."""
+        return self.layout()
 
     def body(self) -> dict[str, Any]:
         """The body's decoded fields, by Kafka's names."""
@@ -301,8 +301,8 @@ class Response(Message):
     def _candidates(self, struct: Struct) -> tuple[Struct, ...]:
         return (self._version_0(), struct) if self._is_downgraded() else Message._candidates(self, struct)
 
-    def _is_usual(self) -> bool:
-        return Message._is_usual(self) and not self._is_downgraded()
+    def _likeliest_layout(self) -> Layout | None:
+        return layout(_API_VERSIONS, 0, "response") if self._is_downgraded() else self.layout()
 
     def _is_downgraded(self) -> bool:
         """Whether a broker that does not know the version of ApiVersions answered in version 0, with error 35
