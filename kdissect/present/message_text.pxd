@@ -25,17 +25,21 @@ cdef class MessageText:
     cpdef write(self, Exchange exchange, Message message, bint is_response)
     @cython.locals(ways=Ways, data=bytes, start=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t)
     cpdef write_in_brief(self, Brief brief, Layout known, bint is_response)
-    @cython.locals(out=JsonText, walk=Walk)
+    @cython.locals(out=JsonText, walk=Walk, begun=Py_ssize_t)
     cdef _write(
         self, bytes data, Py_ssize_t start, Py_ssize_t body, Py_ssize_t end, Ways ways, bint is_response,
         SecretJudge judge
     )
+    @cython.locals(out=JsonText)
+    cdef _write_tail(self, bytes data, Py_ssize_t start, Py_ssize_t end, Ways ways, Py_ssize_t begun)
 
 @cython.final
 cdef class Ways:
     cdef Way header
     cdef Way body
     cdef object hidden
+    cdef bytes after_tail
+    cdef bytes tail
 
 @cython.final
 cdef class SecretJudge:

@@ -11,12 +11,16 @@ from kdissect.present.options import Options
 from kdissect.present.record_set_text import RecordSets, unusual
 from kdissect.present.redact import asked_of, hidden_fields, verdicts
 from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_plan import way_of
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.json_walk import Walk
 from kdissect.protocol.layout import Layout
-from kdissect.protocol.schema import Struct
+from kdissect.protocol.quirks import tail_quirk
+from kdissect.protocol.schema import REMAINDER, Struct
 from kdissect.session.briefs import Brief
+
+_TAIL = f"{dumps(REMAINDER)}:".encode("ascii")
 
 
 class MessageText:
@@ -111,16 +115,33 @@ class MessageText:
         self._records.may_end_early = is_response
         walk.records = self._records
         walk.judge = judge
+        begun = out.size()
         walk.write(ways.body)
         if walk.cursor.position != walk.cursor.end:
-            raise unusual()
+            self._write_tail(data, walk.cursor.position, end, ways, begun)
         out.put(b"}")
+
+    def _write_tail(self, data: bytes, start: int, end: int, ways: Ways, begun: int) -> None:
+        """Add the bytes after a body, if they are a known deviation of some programs.
+
+        :param begun: where the body begins in the text.
+        :raises DecodeError: they are not.
+        """
+        if not ways.tail or data[start:end] != ways.tail:
+            raise unusual()
+        out = self._out
+        out.cut(out.size() - 1)  # the closing brace
+        if out.size() > begun + 1:
+            out.put(b",")
+        out.put(_TAIL)
+        out.base64(data, start, end - start)
+        out.put(ways.after_tail)
 
 
 class Ways:
     """The ways to write the header and the body of a message."""
 
-    __slots__ = ("body", "header", "hidden")
+    __slots__ = ("after_tail", "body", "header", "hidden", "tail")
 
     def __init__(self, message: Message, struct: Struct, options: Options) -> None:
         header = message.header_struct()
@@ -128,6 +149,12 @@ class Ways:
         self.header = way_of(header)
         self.hidden = None if options.show_secrets else hidden_fields(struct.name, options.shown_fields)
         self.body = way_of(struct, self.hidden)
+        self.tail = self.after_tail = b""
+        """The bytes that may follow the body, and the text after them."""
+        assert message.api_key is not None
+        quirk = tail_quirk(message.api_key, struct.version, message.kind)
+        if quirk is not None:
+            self.tail, self.after_tail = quirk.tail, f'}},"quirk":{dumps(quirk.text)}'.encode("ascii")
 
 
 class SecretJudge:

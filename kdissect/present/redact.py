@@ -29,7 +29,7 @@ from kdissect.present.secret_names import suggests_secret
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.imported import imported
-from kdissect.protocol.json_plan import SECRET_TYPES, Hidden
+from kdissect.protocol.json_plan import MARK, SECRET_TYPES, Hidden
 from kdissect.protocol.library import Library, library
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
@@ -84,7 +84,7 @@ def _sensitive(spot: Spot) -> bool:
     message breaks off before the mark, the config counts as sensitive."""
     ancestors = spot.ancestors
     config = ancestors[2] if len(ancestors) > 2 else ancestors[-1]
-    return bool(config.get("isSensitive", True))
+    return bool(config.get(MARK, True))
 
 
 RULES: dict[str, Rule] = {
@@ -202,13 +202,14 @@ def hidden_fields(message: str, shown: frozenset[str] = frozenset()) -> Hidden |
         return None
     always: set[str] = set()
     maybe: set[str] = set()
+    marked: set[str] = set()
     for name, rule in _rules(library(), message).items():
         if rule is _looks_secret:
             if not _is_shown(message, name, shown):
                 always.add(name)
         else:
-            (always if rule is _always else maybe).add(name)
-    return Hidden(frozenset(always), frozenset(maybe))
+            (always if rule is _always else marked if rule is _sensitive else maybe).add(name)
+    return Hidden(frozenset(always), frozenset(maybe), frozenset(marked))
 
 
 def verdicts(

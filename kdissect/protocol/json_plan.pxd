@@ -23,6 +23,7 @@ cdef class Step:
     cdef public Way inner
     cdef public Step element
     cdef public bytes word
+    cdef public int64_t mark
     cdef public bint is_anchor
     cdef public int64_t tag
     cdef public int rank

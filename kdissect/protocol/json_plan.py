@@ -15,11 +15,14 @@ from kdissect.protocol import plan
 from kdissect.protocol.json_form import SIZE_SUFFIX, dumps, to_json
 from kdissect.protocol.schema import Field, Struct
 
-TOPIC, POSITION, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET, UNUSUAL = range(100, 107)
+TOPIC, POSITION, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET, MARKED, UNUSUAL = range(100, 108)
 """The additional opcodes. A topic's name or id that may be that of ``__cluster_metadata``; the position of a
 part of a record set, and the part; a secret; a value that may be a secret, depending on another; a value that
-the walk leaves to decoding. All but parts and positions have the step of the value itself as their
-``element``."""
+is a secret if a mark behind it says so; a value that the walk leaves to decoding. All but parts and positions
+have the step of the value itself as their ``element``."""
+
+MARK = "isSensitive"
+"""The field that marks secrets of its struct, and of the structs inside."""
 
 METADATA_ID = bytes(15) + b"\1"
 """Kafka's ``Uuid.METADATA_TOPIC_ID``."""
@@ -35,6 +38,8 @@ class Hidden(NamedTuple):
     always: frozenset[str]
     maybe: frozenset[str]
     """The fields among them whose secrecy depends on other values."""
+    marked: frozenset[str] = frozenset()
+    """Further fields, which are secrets if :data:`MARK` says so."""
 
 
 class Way:
@@ -58,7 +63,7 @@ class Step:
 
     __slots__ = (
         *("anchor", "before", "default", "element", "inner", "is_anchor", "least", "nullable", "opcode"),
-        *("plain_before", "rank", "size_before", "tag", "word"),
+        *("mark", "plain_before", "rank", "size_before", "tag", "word"),
     )
 
     def __init__(self, opcode: int, before: bytes = b"", nullable: bool = False) -> None:
@@ -78,6 +83,9 @@ class Step:
         """The step through an element that is not a struct."""
         self.word = b""
         """For a topic: the bytes of the field if it is ``__cluster_metadata``."""
+        self.mark = -1
+        """For a value with a mark: the number of bytes between the two; -1 if a struct around has the
+        mark."""
         self.is_anchor = False
         """Whether tagged fields belong right before it."""
         self.tag = -1
@@ -158,11 +166,28 @@ def _step(
             return _around(SECRET, step)
         if name in hidden.maybe:
             return _around(MAYBE_SECRET, step)
+        if name in hidden.marked:
+            return _marked(struct, name, step)
     if name == "unalignedRecords" or (name == "position" and "unalignedRecords" in struct.by_name):
         return _of_piece(struct, step)
     if has_records and name in _TOPIC_FIELDS and field.type in ("string", "uuid"):
         return _topic(step)
     return step
+
+
+def _marked(struct: Struct, name: str, step: Step) -> Step:
+    """The step of a value that a mark behind it makes a secret."""
+    if MARK not in struct.by_name:
+        return _around(MARKED, step)
+    order = [each for _, each, _ in struct.plan[1]]
+    if name not in order or MARK not in order[order.index(name) :]:
+        return _around(UNUSUAL, step)
+    between = struct.plan[1][order.index(name) + 1 : order.index(MARK)]
+    if any(opcode >= plan.STRING for opcode, _, _ in between):
+        return _around(UNUSUAL, step)
+    around = _around(MARKED, step)
+    around.mark = sum([plan.WIDTHS[opcode] for opcode, _, _ in between])
+    return around
 
 
 def _of_piece(struct: Struct, step: Step) -> Step:
@@ -222,7 +247,7 @@ def _may_mislead(field: Field, hidden: Hidden | None) -> bool:
     for 0.0, or if a secret is hidden. Records have two texts. Secrets are decided in the order of the
     definition, and tagged fields come later on the wire.
     """
-    if field.type == "records" or (hidden is not None and _has_any(field, hidden.maybe)):
+    if field.type == "records" or (hidden is not None and _has_any(field, hidden.maybe | hidden.marked)):
         return True
     if field.is_array or field.default is None:
         return False

@@ -7,7 +7,7 @@ from kdissect.protocol.json_plan cimport Step, Way
 
 cdef int INT8, INT16, INT32, INT64, UINT16, UINT32, BOOLEAN, UUID, STRING, ARRAY, STRUCT, COMPACT_STRING
 cdef int COMPACT_RECORDS, COMPACT_ARRAY, RECORDS, TAGGED_NULLABLE_STRUCT
-cdef int TOPIC, POSITION, UNUSUAL, PIECE, COMPACT_PIECE, SECRET, MAYBE_SECRET
+cdef int TOPIC, POSITION, UNUSUAL, PIECE, COMPACT_PIECE, SECRET, MARKED
 cdef bytes _HIDDEN, _UNKNOWN
 
 @cython.final
@@ -16,6 +16,7 @@ cdef class Walk:
     cdef public JsonText out
     cdef public object records
     cdef public object judge
+    cdef bint _is_marked
     cdef bint _is_metadata
     cdef bint _has_written
     cdef int64_t _position
@@ -49,7 +50,7 @@ cdef class Walk:
     cpdef value(self, Step step)
     @cython.locals(
         out=JsonText, cursor=Cursor, opcode=cython.int, size=Py_ssize_t, start=Py_ssize_t, begun=Py_ssize_t,
-        written=Py_ssize_t,
+        written=Py_ssize_t, hides=cython.bint,
     )
     cpdef special(self, Step step, Step element)
     @cython.locals(out=JsonText, cursor=Cursor, size=int64_t, start=Py_ssize_t)

@@ -33,7 +33,7 @@ COMPACT_STRING, RECORDS, COMPACT_RECORDS = plan.COMPACT_STRING, plan.RECORDS, pl
 COMPACT_ARRAY, TAGGED_NULLABLE_STRUCT = plan.COMPACT_ARRAY, plan.TAGGED_NULLABLE_STRUCT
 TOPIC, POSITION, UNUSUAL = json_plan.TOPIC, json_plan.POSITION, json_plan.UNUSUAL
 PIECE, COMPACT_PIECE = json_plan.PIECE, json_plan.COMPACT_PIECE
-SECRET, MAYBE_SECRET = json_plan.SECRET, json_plan.MAYBE_SECRET
+SECRET, MARKED = json_plan.SECRET, json_plan.MARKED
 
 _HIDDEN = dumps(REDACTED).encode("ascii")
 _UNKNOWN = dumps(UNKNOWN_TAGS).encode("ascii") + b":["
@@ -68,7 +68,9 @@ class TellsSecrets(Protocol):
 class Walk:
     """One walk through bytes."""
 
-    __slots__ = ("_has_written", "_is_metadata", "_position", "cursor", "judge", "out", "records")
+    __slots__ = (
+        *("_has_written", "_is_marked", "_is_metadata", "_position", "cursor", "judge", "out", "records"),
+    )
 
     def __init__(self, cursor: Cursor, out: JsonText) -> None:
         self.cursor = cursor
@@ -81,6 +83,8 @@ class Walk:
         """Whether one of the structs around is about ``__cluster_metadata``."""
         self._has_written = False
         """Whether a record set was written as one of another topic."""
+        self._is_marked = True
+        """Whether the latest mark makes values secrets."""
         self._position = 0
         """The position of a part of a record set in the whole set."""
 
@@ -92,6 +96,7 @@ class Walk:
         cursor.notes.clear()
         self.records = self.judge = None
         self._is_metadata = self._has_written = False
+        self._is_marked = True
 
     def write(self, way: Way) -> None:
         """Write the struct at the cursor's position.
@@ -287,11 +292,19 @@ class Walk:
                     raise DecodeError("a topic that is told behind its records", start)
                 self._is_metadata = True
             return
+        if step.mark >= 0:
+            if step.mark >= cursor.end - cursor.position:
+                raise DecodeError("no mark", cursor.position)
+            self._is_marked = cursor.data[cursor.position + step.mark] != 0
         # Null and empty values are no secrets.
         written = out.size() - begun
         if written == 2 or (written == 4 and out.since(begun) == b"null"):
             return
-        if opcode == SECRET or self.judge is None or self.judge.hides():
+        if opcode == MARKED:
+            hides = self._is_marked
+        else:
+            hides = opcode == SECRET or self.judge is None or self.judge.hides()
+        if hides:
             out.cut(begun)
             out.put(_HIDDEN)
 

@@ -70,10 +70,16 @@ def layouts(api_key: int, version: int, kind: str) -> tuple[Struct, ...]:
 
 def tail(api_key: int, version: int, kind: str) -> bytes:
     """The bytes that may follow the body of a message because of a quirk; empty without one."""
+    quirk = tail_quirk(api_key, version, kind)
+    return b"" if quirk is None else quirk.tail
+
+
+def tail_quirk(api_key: int, version: int, kind: str) -> Quirk | None:
+    """The quirk of such bytes; None without one."""
     for quirk in QUIRKS:
         if quirk.tail and _is_about(quirk, api_key, version, kind):
-            return quirk.tail
-    return b""
+            return quirk
+    return None
 
 
 def named(body: Body, api_key: int, version: int, kind: str) -> Body:

@@ -12,9 +12,10 @@ import pytest
 
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.present import body
+from kdissect.present import body, exchange_text
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
+from kdissect.present.message_text import SecretJudge
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.tables import row_line
 from kdissect.present.writers import table_writer
@@ -22,6 +23,7 @@ from kdissect.session.briefs import Brief, Interest
 from tests.amount import some
 from tests.damaged import packets_of
 from tests.dissecting import dissect
+from tests.lab import LAB
 from tests.present.captures import SECRET, secret_talks, write_capture
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))
@@ -111,6 +113,33 @@ def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pyte
             writer.write(each)
         assert all(each.faults or each.missing or not each.api_version for each in over_values)
     assert len({id(each) for each in over_values}) < 0.01 * len(found)
+
+
+@pytest.mark.skipif(not isfunction(ExchangeLines.write), reason="compiled: its inside cannot be watched")
+@pytest.mark.parametrize(
+    ("case", "api"), [("librdkafka-api-0.10", "ApiVersions"), ("java43-admin", "DescribeConfigs")]
+)
+def test_known_tails_and_marked_secrets_need_no_values(
+    case: str, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over_values = []
+
+    def made_of_values(table: Any, source: Exchange, options: Options) -> bytes:
+        over_values.append(source)
+        return row_line(table, source, options)
+
+    monkeypatch.setattr(exchange_text, "row_line", made_of_values)
+    monkeypatch.setattr(SecretJudge, "begin", lambda _, exchange, *rest: over_values.append(exchange))
+    path = next(iter(sorted((LAB / case).glob("capture.pcap*"))))
+    found = [each for each in exchanges(path) if each.api == api]
+    assert found
+    assert any(message.decoded().quirk for each in found for message in each.messages) == (
+        api == "ApiVersions"
+    )
+    out = BytesIO()
+    ExchangeLines(out, Options()).write_all(found)
+    assert not over_values
+    assert out.getvalue() == b"".join(row_line(EXCHANGES, each, Options()) for each in found)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))

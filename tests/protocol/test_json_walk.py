@@ -232,6 +232,40 @@ def test_secrets_are_hidden_and_unknown_tags_with_them() -> None:
     assert '"rackId":""' in nothing
 
 
+def test_a_mark_behind_a_value_makes_it_a_secret_and_the_values_inside() -> None:
+    struct = message_struct(32, 4, "response")
+    synonyms = [{"name": "s", "value": "old", "source": 1}, {"name": "t", "value": None, "source": 1}]
+    config = {"readOnly": False, "configSource": 5, "synonyms": synonyms, "configType": 2}
+    configs = [
+        {**config, "name": "a", "value": "1", "isSensitive": True, "documentation": "about"},
+        {**config, "name": "b", "value": None, "isSensitive": True, "documentation": None},
+        {**config, "name": "c", "value": "3", "isSensitive": False, "documentation": None},
+    ]
+    result = {"errorCode": 0, "errorMessage": None, "resourceType": 2, "resourceName": "r"}
+    data = encode(struct, {"throttleTimeMs": 0, "results": [{**result, "configs": configs}]})
+    hidden = Hidden(frozenset(), frozenset(), frozenset({"value"}))
+    text = walked(struct, data, hidden=hidden)
+    assert text is not None
+    told = json.loads(text)["results"][0]["configs"]
+    assert [each["value"] for each in told] == [REDACTED, None, "3"]
+    assert [[other["value"] for other in each["synonyms"]] for each in told] == [
+        [REDACTED, None],
+        [REDACTED, None],
+        ["old", None],
+    ]
+    assert all(walked(struct, data[:end], hidden=hidden) is None for end in range(len(data)))
+
+
+def test_a_value_whose_mark_the_walk_cannot_find_is_left_to_decoding() -> None:
+    struct = message_struct(32, 4, "response")
+    result = {"errorCode": 0, "errorMessage": None, "resourceType": 2, "resourceName": "r"}
+    config = {"readOnly": False, "configSource": 5, "synonyms": [], "configType": 2, "isSensitive": False}
+    configs = [{**config, "name": "a", "value": "1", "documentation": "behind the mark"}]
+    data = encode(struct, {"throttleTimeMs": 0, "results": [{**result, "configs": configs}]})
+    for name in ("name", "documentation"):  # a text stands between it and the mark; the mark stands before it
+        assert walked(struct, data, hidden=Hidden(frozenset(), frozenset(), frozenset({name}))) is None
+
+
 def test_what_may_be_a_secret_is_asked_about_in_the_order_of_the_wire() -> None:
     struct = message_struct(19, 5, "request")
     configs = [
