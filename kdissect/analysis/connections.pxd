@@ -5,6 +5,22 @@ from kdissect.analysis.histogram cimport Histogram
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
+@cython.final
+cdef class _Ended:
+    cdef public str broker
+    cdef public str client
+    cdef public object clock_ahead_ns
+    cdef public str end
+    cdef public int64_t end_ns
+    cdef public int64_t gap_bytes
+    cdef public int64_t packets
+    cdef public str protocol
+    cdef public int64_t retransmitted
+    cdef public int64_t skipped_bytes
+    cdef public object software
+    cdef public int64_t start_ns
+    cdef public object tls
+
 cdef class _ConnectionSoFar:
     cdef public str client
     cdef public str broker
@@ -17,7 +33,7 @@ cdef class _ConnectionSoFar:
     cdef public Histogram latency
     cdef public Depth depth
     cdef public Span span
-    cdef public object over
+    cdef public _Ended ended
 
     @cython.locals(request=Message, response=Message)
     cpdef add(self, Exchange exchange)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -20,9 +22,32 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 
+class _Ended:
+    """What the row has of a TCP connection that has ended. The whole :class:`Connection` takes four times the
+    memory."""
+
+    __slots__ = (
+        *("broker", "client", "clock_ahead_ns", "end", "end_ns", "gap_bytes", "packets", "protocol"),
+        *("retransmitted", "skipped_bytes", "software", "start_ns", "tls"),
+    )
+
+    def __init__(self, connection: Connection) -> None:
+        self.client, self.broker = connection.client, connection.broker
+        self.software = connection.software
+        self.protocol = connection.protocol
+        self.tls = _tls(connection)
+        self.end = connection.end
+        self.packets = connection.packets
+        self.retransmitted = connection.retransmitted
+        self.gap_bytes = connection.gap_bytes
+        self.skipped_bytes = connection.skipped_bytes
+        self.clock_ahead_ns = connection.clock_ahead_ns
+        self.start_ns, self.end_ns = connection.start_ns, connection.end_ns
+
+
 class _ConnectionSoFar:
     __slots__ = (
-        *("broker", "client", "client_id", "depth", "errors", "latency", "over", "request_bytes"),
+        *("broker", "client", "client_id", "depth", "ended", "errors", "latency", "request_bytes"),
         *("requests", "response_bytes", "responses", "span"),
     )
 
@@ -38,13 +63,19 @@ class _ConnectionSoFar:
         self.latency = Histogram()
         self.depth = Depth()
         self.span = Span()
-        self.over: Connection | None = None
+        self.ended: _Ended | None = None
         """The TCP connection, after it has ended."""
 
     @property
     def is_counted(self) -> bool:
         """Whether it has a row. It has none if its exchanges only matter for the requests in flight."""
-        return bool(self.requests or self.responses) or self.over is not None
+        return bool(self.requests or self.responses) or self.ended is not None
+
+    def end(self, connection: Connection) -> None:
+        """Note the end of the TCP connection."""
+        self.ended = _Ended(connection)
+        if self.client == self.ended.client and self.broker == self.ended.broker:  # one text for both
+            self.client, self.broker = self.ended.client, self.ended.broker
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
@@ -86,7 +117,7 @@ class _ConnectionSoFar:
         self.latency.merge(later.latency)
         self.depth.merge(later.depth)
         self.span.merge(later.span)
-        self.over = later.over or self.over
+        self.ended = later.ended or self.ended
 
 
 _Key = tuple[int, str]
@@ -155,11 +186,16 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
     def _connection(self, connection: Connection) -> None:
         row = self._rows.row((connection.connection, connection.capture_point or ""))
         if row is not None:
-            row.over = connection
+            row.end(connection)
 
     def result(self) -> list[Row]:
-        counted = ((number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted)
-        return [_result(number, point, row) for (number, point), row in counted]
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
+        for number, point in sorted(self._rows):
+            row = self._rows[number, point]
+            if row.is_counted:
+                yield _result(number, point, row)
 
 
 def _count(exchanges: list[Exchange], rows: Rows[_Key, _ConnectionSoFar]) -> None:
@@ -179,23 +215,23 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _ConnectionSoFar]) -> Non
 def row_of(connection: Connection) -> Row:
     """The row of a connection without exchanges."""
     alone = _ConnectionSoFar()
-    alone.over = connection
+    alone.end(connection)
     return _result(connection.connection, connection.capture_point or "", alone)
 
 
 def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
-    over = row.over
+    ended = row.ended
     p50, p99 = row.latency.percentiles(50, 99)
     return {
         "connection": number,
         "capture_point": point or None,
-        "client": over.client if over is not None else row.client,
-        "broker": over.broker if over is not None else row.broker,
+        "client": ended.client if ended is not None else row.client,
+        "broker": ended.broker if ended is not None else row.broker,
         "client_id": row.client_id,
-        "software": over.software if over is not None else None,
-        "protocol": over.protocol if over is not None else "kafka",
-        "tls": _tls(over),
-        "end": over.end if over is not None else None,
+        "software": ended.software if ended is not None else None,
+        "protocol": ended.protocol if ended is not None else "kafka",
+        "tls": ended.tls if ended is not None else None,
+        "end": ended.end if ended is not None else None,
         "requests": row.requests,
         "responses": row.responses,
         "request_bytes": row.request_bytes,
@@ -206,19 +242,19 @@ def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
         "max_ns": row.latency.most,
         "in_flight_mean": row.depth.mean,
         "in_flight_max": row.depth.deepest if row.depth.count else None,
-        "packets": over.packets if over is not None else None,
-        "retransmitted": over.retransmitted if over is not None else None,
-        "gap_bytes": over.gap_bytes if over is not None else None,
-        "skipped_bytes": over.skipped_bytes if over is not None else None,
-        "clock_ahead_ns": over.clock_ahead_ns if over is not None else None,
-        "first_ns": over.start_ns if over is not None else row.span.first_ns,
-        "last_ns": over.end_ns if over is not None else row.span.last_ns,
+        "packets": ended.packets if ended is not None else None,
+        "retransmitted": ended.retransmitted if ended is not None else None,
+        "gap_bytes": ended.gap_bytes if ended is not None else None,
+        "skipped_bytes": ended.skipped_bytes if ended is not None else None,
+        "clock_ahead_ns": ended.clock_ahead_ns if ended is not None else None,
+        "first_ns": ended.start_ns if ended is not None else row.span.first_ns,
+        "last_ns": ended.end_ns if ended is not None else row.span.last_ns,
     }
 
 
-def _tls(over: Connection | None) -> str | None:
+def _tls(connection: Connection) -> str | None:
     """The version of TLS, and the reason if it was not decrypted."""
-    if over is None or over.tls is None:
+    if connection.tls is None:
         return None
-    version = over.tls["version"] or "TLS"
-    return version if over.tls["dark"] is None else f"{version}: {over.tls['dark']}"
+    version = connection.tls["version"] or "TLS"
+    return version if connection.tls["dark"] is None else f"{version}: {connection.tls['dark']}"

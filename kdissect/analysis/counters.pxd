@@ -1,8 +1,11 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
+from kdissect.tcp.packed cimport number, put
 
 cdef object _DEEPEST
+cdef Py_ssize_t _BYTES
+cdef bytearray _ROOM
 
 @cython.final
 cdef class Grades:
@@ -29,19 +32,31 @@ cdef class Span:
     cpdef merge(self, Span later)
 
 @cython.final
+@cython.no_gc
 cdef class Depth:
-    cdef public int64_t count
-    cdef public int64_t total
-    cdef public int64_t deepest
-    cdef public object first_response_ns
-    cdef public Py_ssize_t limit
+    cdef int64_t _first_response_ns
     cdef bint _has_latest
+    cdef bint _has_response
+    cdef bytes _head
     cdef int64_t _latest_ns
-    cdef public list _waiting
-    cdef public list _head
+    cdef bytes _waiting
+    cdef public int64_t count
+    cdef public int64_t deepest
+    cdef public Py_ssize_t limit
+    cdef public int64_t total
 
     cpdef add(self, int64_t request_ns, int64_t response_ns, bint counts=*)
     cpdef merge(self, Depth later)
     @cython.locals(before=cython.bint)
     cdef _count(self, int64_t request_ns, int64_t depth)
     cdef _drop(self, int64_t now_ns)
+
+@cython.locals(raw="const unsigned char*", low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
+cdef Py_ssize_t _place(bytes packed, int64_t value) except -1
+@cython.locals(place=Py_ssize_t)
+cdef bytes _with(bytes packed, int64_t value)
+@cython.locals(raw="unsigned char*")
+cdef bytes _bytes_of(int64_t value)
+cdef bytes _packed(list values)
+@cython.locals(raw="const unsigned char*", at=Py_ssize_t, values=list)
+cdef list _unpacked(bytes packed)

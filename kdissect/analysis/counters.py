@@ -3,14 +3,16 @@ exchange, and requests in flight. They are merged as the rows are."""
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.protocol.errors import FATAL, ROUTINE
+from kdissect.tcp.packed import BYTES, number, put
 
 SECOND = 1_000_000_000
 _DEEPEST = DEFAULTS.pending_requests
+_BYTES = BYTES
+_ROOM = bytearray(BYTES)
+"""Where a number is packed."""
 
 
 class Grades:  # noqa: PLW1641 - it changes
@@ -157,11 +159,13 @@ class Depth:  # noqa: PLW1641 - it changes
     itself and the earlier ones whose response had not begun then. Brokers answer in the order of the
     requests, so exchanges come in that order too. An earlier exchange is remembered only if its response came
     after the latest request. So at most ``Limits.pending_requests`` are remembered, whatever the times are.
+
+    Times are kept as bytes: there is a depth for each connection, and lists take three times the memory.
     """
 
     __slots__ = (
-        *("_has_latest", "_head", "_latest_ns", "_waiting"),
-        *("count", "deepest", "first_response_ns", "limit", "total"),
+        *("_first_response_ns", "_has_latest", "_has_response", "_head", "_latest_ns", "_waiting"),
+        *("count", "deepest", "limit", "total"),
     )
 
     def __init__(
@@ -178,14 +182,15 @@ class Depth:  # noqa: PLW1641 - it changes
         self.count = count
         self.total = total
         self.deepest = deepest
-        self.first_response_ns = first_response_ns
         self.limit = limit
+        self._has_response = first_response_ns is not None
+        self._first_response_ns = 0 if first_response_ns is None else first_response_ns
         self._has_latest = latest_ns is not None
         self._latest_ns = 0 if latest_ns is None else latest_ns
         """The latest time of a request."""
-        self._waiting: list[int] = [] if waiting is None else waiting
+        self._waiting = b"" if waiting is None else _packed(waiting)
         """Times of the responses that came after the latest request, sorted."""
-        self._head: list[tuple[int, int]] = [] if head is None else head
+        self._head = b"" if head is None else _packed([number for each in head for number in each])
         """Requests that were sent before the first response came, with their depth as known here. Requests
         that were in flight before this part add to it."""
 
@@ -201,7 +206,23 @@ class Depth:  # noqa: PLW1641 - it changes
     def _parts(self) -> tuple[object, ...]:
         latest_ns = self._latest_ns if self._has_latest else None
         counts = self.count, self.total, self.deepest
-        return (*counts, self.first_response_ns, self.limit, latest_ns, self._waiting, self._head)
+        return (*counts, self.first_response_ns, self.limit, latest_ns, self.waiting, self.head)
+
+    @property
+    def first_response_ns(self) -> int | None:
+        """When the first response came; None before it."""
+        return self._first_response_ns if self._has_response else None
+
+    @property
+    def waiting(self) -> list[int]:
+        """Times of the responses that came after the latest request, sorted."""
+        return _unpacked(self._waiting)
+
+    @property
+    def head(self) -> list[tuple[int, int]]:
+        """Requests that were sent before the first response came, with their depth."""
+        numbers = _unpacked(self._head)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     @property
     def mean(self) -> float | None:
@@ -213,41 +234,77 @@ class Depth:  # noqa: PLW1641 - it changes
         is false, it is in flight but has no depth of its own."""
         self._drop(request_ns)
         if counts:
-            self._count(request_ns, len(self._waiting) + 1)
-        if self.first_response_ns is None:
-            self.first_response_ns = response_ns
-        if not self._waiting:
-            self._waiting.append(response_ns)
-            return
-        insort(self._waiting, response_ns)
-        if len(self._waiting) > self.limit:
-            del self._waiting[: -self.limit]
+            self._count(request_ns, len(self._waiting) // _BYTES + 1)
+        if not self._has_response:
+            self._has_response, self._first_response_ns = True, response_ns
+        self._waiting = _with(self._waiting, response_ns)
+        if len(self._waiting) > self.limit * _BYTES:
+            self._waiting = self._waiting[-self.limit * _BYTES :]
 
     def merge(self, later: Depth) -> None:
         """Add the later part of the same connection."""
-        for request_ns, depth in later._head:
+        begun = later.head
+        for request_ns, depth in begun:
             self._drop(request_ns)
-            self._count(request_ns, depth + len(self._waiting))
-        self.count += later.count - len(later._head)
-        self.total += later.total - sum([depth for _, depth in later._head])
+            self._count(request_ns, depth + len(self._waiting) // _BYTES)
+        self.count += later.count - len(begun)
+        self.total += later.total - sum([depth for _, depth in begun])
         self.deepest = max(self.deepest, later.deepest)
         if later._has_latest:
             self._drop(later._latest_ns)
-        self._waiting = sorted([*self._waiting, *later._waiting])[-self.limit :]
-        if self.first_response_ns is None:
-            self.first_response_ns = later.first_response_ns
+        self._waiting = _packed(sorted([*self.waiting, *later.waiting])[-self.limit :])
+        if not self._has_response:
+            self._has_response, self._first_response_ns = later._has_response, later._first_response_ns
 
     def _count(self, request_ns: int, depth: int) -> None:
         self.count += 1
         self.total += depth
         self.deepest = max(self.deepest, depth)
-        before = self.first_response_ns is None or request_ns < self.first_response_ns
-        if before and len(self._head) < self.limit:
-            self._head.append((request_ns, depth))
+        before = not self._has_response or request_ns < self._first_response_ns
+        if before and len(self._head) < self.limit * 2 * _BYTES:
+            self._head += _bytes_of(request_ns) + _bytes_of(depth)
 
     def _drop(self, now_ns: int) -> None:
         """Forget the responses that had come by now."""
         if not self._has_latest or now_ns > self._latest_ns:
             self._has_latest, self._latest_ns = True, now_ns
         if self._waiting:
-            del self._waiting[: bisect_right(self._waiting, now_ns)]
+            self._waiting = self._waiting[_place(self._waiting, now_ns) :]
+
+
+def _place(packed: bytes, value: int) -> int:
+    """The number of bytes of the packed sorted numbers up to ``value``."""
+    raw, low, high = packed, 0, len(packed) // _BYTES
+    while low < high:
+        middle = (low + high) >> 1
+        if number(raw, middle * _BYTES) > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low * _BYTES
+
+
+def _with(packed: bytes, value: int) -> bytes:
+    """Sorted numbers with another one."""
+    place = _place(packed, value)
+    if place == len(packed):
+        return packed + _bytes_of(value)
+    return packed[:place] + _bytes_of(value) + packed[place:]
+
+
+def _bytes_of(value: int) -> bytes:
+    raw = _ROOM
+    put(raw, 0, value)
+    return bytes(raw[:_BYTES])
+
+
+def _packed(values: list[int]) -> bytes:
+    return b"".join([_bytes_of(value) for value in values])
+
+
+def _unpacked(packed: bytes) -> list[int]:
+    raw, at, values = packed, 0, []
+    while at < len(packed):
+        values.append(number(raw, at))
+        at += _BYTES
+    return values

@@ -16,7 +16,7 @@ contents as one statistic fed with all events, as long as no limit was hit. Memo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
@@ -219,6 +219,11 @@ class Statistic(Fold):
     @abstractmethod
     def result(self) -> list[Row]:
         """The rows so far; feeding may go on."""
+
+    def result_rows(self) -> Iterable[Row]:
+        """The same rows, for a caller that needs them one after the other. A statistic with many rows makes
+        each when it is asked for."""
+        return self.result()
 
 
 B = TypeVar("B", bound=Fold)

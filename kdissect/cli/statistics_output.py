@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -42,12 +43,16 @@ class TablesOutput:
         self._options = options
         self._clock = clock
         self._is_first = True
+        self.rows = 0
+        """How many rows were written."""
 
-    def write(self, title: str, table: Table, rows: list[Any], whole: bool = False) -> None:
+    def write(self, title: str, table: Table, rows: Iterable[Any], whole: bool = False) -> None:
         """Write the next table.
 
+        :param rows: its rows. None of them is kept.
         :param whole: whether a table for people has all columns, because the user asked for them.
         """
+        rows = self._counted(rows)
         if self._form == "table":
             output = TextOutput(self._file, self._path)
             if not self._is_one:
@@ -62,3 +67,8 @@ class TablesOutput:
                 writer.write(row)
             writer.close()
         self._is_first = False
+
+    def _counted(self, rows: Iterable[Any]) -> Iterator[Any]:
+        for row in rows:
+            self.rows += 1
+            yield row

@@ -7,10 +7,10 @@ columns of rare events if all counts are 0.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, EXCHANGE, ID, TIME
 from kdissect.limits import Limits
@@ -24,10 +24,6 @@ MOST_TEXT, LEAST_TEXT = 48, 16
 """The most cells of a column of texts if the room is limited, and the least cells that it keeps if it needs
 them."""
 _GAP = 2
-_PADDED_AT_ONCE = 512
-"""How many rows are padded to the widths of the columns at a time."""
-_READ_AT_ONCE = 256
-"""How many rows are read at a time."""
 
 
 def left_out_text(name: str, left_out: int, limits: Limits) -> str:
@@ -43,7 +39,7 @@ def left_out_text(name: str, left_out: int, limits: Limits) -> str:
 
 def table_lines(
     table: Table,
-    rows: list[dict[str, Any]],
+    rows: Iterable[dict[str, Any]],
     options: Options,
     clock: Clock,
     whole: bool = False,
@@ -51,32 +47,33 @@ def table_lines(
 ) -> Iterator[str]:
     """A heading and a line for each row, with as much room for each column as it needs.
 
+    :param rows: the rows. Each is needed only until the next ones are taken.
     :param whole: whether to leave out no column.
     :param room: cells of a line, if no line may be longer: texts are cut, the last columns are left out, and
         a line below names them.
     """
-    if not rows:
+    columns = [_ColumnTexts(column, clock) for column in table.columns]
+    following = iter(rows)
+    while part := list(islice(following, _ROWS_AT_ONCE)):
+        # By columns: each column has its own way to show values.
+        for column, values in zip(columns, _values(part, table.columns, options), strict=True):
+            column.add(values)
+    if not columns[0].blocks:
         yield "(no rows)"
         return
     headings = [column.name.removesuffix("_ns") for column in table.columns]
-    shown: dict[int, _ColumnTexts] = {}
-    widths: dict[int, int] = {}
-    values = _values(rows, table.columns, options)
-    for at, column in enumerate(table.columns):  # by columns: the way to print a column is chosen once
-        texts = _all_shown(values[at], column, clock)
-        if whole or not _is_left_out(column, texts):
-            shown[at] = texts
-            widths[at] = max(width(headings[at]), texts.cells)
+    shown = [at for at, column in enumerate(columns) if whole or not column.is_left_out]
+    widths = {at: max(width(headings[at]), columns[at].cells) for at in shown}
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     gap = " " * _GAP
     padded = {
-        at: _PaddedColumn(shown[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()
+        at: _PaddedColumn(columns[at], cells, table.columns[at].type in NUMBERS)
+        for at, cells in widths.items()
     }
     yield gap.join(each.heading(headings[at]) for at, each in padded.items()).rstrip()
-    for start in range(0, len(rows), _PADDED_AT_ONCE):  # padding each text takes several times longer
-        part = slice(start, start + _PADDED_AT_ONCE)
-        for line in map(gap.join, zip(*(each.texts(part) for each in padded.values()), strict=True)):
+    for block in range(len(columns[0].blocks)):
+        for line in map(gap.join, zip(*(each.texts(block) for each in padded.values()), strict=True)):
             yield line.rstrip()
     left_out = [headings[at] for at in shown if at not in widths]
     if left_out:
@@ -108,65 +105,90 @@ def _taken(cells: Iterable[int]) -> int:
     return sum(each) + _GAP * (len(each) - 1)
 
 
-def _is_left_out(column: Column, texts: _ColumnTexts) -> bool:
-    """Whether a column is left out of a table for people."""
-    if column.apart:
-        return len(texts.different) <= 1
-    return _LEFT_OUT_TEXTS[column.rare].issuperset(texts.different)
-
-
 _LEFT_OUT_TEXTS = (frozenset(("",)), frozenset(("", "0", "0 B")))
 """The texts of a column that is left out: of most columns, and of columns of rare events."""
 
 
-class _ColumnTexts(NamedTuple):
-    """The texts of a column."""
+class _ColumnTexts:
+    """The texts of a column. Those of many rows are one string: separate strings would take ten times the
+    memory."""
 
-    values: list[Any]
-    """For each row the text, or its value if there are few different ones."""
-    by_value: dict[Any, str] | None
-    """In that case the texts by value."""
-    different: Collection[str]
-    """All different texts."""
-
-    @property
-    def is_ascii(self) -> bool:
-        """Whether all of them have a cell a character."""
-        return "".join(self.different).isascii()
-
-    @property
-    def cells(self) -> int:
+    def __init__(self, column: Column, clock: Clock) -> None:
+        self._show = _way_to_show(column, clock)
+        self._known: dict[Any, str] | None = {None: ""}
+        """The texts by value, if equal values have equal texts."""
+        if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
+            self._known = None
+        self._column = column
+        self._first: str | None = None
+        self.blocks: list[str] = []
+        """The texts of each :data:`_ROWS_AT_ONCE` rows."""
+        self.is_left_out = True
+        """Whether its texts are no reason to show the column."""
+        self.is_ascii = True
+        """Whether each has a cell a character."""
+        self.cells = 0
         """How wide the widest is."""
-        return max(map(len if self.is_ascii else width, self.different))
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Add the values of the next rows."""
+        texts = self._texts(values)
+        different = set(texts)
+        if self.is_left_out:
+            self.is_left_out = self._leaves_out(different)
+        block = _BETWEEN.join(texts)
+        is_ascii = block.isascii()
+        self.is_ascii &= is_ascii
+        self.cells = max(self.cells, *map(len if is_ascii else width, different))
+        self.blocks.append(block)
+
+    def _texts(self, values: Sequence[Any]) -> list[str]:
+        show, known = self._show, self._known
+        if known is None:
+            return ["" if value is None else show(value) for value in values]
+        for value in set(values).difference(known):
+            known[value] = show(value)
+        texts = list(map(known.__getitem__, values))
+        if len(known) > _MOST_KNOWN:
+            self._known = {None: ""}
+        return texts
+
+    def _leaves_out(self, different: set[str]) -> bool:
+        """Whether the column may be left out with these further texts."""
+        if not self._column.apart:
+            return _LEFT_OUT_TEXTS[self._column.rare].issuperset(different)
+        if self._first is None:
+            self._first = min(different)
+        return different == {self._first}
+
+
+_ROWS_AT_ONCE = 256
+"""How many rows are read, shown and padded at a time."""
+_BETWEEN = "\0"
+"""Separates the texts in a block. It is in no text, because texts are sanitised."""
+_MOST_KNOWN = 1_024
+_OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
+"""Types whose equal values have equal texts. The text of a frequent value is made once."""
 
 
 class _PaddedColumn:
     """The texts of a column, padded to its width."""
 
-    def __init__(self, shown: _ColumnTexts, cells: int, is_right: bool) -> None:
+    def __init__(self, column: _ColumnTexts, cells: int, is_right: bool) -> None:
         self._cells, self._is_right = cells, is_right
-        self._values = shown.values
+        self._blocks = column.blocks
         self._pad: Callable[[str, int], str] | None = None
         """What brings a text to its width, where all are plain and none is cut."""
-        if shown.is_ascii and max(map(len, shown.different)) <= cells:
+        if column.is_ascii and column.cells <= cells:
             self._pad = str.rjust if is_right else str.ljust
-        self._by_value: dict[Any, str] | None = None
-        if shown.by_value is not None:
-            padded = self._padded(shown.by_value.values())
-            self._by_value = dict(zip(shown.by_value, padded, strict=True))
 
     def heading(self, text: str) -> str:
         """A single text."""
         return _cell(text, self._cells, self._is_right)
 
-    def texts(self, part: slice) -> Iterable[str]:
-        """The texts of some rows."""
-        values = self._values[part]
-        if self._by_value is not None:
-            return map(self._by_value.__getitem__, values)
-        return self._padded(values)
-
-    def _padded(self, texts: Iterable[str]) -> Iterable[str]:
+    def texts(self, block: int) -> Iterable[str]:
+        """The texts of a block."""
+        texts = self._blocks[block].split(_BETWEEN)
         if self._pad is not None:
             return map(self._pad, texts, repeat(self._cells))
         return map(self.heading, texts)
@@ -180,44 +202,20 @@ def _cell(text: str, cells: int, is_right: bool) -> str:
     return pad(text, cells, is_right)
 
 
-def _values(rows: list[dict[str, Any]], columns: Sequence[Column], options: Options) -> list[list[Any]]:
+def _values(
+    rows: Sequence[dict[str, Any]], columns: Sequence[Column], options: Options
+) -> list[Sequence[Any]]:
     """The values of each column. Texts in them may not be valid yet."""
-    found: list[list[Any]] = [[] for _ in columns]
-    kept = [
-        (column.key, values) for column, values in zip(columns, found, strict=True) if column.key is not None
+    keys = [column.key for column in columns if column.key is not None]
+    kept: Iterator[Sequence[Any]] = iter(())
+    if len(keys) > 1:
+        kept = zip(*map(itemgetter(*keys), rows), strict=True)  # by rows: each is looked up only once
+    elif keys:
+        kept = iter(([row[keys[0]] for row in rows],))
+    return [
+        [column.value(row, options) for row in rows] if column.key is None else next(kept)
+        for column in columns
     ]
-    if len(kept) > 1:
-        row_of = itemgetter(*[key for key, _ in kept])
-        for start in range(0, len(rows), _READ_AT_ONCE):  # by rows: each row is looked up in memory only once
-            part = map(row_of, rows[start : start + _READ_AT_ONCE])
-            for (_, values), some in zip(kept, zip(*part, strict=True), strict=True):
-                values += some
-    else:
-        for key, values in kept:
-            values += map(itemgetter(key), rows)
-    for column, values in zip(columns, found, strict=True):
-        if column.key is None:
-            value = column.value
-            values += [value(row, options) for row in rows]
-    return found
-
-
-def _all_shown(values: list[Any], column: Column, clock: Clock) -> _ColumnTexts:
-    """The texts of a column. The text of a frequent value is made once."""
-    show = _way_to_show(column, clock)
-    if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
-        every = ["" if value is None else show(value) for value in values]
-        return _ColumnTexts(every, None, set(every))
-    texts = {value: "" if value is None else show(value) for value in set(values)}
-    if len(texts) <= len(values) // _OFTEN:
-        return _ColumnTexts(values, texts, texts.values())
-    return _ColumnTexts(list(map(texts.__getitem__, values)), None, texts.values())
-
-
-_OFTEN = 4
-"""If values occur this often on average, each is padded once."""
-_OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
-"""Types whose equal values have equal texts."""
 
 
 def shown(column: Column, value: Any, clock: Clock) -> str:

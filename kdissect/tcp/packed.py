@@ -19,7 +19,7 @@ def put(raw: bytearray, at: int, value: int) -> None:
     raw[at + 7] = value >> 56 & 0xFF
 
 
-def number(raw: bytearray, at: int) -> int:
+def number(raw: bytes | bytearray, at: int) -> int:
     """Read a number that :func:`put` wrote."""
     high: int = raw[at + 7]
     if high > 0x7F:

@@ -52,4 +52,4 @@ def test_merged_at_every_point_it_is_the_whole(times: Times) -> None:
 def test_times_that_make_no_sense_cost_no_memory() -> None:
     found = depth_of([(at, 10**18 + at) for at in range(1000)], limit=10)
     assert found.deepest == 11
-    assert len(found._waiting) == len(found._head) == 10
+    assert len(found.waiting) == len(found.head) == 10

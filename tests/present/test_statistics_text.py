@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -62,6 +63,32 @@ def test_each_row_of_a_long_table_keeps_its_own_values() -> None:
     head, *rest = lines(None, False, *(row(f"topic-{at}", partition=at) for at in range(count)))
     assert head.split()[:2] == ["topic", "partition"]
     assert [line.split()[:2] for line in rest] == [[f"topic-{at}", str(at)] for at in range(count)]
+
+
+def test_rows_may_come_one_after_the_other_and_each_is_needed_once() -> None:
+    made: list[int] = []
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for at in range(600):
+            made.append(at)
+            yield row(f"topic-{at}", partition=at)
+
+    text = list(table_lines(TABLE, rows(), Options(), Clock("r", 0)))
+    assert text == lines(None, False, *(row(f"topic-{at}", partition=at) for at in range(600)))
+    assert made == list(range(600))
+
+
+@pytest.mark.parametrize("late", [0, 299, 599])
+def test_a_column_is_shown_if_any_row_has_a_reason(late: int) -> None:
+    shown = [row(f"topic-{at}", errors=0, cluster_id="one") for at in range(600)]
+    assert not {"errors", "cluster_id"} & set(lines(None, False, *shown)[0].split())
+    shown[late] = row("題", errors=7, cluster_id="two")
+    head, *rest = lines(None, False, *shown)
+    assert {"errors", "cluster_id"} <= set(head.split())
+    assert [line.startswith("題") for line in rest] == [at == late for at in range(600)]
+    assert {width(line[: line.index("produce")]) for line in rest} == {
+        width(rest[0][: rest[0].index("produce")])
+    }
 
 
 def test_columns_that_were_asked_for_all_stay() -> None:

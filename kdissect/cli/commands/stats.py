@@ -152,13 +152,10 @@ class _StatsCommand:
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables, and return the number of their rows."""
-        count = 0
         options = self._folding.options
         clock = Clock(self._given["clock"] or "r", reading.first_ns)
         out = TablesOutput(file, self._given["output"], self._form, len(self._folds), options, clock)
         for (text, _, fold), table in zip(self._folds, self._tables, strict=True):
-            rows = fold.result()
-            count += len(rows)
-            out.write(text, table, rows, whole=bool(self._given["fields"]))
+            out.write(text, table, fold.result_rows(), whole=bool(self._given["fields"]))
             self._folding.complain_of_left_out(text, fold)
-        return count
+        return out.rows
