@@ -14,6 +14,7 @@ import gc
 import itertools
 import multiprocessing
 import os
+import re
 import runpy
 import shlex
 import subprocess
@@ -22,9 +23,10 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -84,10 +86,13 @@ def compile_leaves(
                 quiet=True,
             )
         cheaper = runpy.run_path(str(TOP / ".build" / "cheaper.py"))["cheaper"]
-        for each in made:
-            source = Path(each.sources[0])
-            text = source.read_text(encoding="utf-8")
-            source.write_text(cheaper(text, each.name in table["CALLED"]), encoding="utf-8")
+        texts = {
+            each.name: cheaper(
+                Path(each.sources[0]).read_text(encoding="utf-8"), each.name in table["CALLED"]
+            )
+            for each in made
+        }
+        _write(made, texts)
         tell(f"wrote {len(made)} modules in C in {time.monotonic() - begin:.0f} s")
         count = itertools.count(1)
 
@@ -95,6 +100,11 @@ def compile_leaves(
             """Tells of each module that it compiled."""
 
             def build_extensions(self) -> None:
+                if apart := _apart(self, texts, work):
+                    _write(made, apart.texts)
+                    for ext in self.extensions:
+                        ext.extra_objects += apart.objects
+                        ext.extra_link_args += ["-Wl,--gc-sections"]
                 for ext in self.extensions:
                     ext.extra_compile_args += _with_headers(self, tuple(ext.extra_compile_args), work)
                 super().build_extensions()
@@ -182,6 +192,62 @@ def _with_headers(command: Any, flags: tuple[str, ...], work: Path) -> list[str]
         made = [*command.compiler.compiler_so, *places, *flags, "-x", "c-header", str(header)]
         subprocess.run([*made, "-o", f"{header}.gch"], check=False, capture_output=True)
     return ["-include", str(header)] if Path(f"{header}.gch").exists() else []
+
+
+class _Apart(NamedTuple):
+    """The C of the modules without the functions that they share, and the objects that have these."""
+
+    texts: dict[str, str]
+    objects: list[str]
+
+
+def _apart(command: Any, texts: dict[str, str], work: Path) -> _Apart | None:
+    """What the modules share, compiled; None where this does not work: each module then has all it needs."""
+    if not _is_gcc():
+        return None
+    folder = work / "shared"
+    folder.mkdir()
+    try:
+        left, files = runpy.run_path(str(TOP / ".build" / "utilities.py"))["apart"](texts)
+    except ValueError:  # another Cython writes other C
+        return None
+    usual = _compiled("-O1")["extra_compile_args"]
+    flags = [
+        *(each for each in usual if each != "-w"),
+        *_with_headers(command, tuple(usual), work),
+        "-ffunction-sections",
+        _DEFINED,
+    ]
+    places = [f"-I{each}" for each in command.include_dirs] + [f"-D{name}={value}" for name, value in MACROS]
+
+    def compiled(number: int) -> str | None:
+        source = folder / f"{number}.c"
+        source.write_text(files[number], encoding="utf-8")
+        made = [*command.compiler.compiler_so, *places, *flags, "-c", str(source), "-o", f"{source}.o"]
+        done = subprocess.run(made, check=False, capture_output=True)
+        return None if done.returncode else f"{source}.o"
+
+    with ThreadPoolExecutor(_processes() or 1) as pool:
+        objects = [each for each in pool.map(compiled, range(len(files))) if each]
+    if len(objects) < len(files):
+        return None
+    linked = [*command.compiler.linker_so, *objects, *_MISSED, "-o", str(folder / "linked")]
+    english = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(linked, check=False, capture_output=True, text=True, env=english)
+    is_whole = not done.returncode and not re.search(r"undefined reference to .__[Pp]yx", done.stderr)
+    return _Apart(left, objects) if is_whole else None
+
+
+_DEFINED = "-Werror=implicit-function-declaration"
+_MISSED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
+"""The linker names all functions that no file has. These are Python's. Without one of Cython's no module can
+be imported."""
+
+
+def _write(made: list[Any], texts: dict[str, str]) -> None:
+    """Write the C of each module."""
+    for each in made:
+        Path(each.sources[0]).write_text(texts[each.name], encoding="utf-8")
 
 
 def _level(table: dict[str, Any], name: str) -> str:
