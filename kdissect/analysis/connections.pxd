@@ -6,7 +6,7 @@ from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
 @cython.final
-cdef class _Ended:
+cdef class _ClosedConnection:
     cdef public str broker
     cdef public str client
     cdef public object clock_ahead_ns
@@ -33,7 +33,7 @@ cdef class _ConnectionSoFar:
     cdef public Histogram latency
     cdef public Depth depth
     cdef public Span span
-    cdef public _Ended ended
+    cdef public _ClosedConnection ended
 
     @cython.locals(request=Message, response=Message)
     cpdef add(self, Exchange exchange)

@@ -22,7 +22,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 
-class _Ended:
+class _ClosedConnection:
     """What the row has of a TCP connection that has ended. The whole :class:`Connection` takes four times the
     memory."""
 
@@ -63,7 +63,7 @@ class _ConnectionSoFar:
         self.latency = Histogram()
         self.depth = Depth()
         self.span = Span()
-        self.ended: _Ended | None = None
+        self.ended: _ClosedConnection | None = None
         """The TCP connection, after it has ended."""
 
     @property
@@ -73,7 +73,7 @@ class _ConnectionSoFar:
 
     def end(self, connection: Connection) -> None:
         """Note the end of the TCP connection."""
-        self.ended = _Ended(connection)
+        self.ended = _ClosedConnection(connection)
         if self.client == self.ended.client and self.broker == self.ended.broker:  # one text for both
             self.client, self.broker = self.ended.client, self.ended.broker
 
