@@ -142,7 +142,7 @@ def _rank(at: int, column: Written) -> int:
 
 
 def _order(column: Written) -> Callable[[Row], Any] | None:
-    if column.unit == BANDS:
+    if column.unit == BANDS or column.type == "json":
         return None
     if column.type in NUMBERS or column.type in ("text", "bool"):
         return lambda row: row[column.name]

@@ -31,7 +31,7 @@ HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 
 def value_of(column: Declared) -> Any:
     """Something that may stand in a column."""
-    many = {"texts": [HOSTILE], "int64s": [3, 4]}
+    many = {"texts": [HOSTILE], "int64s": [3, 4], "json": [{"topic": HOSTILE}, {"topic": HOSTILE}]}
     if column.type in many:
         return many[column.type]
     return {"text": HOSTILE, "bool": True, "float64": 1.5}.get(column.type, 7)
