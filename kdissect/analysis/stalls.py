@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, time_column
@@ -83,8 +84,10 @@ class _Broker:
         """Note an answer to any client."""
         if self.first_ns is None or self.last_ns is None:
             self.first_ns = self.last_ns = ns
+        elif ns < self.first_ns:
+            self._add(ns, self.first_ns)
+            self.first_ns = ns
         elif ns < self.last_ns:
-            self.first_ns = min(self.first_ns, ns)
             self._break(ns)
         else:
             self._add(self.last_ns, ns)
@@ -105,11 +108,36 @@ class _Broker:
     def merge(self, later: _Broker) -> None:
         if later.first_ns is None or later.last_ns is None:
             return
-        last_ns = later.last_ns if self.last_ns is None else max(self.last_ns, later.last_ns)
-        self.note_answer(later.first_ns)
-        self.silences = sorted(self.silences + later.silences)[:MOST_LONG]
+        if self.first_ns is None or self.last_ns is None:
+            self.first_ns, self.last_ns, self.silences = later.first_ns, later.last_ns, [*later.silences]
+        else:
+            # A late answer of one part may come in a silence of the other.
+            self.silences = _in_both(self._free(), later._free())[:MOST_LONG]
+            self.first_ns = min(self.first_ns, later.first_ns)
+            self.last_ns = max(self.last_ns, later.last_ns)
         self.long = (self.long + later.long)[:MOST_LONG]
-        self.last_ns = last_ns
+
+    def _free(self) -> list[tuple[float, float]]:
+        """The times without answers, also those before the first and after the last."""
+        assert self.first_ns is not None
+        assert self.last_ns is not None
+        return [(-inf, self.first_ns), *self.silences, (self.last_ns, inf)]
+
+
+def _in_both(some: list[tuple[float, float]], others: list[tuple[float, float]]) -> list[tuple[int, int]]:
+    """The silences that lie in times of both lists, which are sorted."""
+    found = []
+    one = other = 0
+    while one < len(some) and other < len(others):
+        from_ns = max(some[one][0], others[other][0])
+        to_ns = min(some[one][1], others[other][1])
+        if to_ns - from_ns >= SILENCE_NS and -inf < from_ns and to_ns < inf:
+            found.append((int(from_ns), int(to_ns)))
+        if some[one][1] < others[other][1]:
+            one += 1
+        else:
+            other += 1
+    return found
 
 
 class Stalls(OneTable[str, _Broker]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -73,6 +74,26 @@ def test_two_connections_that_wait_for_a_second_and_are_answered_together_show_a
     assert (row["stalled_ns"], row["connections"], row["waiting"]) == (2 * SECOND, [1, 2], 2)
     assert row["from_ns"] == 500 * MILLISECOND
     assert row["asked_last_ns"] == 700 * MILLISECOND
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_parts_with_late_answers_make_the_same_as_the_whole(seed: int) -> None:
+    random = Random(seed)
+    waits = [beat(at, 12_000, at) for at in range(3)]
+    for _ in range(4):
+        waits.insert(random.randrange(len(waits) + 1), beat(random.randrange(12_000), 1, 3))
+    for each in waits:
+        if each.connection == 3:
+            each.request = None
+    whole = Stalls()
+    for each in waits:
+        whole.feed(each)
+    for cut in range(len(waits) + 1):
+        first, second = Stalls(), Stalls()
+        for at, each in enumerate(waits):
+            (first if at < cut else second).feed(each)
+        first.merge(second)
+        assert first.result() == whole.result()
 
 
 def test_an_answer_that_comes_late_after_a_gap_shows_that_the_broker_was_not_silent() -> None:
