@@ -359,9 +359,8 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
     leads and who is in sync, and a replica may have come back in sync before. Then no consumer has to go
     back."""
     told = {row["subject"] for row in _changes(facts, "unclean-election")}
-    for row in _changes(facts, "leader-moved"):
-        back = None if row["subject"] in told else _went_back_after(facts, row)
-        if back is None:
+    for row, back in _went_back(facts):
+        if row["subject"] in told:
             continue
         yield facts.finding(
             FindingSubject(topic=row["topic"], partition=row["partition"]),
@@ -389,26 +388,25 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _went_back_after(facts: Facts, moved: Row) -> Row | None:
-    """The row of a group of which a consumer itself committed an earlier offset after a broker became the
-    leader that was not among the brokers in sync before."""
-    in_sync = [
-        row["before"].split(",")
-        for row in _changes(facts, "isr-shrunk", "isr-grown")
-        if row["ns"] == moved["ns"] and row["subject"] == moved["subject"] and row["before"]
-    ]
-    if moved["after"] == NOBODY or not in_sync or any(moved["after"] in each for each in in_sync):
-        return None
-    place = ("cluster_id", "topic", "partition")
-    for row in facts.rows(Lag):
-        if (
-            [row[name] for name in place] == [moved[name] for name in place]
-            and row["rewinds"]
-            and row["rewound_by"] in row["committers"]
-            and row["rewind_exchange"] > moved["exchange"]
-        ):
-            return row
-    return None
+def _went_back(facts: Facts) -> Iterator[tuple[Row, Row]]:
+    """The moves of leaders to brokers that were not among those in sync before, each with the row of a group
+    of which a consumer itself committed an earlier offset afterwards."""
+    in_sync: dict[tuple[int, str], list[list[str]]] = {}
+    for row in _changes(facts, "isr-shrunk", "isr-grown"):
+        if row["before"]:
+            in_sync.setdefault((row["ns"], row["subject"]), []).append(row["before"].split(","))
+    back = group_rows(
+        (row for row in facts.rows(Lag) if row["rewinds"] and row["rewound_by"] in row["committers"]),
+        *("cluster_id", "topic", "partition"),
+    )
+    for moved in _changes(facts, "leader-moved"):
+        known = in_sync.get((moved["ns"], moved["subject"]), ())
+        if moved["after"] == NOBODY or not known or any(moved["after"] in each for each in known):
+            continue
+        for row in back.get((moved["cluster_id"], moved["topic"], moved["partition"]), ()):
+            if row["rewind_exchange"] > moved["exchange"]:
+                yield moved, row
+                break
 
 
 def _led_last(facts: Facts, elected: Row) -> bool:
