@@ -234,7 +234,7 @@ def _apart(command: Any, texts: dict[str, str], work: Path) -> _Apart | None:
     linked = [*command.compiler.linker_so, *objects, *_MISSED, "-o", str(folder / "linked")]
     english = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(linked, check=False, capture_output=True, text=True, env=english)
-    is_whole = not done.returncode and not re.search(r"undefined reference to .__[Pp]yx", done.stderr)
+    is_whole = not done.returncode and not _IS_MISSED.search(done.stderr)
     return _Apart(left, objects) if is_whole else None
 
 
@@ -242,6 +242,8 @@ _DEFINED = "-Werror=implicit-function-declaration"
 _MISSED = ("-Wl,-z,defs", "-Wl,--warn-unresolved-symbols")
 """The linker names all functions that no file has. These are Python's. Without one of Cython's no module can
 be imported."""
+_IS_MISSED = re.compile(r"undefined (?:reference to .|symbol: )__[Pp]yx")
+"""The words of GNU's linkers, and those of lld and mold."""
 
 
 def _write(made: list[Any], texts: dict[str, str]) -> None:
