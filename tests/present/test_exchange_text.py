@@ -6,6 +6,7 @@ from inspect import isfunction
 from io import BytesIO
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,10 +20,13 @@ from kdissect.present.message_text import SecretJudge
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.tables import row_line
 from kdissect.present.writers import table_writer
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Field, Struct, message_struct
 from kdissect.session.briefs import Brief, Interest
 from tests.amount import some
 from tests.damaged import packets_of
 from tests.dissecting import dissect
+from tests.kafka import Talk, request, response
 from tests.lab import LAB
 from tests.present.captures import SECRET, secret_talks, write_capture
 
@@ -140,6 +144,52 @@ def test_known_tails_and_marked_secrets_need_no_values(
     ExchangeLines(out, Options()).write_all(found)
     assert not over_values
     assert out.getvalue() == b"".join(row_line(EXCHANGES, each, Options()) for each in found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("api", "version"), [*(("DescribeConfigs", each) for each in range(5)), ("CreateTopics", 7)]
+)
+def test_lines_of_marked_secrets_in_damaged_answers(
+    api: str, version: int, seed: int, tmp_path: Path
+) -> None:
+    random = Random(f"{api} {version} {seed}")
+    key = apis.api_key(api)
+    talk = Talk()
+    for number in range(1, 6):
+        asked, answered = (message_struct(key, version, kind) for kind in ("request", "response"))
+        data = bytearray(response(api, version, number, **_made(answered, random)))
+        for _ in range(random.randrange(3)):
+            data[random.randrange(4, len(data))] = random.choice((0, 1, 2, 0x7F, 0xFF))
+        if random.random() < 0.2:
+            del data[random.randrange(4, len(data)) :]
+        talk.ask(request(api, version, number, **_made(asked, random))).answer(bytes(data))
+    path = write_capture(tmp_path / "marked.pcapng", talk)
+    for options in (Options(), Options(show_secrets=True)):
+        out = BytesIO()
+        found = exchanges(path)
+        assert len(found) == 5
+        ExchangeLines(out, options).write_all(found)
+        assert out.getvalue() == b"".join(row_line(EXCHANGES, each, options) for each in found)
+
+
+def _made(struct: Struct, random: Random) -> dict[str, Any]:
+    """Values of a struct, in Kafka's JSON form."""
+    return {field.name: _value(field, random) for field in struct.fields}
+
+
+def _value(field: Field, random: Random) -> Any:
+    if field.is_array:
+        one = field._replace(type=field.type.removeprefix("[]"), nullable=False)
+        return [_value(one, random) for _ in range(random.randrange(4))]
+    if field.struct is not None:
+        return _made(field.struct, random)
+    if field.type == "string":
+        texts = (SECRET, "retention.ms", "", *([None] if field.nullable else []))
+        return random.choice(texts)
+    if field.type == "uuid":
+        return "AAAAAAAAAAAAAAAAAAAAAA"
+    return random.random() < 0.5 if field.type == "bool" else random.choice((-1, 0, 1, 4))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda each: str(each[:4]))
