@@ -459,7 +459,7 @@ def _has_ending(head: dict[str, Any]) -> bool:
     """Whether this release can drain a state that it cannot load."""
     if head["format"] == old_states.FORMAT:
         return head["drained"] is None
-    return isinstance(head["ending"], list) and head["ending"][0] == ending.FORM
+    return isinstance(head["ending"], list) and head["ending"][:1] == [ending.FORM]
 
 
 def _ending_bytes(head: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kdissect
+from kdissect.limits import DEFAULTS
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError, States
@@ -100,6 +101,20 @@ def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
     said = rf"another build of kdissect {kdissect.__version__}: to go on without it, give the same command"
     with pytest.raises(StateError, match=said):
         states.load("one", 1)
+
+
+@pytest.mark.parametrize("ending", [[], None, 1, [9, 10]])
+def test_a_state_without_an_ending_of_this_form_cannot_be_ended(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: object
+) -> None:
+    states.save("one", 0, Carried(new_pass(TableSettings())))
+    path = only_file(tmp_path)
+    head, _, data = path.read_bytes().partition(b"\n")
+    path.write_bytes(json.dumps({**json.loads(head), "ending": ending}).encode() + b"\n" + data)
+    monkeypatch.setattr(kdissect, "__version__", "0.0.1")
+    ending_states = States(str(tmp_path / "state"), ends_others=True)
+    assert not ending_states.can_end(["one"], 1)
+    assert ending_states.ending("one", 1, DEFAULTS) is None
 
 
 @pytest.mark.parametrize("of", ["file", "folder"])
