@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
@@ -26,6 +27,7 @@ from kdissect.insight.finding import (
     FindingSubject,
 )
 from kdissect.insight.gaps import not_known
+from kdissect.insight.grouping import group_rows
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, share, showing, span
 from kdissect.wording import plural
@@ -79,13 +81,33 @@ def _held(row: Row) -> str:
 
 
 UNSEEN_NS = 5 * SECOND
-"""If bytes are missing, readers must have been held back for all of the time except this much. Where the last
-packets of the producer's connection are missing, nothing shows that this connection lacks any."""
+"""If the end of a transaction may be missing, readers must have been held back for all of the time except
+this much."""
 
 
-@rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions,), held_s=10, late_s=10)
+def _may_lack_end(facts: Facts, own: list[Row], from_ns: int, end_ns: int) -> bool:
+    """Whether the end of a transaction may be among missing bytes.
+
+    If the last packets of a connection are missing, nothing shows that it lacks any. So a connection counts
+    as whole only if its own end was captured, or packets of it up to the end of the capture.
+
+    :param own: the connections of the producer.
+    """
+    return facts.context.gap_bytes > 0 and (
+        not own
+        or facts.context.may_lack(from_ns, end_ns)
+        or any(
+            row["gap_bytes"]
+            or (row["end"] not in ("fin", "rst") and end_ns - (row["last_ns"] or 0) >= UNSEEN_NS)
+            for row in own
+        )
+    )
+
+
+@rule("transaction-hanging", CRITICAL, CERTAIN, needs=(Transactions, Connections), held_s=10, late_s=10)
 def transaction_hanging(facts: Facts) -> Iterator[Finding]:
     """A transaction is open that should be over."""
+    by_client = group_rows(facts.rows(Connections), "client_id")
     for row in facts.rows(Transactions):
         end_ns = facts.context.last_ns
         if row["outcome"] != "open" or end_ns is None:
@@ -103,7 +125,8 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
             if slept_ns:
                 facts.cannot_judge(SLEPT)
             continue
-        if facts.context.gap_bytes and end_ns - from_ns - held_ns >= UNSEEN_NS:
+        own = by_client.get((row["client_id"],), [])
+        if end_ns - from_ns - held_ns >= UNSEEN_NS and _may_lack_end(facts, own, from_ns, end_ns):
             facts.cannot_judge(not_known("the end of a transaction"))
             continue
         measure_ns = age_ns if age_ns is not None else held_ns

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.rebalances import RebalanceSteps
@@ -102,6 +103,34 @@ def test_where_bytes_are_missing_a_transaction_must_hold_readers_back_to_the_end
     assert said("transaction-hanging", {Transactions: [rows]})
     assert bool(said("transaction-hanging", {Transactions: [rows]}, context=lossy)) == told
     assert bool(unjudged("transaction-hanging", {Transactions: [rows]}, context=lossy)) != told
+
+
+@pytest.mark.parametrize(
+    ("own", "silences", "told"),
+    [
+        ({"end": "rst"}, (), True),  # all that it sent is known
+        ({"end": "open", "last_ns": 29 * SECOND}, (), True),
+        ({"end": "open", "last_ns": 20 * SECOND}, (), False),  # its last packets may be missing
+        ({"end": "fin", "gap_bytes": 9}, (), False),
+        ({"end": "rst"}, ((12 * SECOND, 14 * SECOND),), False),  # it may have connected again
+        ({"end": "rst", "client_id": "another"}, (), False),  # nothing is known of its connection
+    ],
+)
+def test_bytes_that_others_lack_leave_a_transaction_open(
+    own: dict[str, Any], silences: tuple[tuple[int, int], ...], told: bool
+) -> None:
+    rows = transaction(
+        outcome="open",
+        end_ns=None,
+        begin_ns=10 * SECOND,
+        held_offsets=7,
+        held_ns=12 * SECOND,
+    )
+    mine = {"client_id": rows["client_id"], "gap_bytes": 0, "last_ns": 11 * SECOND}
+    facts = {Transactions: [rows], Connections: [row(Connections, **(mine | own))]}
+    lossy = WHOLE._replace(gap_bytes=9, last_ns=30 * SECOND, silences=silences)
+    assert bool(said("transaction-hanging", facts, context=lossy)) == told
+    assert bool(unjudged("transaction-hanging", facts, context=lossy)) != told
 
 
 def test_an_open_transaction_is_as_old_as_the_clock_proves() -> None:
