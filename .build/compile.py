@@ -342,9 +342,14 @@ def main(folder: str = str(TOP)) -> None:
 
 
 def _put_in_place(made: list[tuple[Path, str]], top: Path) -> None:
-    """Put each library beside its source, and take away those of modules that are no leaves any more."""
+    """Put each library beside its source, and take away those of modules that are no leaves any more.
+
+    A library is replaced at once: a process may run the old one, and nothing may stop in the middle.
+    """
     for library, name in made:
-        (top / name).write_bytes(library.read_bytes())
+        new = (top / name).with_suffix(".new")
+        new.write_bytes(library.read_bytes())
+        new.replace(top / name)
     kept = {top / name for _, name in made}
     for suffix in EXTENSION_SUFFIXES:
         for leftover in {*(top / "kdissect").rglob(f"*{suffix}")} - kept:
