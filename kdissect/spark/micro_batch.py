@@ -233,7 +233,8 @@ def _upgrade(ending: Ending, maker: str) -> Fault:
     return fault(
         "upgraded",
         f"the state was made by {maker}: what it had left open has rows, {requests} and {connections}."
-        " Connections begin again, and later responses to these requests have rows of their own",
+        " Connections begin again. A later response to one of these requests has a row of its own, if"
+        " kdissect still recognises Kafka on the connection",
     )
 
 

@@ -322,7 +322,8 @@ def _renew(spark: SparkSession, runs: Runs, states: States, number: int, setting
     if not old:
         return
     can_end = not gone and states.can_end(old, number)
-    why_not = f"{runs.states}: a state is missing, or another build of kdissect wrote it."
+    what = "a state is missing" if gone else "another build of kdissect wrote a state"
+    why_not = f"{runs.states}: {what}."
     or_drain = "" if gone else f": {states.what_to_do(old, number)}"
     history: list[list[FileSpan] | None] = []
     for earlier, (start, end) in enumerate(pairwise(ends), 1):

@@ -352,7 +352,7 @@ class States:
     def _what_to_do(self, heads: Iterable[dict[str, Any]]) -> str:
         if all(map(_has_ending, heads)):
             return f"to go on without it, {self._how_to_end}"
-        return "run that version once with --drain, then this one"
+        return "run the build that wrote it once with --drain, then this one"
 
     def _trusted_head(self, each: _StateFile, point: str) -> dict[str, Any]:
         """The first line of a state, after the checks that protect its user.

@@ -47,7 +47,7 @@ def test_another_release_goes_on_where_a_table_was_drained(
     told()
     assert main([*command, "--drain"]) == 0
     assert told()[0].startswith(
-        "kdissect: run 2 (a repeat, because the first try died): open exchanges and connections, "
+        "kdissect: run 2 (a repeat, because the first try did not finish): open exchanges and connections, "
     )
     drained = read_rows("exchanges", [pieces[0]])
     assert rows(out, "exchanges") == drained
@@ -93,7 +93,9 @@ def test_what_was_not_drained_needs_its_files_or_is_ended(
     capsys.readouterr()
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    needs = f"To make it again kdissect needs {folder / pieces[0].name}, which is missing"
+    what = "a state is missing" if how == "gone" else "another build of kdissect wrote a state"
+    gone = folder / pieces[0].name
+    needs = f"{out}/_runs/state: {what}. To make it again kdissect needs {gone}, which is missing"
     drains = ": to go on without it, give the same command once with --drain"
     assert line.endswith(needs if how == "gone" else needs + drains)
     if how == "gone":
@@ -134,7 +136,7 @@ def test_what_may_have_waited_for_secrets_is_not_made_again(
     capsys.readouterr()
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{out}/_runs/state: a state is missing, or another build" in line
+    assert f"{out}/_runs/state: another build of kdissect wrote a state. It cannot be made again" in line
     assert line.endswith("to go on without it, give the same command once with --drain")
 
 

@@ -234,7 +234,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         patch.setattr(owner, "write", dies)
         assert night(*pieces[:2]) != 0
     assert batch(spool, *command) == 0
-    assert "run 1 (a repeat, because the first try died)" in capsys.readouterr().err
+    assert "run 1 (a repeat, because the first try did not finish)" in capsys.readouterr().err
     assert batch(spool, *command) == 0
     assert "nothing new" in capsys.readouterr().err
     with monkeypatch.context() as patch:
@@ -250,7 +250,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
                 state.write_bytes(old + b"\n" + data)
         assert night(pieces[4]) == 0
     told = capsys.readouterr().err
-    assert "run 2 (a repeat, because the first try died): 3 files" in told
+    assert "run 2 (a repeat, because the first try did not finish): 3 files" in told
     assert "run 3: 2 files" in told
     os.link(pieces[0], spool / "copy.pcapng")
     assert batch(spool, *command) == 0
@@ -268,7 +268,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         assert batch(spool, *command, "--close") != 0
     assert batch(spool, *command, "--close") == 0
     assert (
-        "run 4 (a repeat, because the first try died): open exchanges and connections"
+        "run 4 (a repeat, because the first try did not finish): open exchanges and connections"
         in capsys.readouterr().err
     )
     assert batch(spool, *command, "--close") == 0

@@ -192,5 +192,6 @@ def test_a_state_of_format_7_is_made_again(capture: Path) -> None:
 def test_without_its_files_a_state_of_format_7_needs_its_own_release(capture: Path) -> None:
     states, span = kept(capture.parent, FORMAT_7), whole(capture)
     capture.unlink()
-    with pytest.raises(StateError, match=r"loss\.pcapng is missing: run that version once with --drain"):
+    told = r"loss\.pcapng is missing: run the build that wrote it once with --drain"
+    with pytest.raises(StateError, match=told):
         list(events_of_batch(states, 1, "", [span], TableSettings(), Note(None, "")))

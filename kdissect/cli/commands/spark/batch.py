@@ -345,7 +345,7 @@ class _SparkBatchCommand:
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
         for row, is_repeated, reads in outcomes:
-            again = " (a repeat, because the first try died)" if is_repeated else ""
+            again = " (a repeat, because the first try did not finish)" if is_repeated else ""
             read = plural(row["files"], "file") if reads else "open exchanges and connections"
             faults = f", {plural(row['faults'], 'fault')}" if row["faults"] else ""
             _print_line(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}{faults}")
