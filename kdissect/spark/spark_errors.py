@@ -39,8 +39,18 @@ def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else the cause in the JVM; else the first line."""
     if _is_gone(error):
         return "its JVM has ended"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ends = [line for at, line in enumerate(lines) if at and lines[at - 1].startswith(("File ", "^", "raise"))]
+    written = [line for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in written]
+    # In a traceback, the lines of the calls are indented, and the error after them is not.
+    ends = [
+        line
+        for at, line in enumerate(lines)
+        if at
+        and (
+            lines[at - 1].startswith(("File ", "^", "raise"))
+            or (written[at - 1].startswith("    ") and not written[at][0].isspace())
+        )
+    ]
     told = [line.partition("Error: ")[2] for line in ends if "Error: " in line]
     if told:
         return told[-1]

@@ -44,6 +44,20 @@ def test_a_worker_is_heard_first() -> None:
     assert why(Exception('x\n  File "a.py", line 1, in read\nValueError: no such column')) == "no such column"
 
 
+def test_a_worker_without_a_package_is_heard() -> None:
+    """Python marks no column under a call that is the whole line, as an import is."""
+    told = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/spark/worker.py", line 4207, in invoke_udf
+    func, profiler = read_udfs(
+                     ^^^^^^^^^^
+  File "/spark/worker.py", line 1920, in read_udfs
+    import pyarrow as pa
+ModuleNotFoundError: No module named 'pyarrow'
+"""
+    assert why(Exception(told)) == "No module named 'pyarrow'"
+
+
 def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may end it for want of memory. Nothing is wrong with stdout then."""
     monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
