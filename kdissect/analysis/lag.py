@@ -95,6 +95,7 @@ class Lag(Statistic):
         column("rewound_from", "int64", "in the last such commit: the offset before it", rare=True),
         column("rewound_to", "int64", "in the last such commit: the offset that it committed", rare=True),
         column("rewound_by", "text", "client id of the last such commit", rare=True),
+        time_column("rewound_ns", "time of the last such commit"),
         column(
             "rewind_exchange",
             "int64",

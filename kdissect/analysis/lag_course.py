@@ -151,6 +151,7 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
         "rewound_from": rewound_from,
         "rewound_to": rewind.offset if rewind is not None else None,
         "rewound_by": rewind.client_id if rewind is not None else None,
+        "rewound_ns": rewind.ns if rewind is not None else None,
         "rewind_exchange": rewind.exchange if rewind is not None else None,
         "lost_from": lost_from.offset if lost_from is not None else None,
         "lost_after_ns": lost.ns - lost_from.ns if lost is not None and lost_from is not None else None,

@@ -121,6 +121,7 @@ def test_a_transaction_goes_back_behind_a_commit_that_came_before_its_end() -> N
     row = only(fold("lag", events).result())
     assert (row["rewinds"], row["rewound_from"], row["rewound_to"]) == (1, 10, 5)
     assert row["rewind_exchange"] == MILLISECOND, "the one that names the offset"
+    assert row["rewound_ns"] == 6 * MILLISECOND, "when it counted"
 
 
 def test_the_answer_to_a_group_that_asks_tells_what_is_committed() -> None:

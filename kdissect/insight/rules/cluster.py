@@ -388,9 +388,14 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
         )
 
 
+BACK_NS = 60 * SECOND
+"""How soon after an unclean election consumers commit that they went back. They find out with the first fetch
+from the new leader, and commit every few seconds."""
+
+
 def _went_back(facts: Facts) -> Iterator[tuple[Row, Row]]:
     """The moves of leaders to brokers that were not among those in sync before, each with the row of a group
-    of which a consumer itself committed an earlier offset afterwards."""
+    of which a consumer itself committed an earlier offset soon afterwards."""
     in_sync: dict[tuple[int, str], list[list[str]]] = {}
     for row in _changes(facts, "isr-shrunk", "isr-grown"):
         if row["before"]:
@@ -404,7 +409,7 @@ def _went_back(facts: Facts) -> Iterator[tuple[Row, Row]]:
         if moved["after"] == NOBODY or not known or any(moved["after"] in each for each in known):
             continue
         for row in back.get((moved["cluster_id"], moved["topic"], moved["partition"]), ()):
-            if row["rewind_exchange"] > moved["exchange"]:
+            if row["rewind_exchange"] > moved["exchange"] and row["rewound_ns"] - moved["ns"] <= BACK_NS:
                 yield moved, row
                 break
 

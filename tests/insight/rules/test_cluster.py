@@ -257,6 +257,8 @@ def test_where_the_copies_of_a_partition_are_is_told(replicas: str | None, words
         ({}, {"rewound_by": "admin"}, False),
         ({}, {"partition": 1}, False),
         ({}, {"cluster_id": "other"}, False),
+        ({}, {"rewound_ns": 63 * SECOND}, True),
+        ({}, {"rewound_ns": 64 * SECOND}, False),  # for another reason
     ],
 )
 def test_an_election_after_which_consumers_go_back_was_unclean(
@@ -269,6 +271,7 @@ def test_an_election_after_which_consumers_go_back_was_unclean(
     )
     back = {"group": "g", "topic": "orders", "partition": 0, "rewinds": 1, "rewound_by": "c"}
     back |= {"committers": ["c"], "rewound_from": 607, "rewound_to": 549, "rewind_exchange": 8}
+    back |= {"rewound_ns": 8 * SECOND}
     found = said("unclean-election", leads, *in_sync, (Lag, row(Lag, **{**back, **went})))
     assert [each.confidence for each in found] == [LIKELY] * told
     assert all("from offset 607 to 549" in each.message for each in found)
