@@ -176,7 +176,7 @@ class States:
             # The old form does not sign whether secrets were given.
             is_told = self._key is None or not _is_before_7(head)
             has_secrets = head["has_secrets"] if is_told else None
-            what_to_do = self._what_to_do([head])
+            what_to_do = self._what_to_do({found: head})
             raise OtherBuildError(path, _maker(head), head["trail"], has_secrets, what_to_do)
         data = self._data(found, head)
         if head["drained"] is not None:
@@ -216,14 +216,18 @@ class States:
 
         :raises StateError: a state is damaged.
         """
-        return [head["point"] for head in self._heads_of_others(self.points(), batch)]
+        return [head["point"] for head in self._heads_of_others(self.points(), batch).values()]
 
     def can_end(self, points: Iterable[str], batch: int) -> bool:
-        """Whether all states of other builds that these capture points have before this batch may be ended.
+        """Whether all states of other builds that these capture points have before this batch may be ended,
+        and are not damaged.
 
         :raises StateError: a state is damaged.
         """
-        return self.ends_others and all(map(_has_ending, self._heads_of_others(points, batch)))
+        heads = self._heads_of_others(points, batch)
+        if not self.ends_others or not all(map(_has_ending, heads.values())):
+            return False
+        return all(self._is_whole(each, head) for each, head in heads.items())
 
     def what_to_do(self, points: Iterable[str], batch: int) -> str:
         """What the user can do if the states of these capture points cannot be made again, in words.
@@ -344,13 +348,17 @@ class States:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(f"{path} is not the state of a stream: {error}") from None
 
-    def _heads_of_others(self, points: Iterable[str], batch: int) -> list[dict[str, Any]]:
+    def _heads_of_others(self, points: Iterable[str], batch: int) -> dict[_StateFile, dict[str, Any]]:
         latest = [self._latest(point, batch) for point in points]
-        heads = [self._head(each) for each in latest if each is not None]
-        return [head for head in heads if _is_of_others(head)]
+        heads = {each: self._head(each) for each in latest if each is not None}
+        return {each: head for each, head in heads.items() if _is_of_others(head)}
 
-    def _what_to_do(self, heads: Iterable[dict[str, Any]]) -> str:
-        if all(map(_has_ending, heads)):
+    def _what_to_do(self, heads: Mapping[_StateFile, dict[str, Any]]) -> str:
+        for each, head in heads.items():
+            if not self._is_whole(each, head):
+                path = join(self.folder, each.name)
+                return f"{path} is damaged, so no build can drain it. Begin new tables in another folder"
+        if all(map(_has_ending, heads.values())):
             return f"to go on without it, {self._how_to_end}"
         return "run the build that wrote it once with --drain, then this one"
 
@@ -386,6 +394,14 @@ class States:
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
             raise StateError(f"{join(self.folder, each.name)} is damaged: its digest does not fit")
         return data
+
+    def _is_whole(self, each: _StateFile, head: dict[str, Any]) -> bool:
+        """Whether what follows the first line is not damaged."""
+        try:
+            self._data(each, head)
+        except StateError:
+            return False
+        return True
 
     def _refuse_others(self, name: str = "") -> None:
         try:

@@ -103,6 +103,20 @@ def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
         states.load("one", 1)
 
 
+def test_a_damaged_state_of_another_build_is_not_to_be_drained(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.save("one", 0, Carried(new_pass(TableSettings())))
+    path = only_file(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1])
+    monkeypatch.setattr("kdissect.spark.states.build", lambda: "another")
+    told = f"{path} is damaged, so no build can drain it. Begin new tables in another folder"
+    assert states.what_to_do(["one"], 1) == told
+    with pytest.raises(StateError, match="so no build can drain it"):
+        states.load("one", 1)
+    assert not States(states.folder, ends_others=True).can_end(["one"], 1)
+
+
 @pytest.mark.parametrize("ending", [[], None, 1, [9, 10]])
 def test_a_state_without_an_ending_of_this_form_cannot_be_ended(
     states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: object
