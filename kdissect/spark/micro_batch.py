@@ -36,6 +36,8 @@ from kdissect.wording import plural
 
 WAITED = "it may have waited for TLS secrets that are known by now"
 """A reason why a state cannot be made again."""
+UPGRADED = "upgraded"
+"""The kind of the fault that reports that a state of another build was ended."""
 
 
 class BatchEvents:
@@ -231,7 +233,7 @@ def _upgrade(ending: Ending, maker: str) -> Fault:
     requests = plural(ending.requests, "request")
     connections = plural(ending.connections, "connection")
     return fault(
-        "upgraded",
+        UPGRADED,
         f"the state was made by {maker}: what it had left open has rows, {requests} and {connections}."
         " Connections begin again. A later response to one of these requests has a row of its own, if"
         " kdissect still recognises Kafka on the connection",

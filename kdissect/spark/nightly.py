@@ -27,7 +27,7 @@ from kdissect.lazy import Later
 from kdissect.model import Fault
 from kdissect.spark.job import batch_units
 from kdissect.spark.job_descriptions import described
-from kdissect.spark.micro_batch import WAITED, keep, made_again, why_lost
+from kdissect.spark.micro_batch import UPGRADED, WAITED, keep, made_again, why_lost
 from kdissect.spark.run_request import difference, stored_request
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
@@ -138,7 +138,8 @@ def add_new(
     :param tell: receives the faults of files.
     :param doubled: receives a file that is a copy of another, and that other one.
     :param closes: whether this is the last run: what is open then is written by a run of its own.
-    :param drains: whether what is open then is written, and connections begin anew in the next run.
+    :param drains: whether what is open then is written, and connections begin anew in the next run. If a run
+        ended all states of another build, it has done that.
     :param shown: receives the new bytes of each run, while its tasks run.
     :raises CaptureError: there are no such files.
     :raises StateError: the carried state cannot be used.
@@ -147,6 +148,12 @@ def add_new(
     """
     states = States(runs.states, ends_others=drains)
     states.prepare()
+    upgrades: list[Fault] = []
+
+    def report(faults: list[Fault]) -> None:
+        upgrades.extend(each for each in faults if each.kind == UPGRADED)
+        tell(faults)
+
     out = []
     number = runs.last() + 1
     died = runs.plan(number)
@@ -156,8 +163,7 @@ def add_new(
     if died is not None:
         if asked.settings.has_secrets and not died.has_secrets:
             died = died._replace(has_secrets=True)
-            runs.begin(died)
-        row = _run(spark, died, target, runs, states, _asked_of(died, asked), tell, shown)
+        row = _run(spark, died, target, runs, states, _asked_of(died, asked), report, shown)
         out.append(RunOutcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
@@ -179,16 +185,15 @@ def add_new(
         made = {path: _digest_of(path, end[path].size) for path in changed}
         digests = {path: digest for path, digest in made.items() if digest is not None}
         plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
-        runs.begin(plan)
-        out.append(RunOutcome(_run(spark, plan, target, runs, states, asked, tell, shown), False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, states, asked, report, shown), False))
         number += 1
         last = plan
+    drains = drains and not (upgrades and not states.of_others(number))
     is_open = last is not None and not last.closes and not (drains and last.drains)
     if (closes or drains) and is_open:
         plan = RunPlan(number, end, {}, _text_of(asked), closes, drains, settings.has_secrets)
-        runs.begin(plan)
         out.append(
-            RunOutcome(_run(spark, plan, target, runs, states, asked, tell, shown), False, reads=False)
+            RunOutcome(_run(spark, plan, target, runs, states, asked, report, shown), False, reads=False)
         )
     return out
 
@@ -269,6 +274,7 @@ def _run(
     ends = plan.closes or plan.drains
     spans = None if ends else spans_between(start, plan.end, asked.settings.capture_point)
     _renew(spark, runs, states, plan.number, asked.settings)
+    runs.begin(plan)  # not earlier, because a run that is refused has not begun
     points = states.points() if spans is None else [span.point for span in spans]
     drained_at = plan.number if plan.drains else None
     units = partial(batch_units, states, plan.number, points, spans, drained_at=drained_at)

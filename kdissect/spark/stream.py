@@ -29,6 +29,7 @@ from kdissect.spark.cleaning import KEEP, clear
 from kdissect.spark.compaction import compact, finish
 from kdissect.spark.job import batch_units
 from kdissect.spark.metrics import StreamMetrics
+from kdissect.spark.micro_batch import UPGRADED
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import (
@@ -164,6 +165,8 @@ class Tables:
         self._asked = BatchOptions(tuple(names), (), settings, finds=judgement is not None)
         self._judgement = judgement
         self._metrics = metrics
+        self._has_upgraded = False
+        """Whether a batch ended a state of another build."""
 
     def recover(self) -> None:
         """Finish the work of a process that died.
@@ -202,8 +205,11 @@ class Tables:
 
     def drain(self, spark: SparkSession) -> None:
         """Write what is open, and begin connections anew after that. The rows have their own folder with a
-        negative number: ``batch=-8`` comes before batch 8."""
+        negative number: ``batch=-8`` comes before batch 8. If batches of this process ended all states of
+        another build, nothing is to be done."""
         last = self._states.last_batch()
+        if last is not None and self._has_upgraded and not self._states.of_others(last + 1):
+            return
         if last is not None and not self._states.is_drained(last):
             self._run(spark, last + 1, self._states.points(), None, drained_at=last)
             self._states.end_drain(last)
@@ -222,6 +228,7 @@ class Tables:
         tallies, owner = self._metrics is not None, self._states.folder
         # A batch should be visible soon; compaction joins its files later.
         made = add_batch(spark, units, self._asked, self._target, tallies, owner, joins=False)
+        self._has_upgraded |= any(each.kind == UPGRADED for each in made.damage)
         # Damage is reported, whether or not the table of faults is written.
         if self._report is not None:
             self._report(made.damage)

@@ -92,6 +92,7 @@ def test_what_was_not_drained_needs_its_files_or_is_ended(
     os.link(pieces[1], folder / pieces[1].name)
     capsys.readouterr()
     assert main(command) == 2
+    assert not (out / "_runs" / "plan-2.json").exists()
     (line,) = capsys.readouterr().err.splitlines()
     what = "a state is missing" if how == "gone" else "another build of kdissect wrote a state"
     gone = folder / pieces[0].name
@@ -106,8 +107,10 @@ def test_what_was_not_drained_needs_its_files_or_is_ended(
         assert rows(out, "exchanges") == read_rows("exchanges", pieces)
         return
     assert main([*command, "--drain"]) == 0
-    upgrade, *_ = capsys.readouterr().err.splitlines()
+    upgrade, run = capsys.readouterr().err.splitlines()
     assert upgrade.startswith("kdissect: the state was made by kdissect 0.0.1, this is ")
+    assert run.startswith("kdissect: run 2: 1 file, ")  # connections begin again once
+    assert main([*command, "--close"]) == 0
     found, before = rows(out, "exchanges"), read_rows("exchanges", [pieces[0]])
     assert set(before) < set(found)
     assert len(found) == len(before) + len(read_rows("exchanges", [pieces[1]]))

@@ -107,6 +107,7 @@ def idle_night(monkeypatch: pytest.MonkeyPatch, kept: Runs, path: Path) -> list[
 
     def ran(_: object, plan: RunPlan, *__: object) -> dict[str, Any]:
         row = {"run": plan.number}
+        kept.begin(plan)
         kept.end(row)
         return row
 

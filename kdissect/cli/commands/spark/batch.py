@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     "--drain",
     "drains",
     is_flag=True,
-    help="With --append: write what is open. It ends the state of another release, too.",
+    help="With --append: write what is open, or end the state of another release.",
 )
 @click.option(
     "--runs",
@@ -182,7 +182,7 @@ class _SparkBatchCommand:
         self._refuse_existing()
         from kdissect.spark.table_set import BatchOptions, make_tables
 
-        with running(given) as (spark, scratch), _target_errors():
+        with running(given) as (spark, scratch, *_), _target_errors():
             if isinstance(self._target, Catalog):
                 self._refuse_others(self._target.origins(spark))
             settings = self._settings._replace(progress=scratch)
@@ -326,7 +326,7 @@ class _SparkBatchCommand:
         from kdissect.spark.nightly import add_new
 
         given = self._given
-        with running(given) as (spark, scratch), _target_errors():
+        with running(given) as (spark, scratch, *_), _target_errors():
             settings = self._settings._replace(progress=scratch)
             asked = Night(self._tables, tuple(given["partition_by"]), settings)
             try:
