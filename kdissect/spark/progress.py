@@ -15,6 +15,7 @@ import time
 from typing import Any, NamedTuple, Protocol
 
 from kdissect.capture.reader import PACKET_OVERHEAD
+from kdissect.present.form import size
 from kdissect.wording import plural
 
 NOTE_EVERY = 0.5
@@ -134,7 +135,7 @@ class Meter:
         now = done(self._folder)
         read, exchanges = now.read - self._before.read, now.exchanges - self._before.exchanges
         rate = read / seconds if seconds else 0.0
-        text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, "
+        text = f"{self._what}: {size(read)} read, {size(int(rate))}/s, "
         text += plural(exchanges, "exchange")
         # A run with new data counts the bytes of packets, which are more than the bytes of a compressed file.
         if 0 < read <= self._total and rate:

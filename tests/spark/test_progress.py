@@ -49,7 +49,7 @@ def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
     note.rows_of(5)
     note.write()
     text = meter.text(2.0)
-    assert text == "[█████░░░░░░░░░░░░░░░] exchanges: 1 MB read, 0.5 MB/s, 1 exchange, 25 %, 6 s left"
+    assert text == "[█████░░░░░░░░░░░░░░░] exchanges: 976.6 KiB read, 488.3 KiB/s, 1 exchange, 25 %, 6 s left"
 
 
 def test_no_time_left_is_told_from_the_first_bytes(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_no_time_left_is_told_from_the_first_bytes(tmp_path: Path) -> None:
     note = Note(str(tmp_path), "a")
     note.packet(400)
     note.write()
-    assert meter.text(20.0).endswith(" 0 MB read, 0.0 MB/s, 0 exchanges, 0 %")
+    assert meter.text(20.0).endswith(" 424 B read, 21 B/s, 0 exchanges, 0 %")
 
 
 def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> None:
