@@ -10,6 +10,7 @@ environment has settings for an object store, such as ``AWS_ACCESS_KEY_ID``, wor
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -166,10 +167,11 @@ def is_folder(path: str) -> bool:
         raise CaptureError(f"{path}: cannot be listed: {_first_line(error)}") from None
 
 
-def refuse_no_folder(folder: str, given: str) -> None:
+def refuse_no_folder(folder: str, given: str, purpose: str = "the tables") -> None:
     """Check that a folder exists and can be listed.
 
     :param given: the folder as the user named it.
+    :param purpose: what the folder is for, in words.
     :raises FileNotFoundError: it does not exist.
     :raises NotADirectoryError: it is a file.
     :raises CaptureError: it cannot be listed, or another file system does not answer.
@@ -179,8 +181,9 @@ def refuse_no_folder(folder: str, given: str) -> None:
             raise CaptureError(f"{given}: cannot be listed: {error.strerror}")
         return
     if not is_remote(folder) and os.path.lexists(plain_path(folder)):
-        raise NotADirectoryError(f"{given}: is a file; name the folder of the tables")
-    raise FileNotFoundError(f"{given}: there is no such folder")
+        raise NotADirectoryError(f"{given}: is a file; name the folder of {purpose}")
+    words = absent("folder", folder) if is_remote(folder) else "there is no such folder"
+    raise FileNotFoundError(f"{given}: {words}")
 
 
 def folders_in(folder: str) -> list[str]:
@@ -233,11 +236,22 @@ def open_file(path: str, at: int = 0) -> BufferedIOBase:
             file.seek(at)
         return file
     system, inner = file_system(path)
-    if at:
-        whole = system.open_input_file(inner)
-        whole.seek(at)
-        return cast(BufferedIOBase, whole)
-    return cast(BufferedIOBase, system.open_input_stream(inner, compression=None, buffer_size=1 << 20))
+    try:
+        if at:
+            whole = system.open_input_file(inner)
+            whole.seek(at)
+            return cast(BufferedIOBase, whole)
+        return cast(BufferedIOBase, system.open_input_stream(inner, compression=None, buffer_size=1 << 20))
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, absent("file or folder", path), path) from None
+
+
+def absent(what: str, uri: str) -> str:
+    """The message that another file system has no such file or folder.
+
+    :param what: what was looked for, in words.
+    """
+    return f"there is no such {what}; check {'the path' if is_hdfs(uri) else 'the bucket and the path'}"
 
 
 def unopened(path: str) -> OSError | None:
@@ -396,6 +410,8 @@ def _remote_below(uri: str) -> dict[str, FoundFile]:
     system, inner = file_system(uri)
     try:
         infos = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    except FileNotFoundError:
+        raise CaptureError(f"{uri}: {absent('folder', uri)}") from None
     except OSError as error:
         raise CaptureError(f"{uri}: cannot be listed: {_first_line(error)}") from None
     found = {}

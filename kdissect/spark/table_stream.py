@@ -36,7 +36,7 @@ from kdissect.spark.run_request import difference, first, stored_request
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, of_offset, spans_between, to_offset
 from kdissect.spark.states import StateError, States, state_key
-from kdissect.spark.storage import is_folder, is_inside, is_remote, join
+from kdissect.spark.storage import is_inside, is_remote, join, refuse_no_folder
 from kdissect.spark.stream import FolderReader
 from kdissect.spark.user_errors import in_one_line
 
@@ -75,8 +75,10 @@ class TableStream(FolderReader):
                 "state: is missing; name a folder that all machines share, in which kdissect keeps what the"
                 " next batch needs"
             )
-        if not is_folder(folder):
-            raise CaptureError(f"{folder}: is not a folder")
+        try:
+            refuse_no_folder(folder, folder, "the captures")
+        except OSError as error:
+            raise CaptureError(str(error)) from None
         if is_inside(state, folder):
             raise ValueError(f"state: {state} is in {folder}, whose files are read; take another folder")
         super().__init__(_of_folder(folder, own, settings))

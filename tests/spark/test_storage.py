@@ -86,7 +86,10 @@ def test_captures_in_an_object_store_give_the_same_rows(
     [
         ("nowhere://x/y.pcap", "files may be at s3://, gs://, abfss://, hdfs://"),
         ("s3://captures/*.zip", "no file has such a name"),
-        ("s3://captures/nothing/", "does not exist"),
+        (
+            "s3://captures/nothing/",
+            "cannot be read: there is no such file or folder; check the bucket and the path",
+        ),
         ("s3://captures/folders", "not searched; give the names of these folders"),
     ],
 )

@@ -301,7 +301,8 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--when-read", "burn"), "keep, delete or move:DIR"),
         ("in", ("--when-read", "move:in/old"), "whose files are read"),
         ("in", ("--close",), "--available-now"),
-        ("nowhere", (), "is not a folder"),
+        ("nowhere", (), "nowhere: there is no such folder"),
+        ("file", (), "file: is a file; name the folder of the captures"),
         ("abc://bucket/in", (), "files may be at s3://"),
     ],
 )
@@ -315,6 +316,7 @@ def test_what_cannot_be_a_stream_is_told_before_spark_starts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
+    Path("file").touch()
     assert main(["spark", "stream", folder, "--out", "out", *more]) in (2, 3)
     (line, *_) = capsys.readouterr().err.splitlines()
     assert words in line

@@ -202,7 +202,7 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
         ({"path": "s3://me:secret@x/y"}, "s3://…@x/y: everybody sees a password in a URI"),
         ({"state": None}, "state: is missing; name a folder"),
         ({"state": "in/below"}, "whose files are read; take another folder"),
-        ({"path": "nowhere"}, "nowhere: is not a folder"),
+        ({"path": "nowhere"}, "nowhere: there is no such folder"),
         ({"maxBytesPerBatch": "0"}, "max_bytes_per_batch: a whole number above 0, not '0'"),
         ({"drain": "yes"}, "drain: true or false, not 'yes'"),
         ({"settleSeconds": "1m"}, "settle_seconds: a number of seconds, not '1m'"),

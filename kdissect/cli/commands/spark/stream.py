@@ -29,7 +29,15 @@ from kdissect.spark.provenance import KNOWN
 from kdissect.spark.run_request import difference, first, stored_request
 from kdissect.spark.spool import CHECKPOINT, SETTLE_SECONDS, files_in
 from kdissect.spark.states import StateError, States, state_key
-from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, unlisted, without_query
+from kdissect.spark.storage import (
+    is_folder,
+    is_inside,
+    is_remote,
+    join,
+    plain_path,
+    refuse_no_folder,
+    without_query,
+)
 from kdissect.spark.tables import TABLES
 from kdissect.wording import how_to_install
 
@@ -85,7 +93,7 @@ if TYPE_CHECKING:
     "--drain",
     "drains",
     is_flag=True,
-    help="With --available-now: write what is open. It ends the state of another release, too.",
+    help="With --available-now: write what is open, or end the state of another release.",
 )
 @click.option(
     "--trigger",
@@ -158,7 +166,7 @@ def command(**given: Any) -> int:
     if change is not None:
         raise Wrong(f"{change}, as in the batches before, or give another --out")
     metrics = _metrics(given["prometheus"])
-    with running(given) as (spark, scratch):
+    with running(given) as (spark, scratch, *_):
         if not can_stream():
             raise Wrong(f"a stream needs Spark {STREAMS_SINCE} or newer; this is {spark.version}")
         from kdissect.spark.stream import Tables, start
@@ -203,13 +211,10 @@ def _folder(text: str) -> str:
     :raises Unreadable: it does not exist, or cannot be listed.
     """
     try:
-        if is_folder(text):
-            if not is_remote(text) and (error := unlisted(plain_path(text))) is not None:
-                raise Unreadable(f"{text}: cannot be listed: {error.strerror}")
-            return text if is_remote(text) else os.path.abspath(plain_path(text))
-    except CaptureError as error:
+        refuse_no_folder(text, text, "the captures")
+    except (OSError, CaptureError) as error:
         raise Unreadable(str(error)) from None
-    raise Unreadable(f"{text}: is not a folder")
+    return text if is_remote(text) else os.path.abspath(plain_path(text))
 
 
 def _when_read(given: dict[str, Any], folder: str) -> str:
