@@ -21,7 +21,7 @@ from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.faults import leaves_out
 from kdissect.model import CaptureError, Fault
 from kdissect.present.form import plural
-from kdissect.spark.spark_errors import is_of_spark, why
+from kdissect.spark.spark_errors import is_of_spark, own_error, why
 from kdissect.spark.storage import is_remote, plain_path, refuse_no_folder
 
 if TYPE_CHECKING:
@@ -251,6 +251,8 @@ class Running(NamedTuple):
 
     spark: SparkSession
     scratch: str | None
+    log: str | None
+    """The file of Spark's messages; None if they go to stderr."""
 
 
 @contextmanager
@@ -258,6 +260,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
     """A session for a command. It is not stopped: Spark ends with this process, which is faster.
 
     :raises Wrong: it cannot be started, or something done in it fails.
+    :raises Unreadable: a worker cannot read the input.
     """
     from kdissect.spark.launch import NoSparkError, logging_to, scratch_folder, session
 
@@ -273,7 +276,7 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
         with logging_to(log), scratch_folder(scratch) as folder:
             spark = session(given["master"], conf, log)
             shared = scratch or given["master"].startswith("local")
-            yield Running(spark, folder if shared else None)
+            yield Running(spark, folder if shared else None, log)
     except NoSparkError as error:
         if kept in str(error):  # the message refers to it
             kept = ""
@@ -283,6 +286,9 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
     except Exception as error:
         if not is_of_spark(error):
             raise
+        if (own := own_error(error)) is not None:
+            kind = Unreadable if own.name == CaptureError.__name__ else Wrong
+            raise kind(own.words) from None
         words, kept_log = why(error), kept
         kept = ""
         raise Wrong(

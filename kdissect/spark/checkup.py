@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import kdissect
 from kdissect.spark import probe
-from kdissect.spark.spark_errors import is_of_spark, why
+from kdissect.spark.launch import is_connect
+from kdissect.spark.spark_errors import how_executors_end, is_of_spark, is_stopped, why
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -28,29 +29,73 @@ WAIT_SECONDS = 120.0
 Row = tuple[str, str, str]
 """The name; ``ok``, ``missing``, ``differs`` or ``apart``; and the details."""
 _HOW = "kdissect doctor spark says how"
+_NO_PROGRAM, _NO_MODULE = "Cannot run program", "No module named"
+"""Messages of Java and of Python."""
 
 
-def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Iterator[Row]:
+def check_cluster(
+    spark: SparkSession, master: str, paths: Sequence[str], log: str | None = None
+) -> Iterator[Row]:
     """Ask the workers, in a job of a few seconds. An error of Spark becomes a row, too.
 
     :param paths: captures, and folders for tables, that the workers must reach.
+    :param log: the file of Spark's messages.
     """
     yield "spark", "ok", f"{spark.version} at {master}"
+    conf, application = {}, None
+    if not is_connect(master):
+        conf, application = dict(spark.sparkContext.getConf().getAll()), spark.sparkContext.applicationId
+        spark.sparkContext.setLogLevel("INFO")  # these messages say how executors end
     try:
         told = _ask(spark, paths)
     except Exception as error:
         if not is_of_spark(error):
             raise
-        yield "workers", "missing", f"{why(error).rstrip('.')}; {_HOW}"
+        ends = None if log is None else how_executors_end(log)
+        yield "workers", "missing", failure(why(error), ends, application)
         return
     if told is None:
-        details = (
-            f"no worker took a task in {WAIT_SECONDS:.0f} s: there are none, or they have no free cores or"
-            " memory, or they do not reach this machine (--conf spark.driver.host=ADDRESS)"
-        )
+        ends = None if log is None else how_executors_end(log)
+        details = nobody(conf) if ends is None else failure(None, ends, application)
         yield "workers", "missing", details
         return
     yield from judge(told, paths)
+
+
+def failure(words: str | None, ends: str | None, application: str | None) -> str:
+    """Why the job failed, and what to do.
+
+    :param words: the error of Spark, if it gave one.
+    :param ends: how executors of the application ended; None if unknown.
+    :param application: its id.
+    """
+    if words is None or is_stopped(words):
+        how = "" if ends is None else f" ({ends})"
+        return (
+            f"executors end before they take a task{how}: look for the reason on a worker, in the file"
+            f" work/{application}/0/stderr of its Spark. Often Java, a setting such as"
+            " spark.executor.extraJavaOptions, or the version of Spark is not the right one there"
+        )
+    words = words.rstrip(".")
+    if _NO_PROGRAM in words:
+        return f"{words}; name the Python of the workers with --conf spark.pyspark.python=PATH: {_HOW}"
+    if words.startswith(_NO_MODULE):
+        return f"the Python of the workers lacks a package: {words}; {_HOW}"
+    return f"{words}; {_HOW}"
+
+
+def nobody(conf: Mapping[str, str]) -> str:
+    """The possible reasons why no worker took a task, and what to do.
+
+    :param conf: Spark's configuration.
+    """
+    memory, cores = conf.get("spark.executor.memory", "1g"), conf.get("spark.executor.cores", "1")
+    return (
+        f"no worker took a task in {WAIT_SECONDS:.0f} s: the cluster has no worker, or none with {memory} of"
+        f" free memory (spark.executor.memory) and {plural(int(cores), 'free core')} (spark.executor.cores),"
+        f" or workers do not reach this machine as {conf.get('spark.driver.host')} (spark.driver.host)."
+        " --conf changes these settings"
+    )
 
 
 def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[Row]:

@@ -15,9 +15,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
@@ -27,7 +29,8 @@ from typing import TYPE_CHECKING, Any
 import kdissect
 from kdissect.spark.jvm import NoGatewayError
 from kdissect.spark.jvm import start as start_jvm
-from kdissect.spark.spark_errors import is_of_spark, why, why_in
+from kdissect.spark.spark_errors import is_of_spark, is_stopped, why, why_in, why_killed
+from kdissect.spark.storage import is_remote, plain_path
 from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ STREAMS_SINCE = "4.2"
 _PORTS = {"sc": 15002, "spark": 7077}
 """The default ports of masters with an address."""
 _ANSWER_SECONDS = 10.0
+_ARCHIVES = ("spark.archives", "spark.yarn.dist.archives")
+"""The settings that name archives, which Spark unpacks on the workers."""
 
 
 class NoSparkError(Exception):
@@ -125,6 +130,27 @@ def _refuse_absent(master: str) -> None:
     raise NoSparkError(f"{scheme}://{hosts}: {why_not}; start Spark there, or name another master")
 
 
+def _refuse_archives(conf: Mapping[str, str]) -> None:
+    """Refuse archives of this machine that Spark cannot unpack. Spark itself would only give the exit code of
+    the program that unpacks them.
+
+    :raises NoSparkError: one is missing, or is no archive.
+    """
+    for key in _ARCHIVES:
+        for each in filter(None, map(str.strip, conf.get(key, "").split(","))):
+            path = each.partition("#")[0]
+            if is_remote(path):
+                continue
+            path = plain_path(path)
+            if not os.path.isfile(path):
+                wrong = "there is no such archive"
+            elif not (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
+                wrong = "the file is no archive of tar or zip"
+            else:
+                continue
+            raise NoSparkError(f"--conf {key}={each}: {wrong}; kdissect spark pack makes one")
+
+
 def can_stream() -> bool:
     """Whether this Spark has the features that :mod:`kdissect.spark.stream` needs."""
     return find_spec("pyspark.sql.streaming.datasource") is not None
@@ -140,7 +166,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
 
     :param conf: further settings, which override ours.
     :param log: the file for Spark's output; None for stderr.
-    :raises NoSparkError: it cannot be started.
+    :raises NoSparkError: it cannot be started, or an archive for its workers is missing.
     """
     check(master)
     from pyspark.sql import SparkSession
@@ -155,6 +181,8 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     if not is_connect(master):
         settings |= _UMASK
     settings |= conf
+    if not is_connect(master):
+        _refuse_archives(settings)
     starting = nullcontext() if is_connect(master) else _no_java_left()
     with _stderr_to(log), _our_ctrl_c(), _files_of_ours_alone(), starting:
         try:
@@ -171,6 +199,10 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
             words = why(error)
             if "JAVA_GATEWAY_EXITED" in words and log is not None:
                 words = why_in(log) or words
+            if is_stopped(words) and log is not None and (reason := why_killed(log)) is not None:
+                words = f"{master} does not answer as a master of Spark ({reason.rstrip('.!')})"
+            if "ExitCodeException" in words and "spark.archives" in settings:
+                words = f"{settings['spark.archives']} cannot be unpacked; it may be damaged"
             where = "" if log is None else f" ({log} has what Spark said)"
             raise NoSparkError(f"Spark could not be started: {words}{where}") from error
     if log is not None and not is_connect(master):

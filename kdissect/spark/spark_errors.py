@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from traceback import walk_tb
+from typing import NamedTuple
 
 _CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*)")
 """The packages of a Java class."""
 _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """The beginning of a line in a log that gives the reason."""
 
+
+_OURS = re.compile(r"^kdissect\.[\w.]+\.(CaptureError|RunsError|StateError|TargetError): (\S.*)", re.M)
+"""The line of a traceback with an error of kdissect whose text is for the user."""
+
+_TASK = re.compile(r"Lost task \S+ in stage \S+ \(TID \d+\) \((\S+) executor \S+\): (\S.*)")
+"""The words about a task that failed: the host of its executor, and the reason."""
+
+_KILLED = "Application has been killed. Reason: "
+"""The words before the reason why the master ended an application."""
+
+_ENDED = re.compile(r"Executor updated: \S+ is now (?:EXITED|FAILED|LOST) \((.*)\)\s*$")
+"""The line about an executor that ended, with the reason."""
 
 _UNHEARD = (ConnectionRefusedError, ConnectionResetError)
 """Errors of py4j and PySpark after the JVM has ended, beside py4j's own errors."""
@@ -35,6 +49,21 @@ def _asked_by(error: BaseException) -> str | None:
     return next((each for each in packages if each not in sys.stdlib_module_names), None)
 
 
+class OwnError(NamedTuple):
+    """An error that kdissect raised in a worker, or in a function that Spark called."""
+
+    name: str
+    """Its class, without the module."""
+    words: str
+    """Its text, one line for the user."""
+
+
+def own_error(error: BaseException) -> OwnError | None:
+    """The error of kdissect that Spark passes on; None if the error comes from Spark itself."""
+    found = _OURS.findall(str(error))
+    return OwnError(*found[-1]) if found else None
+
+
 def why(error: BaseException) -> str:
     """The last line of a traceback in a worker; else the cause in the JVM; else the first line."""
     if _is_gone(error):
@@ -57,10 +86,32 @@ def why(error: BaseException) -> str:
     # The first line of a Java error only names the call.
     causes = [line.partition(": ")[2] for line in lines if line.startswith(("Caused by: ", ": "))]
     if unfound := [cause for cause in causes if "Cannot run program" in cause]:
-        return _CLASS.sub("", unfound[0])
+        task = _TASK.search(unfound[0])
+        return _CLASS.sub("", unfound[0]) if task is None else f"{task[1]}: {_CLASS.sub('', task[2])}"
     if causes:
         return _CLASS.sub("", causes[-1])
     return lines[0] if lines else type(error).__name__
+
+
+def is_stopped(words: str) -> bool:
+    """Whether an error only says that the application has ended before the call."""
+    return "on a stopped SparkContext" in words
+
+
+def why_killed(log: str) -> str | None:
+    """The reason in a log why the master ended the application; None if the log has no such line."""
+    with suppress(OSError), open(log, encoding="utf-8", errors="replace") as file:
+        found = [line.partition(_KILLED)[2].strip() for line in file if _KILLED in line]
+        return found[0] if found else None
+    return None
+
+
+def how_executors_end(log: str) -> str | None:
+    """How the last executor ended, in the words of a standalone cluster in a log; None if none ended."""
+    with suppress(OSError), open(log, encoding="utf-8", errors="replace") as file:
+        found = [ended[1] for line in file if (ended := _ENDED.search(line))]
+        return _CLASS.sub("", found[-1]) if found else None
+    return None
 
 
 def why_in(log: str) -> str | None:

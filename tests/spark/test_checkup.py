@@ -11,7 +11,7 @@ import pytest
 
 import kdissect
 from kdissect.cli import main
-from kdissect.spark.checkup import judge
+from kdissect.spark.checkup import failure, judge, nobody
 from kdissect.spark.probe import facts
 from tests.spark.same import CAPTURES
 
@@ -60,12 +60,52 @@ def test_a_folder_that_is_not_shared_is_told() -> None:
     assert [row[:2] for row in judge([each], ["/out"])][-1] == ("/out", "apart")
 
 
+STOPPED = "IllegalStateException: Cannot call methods on a stopped SparkContext."
+NO_PYTHON = '10.0.0.7: IOException: Cannot run program "/opt/python": error=2, No such file or directory'
+
+
+@pytest.mark.parametrize(
+    ("words", "ends", "told"),
+    [
+        (
+            STOPPED,
+            None,
+            "executors end before they take a task: look for the reason on a worker, in the file",
+        ),
+        (STOPPED, "Command exited with code 1", "a task (Command exited with code 1): look for the reason"),
+        (None, "Command exited with code 1", "in the file work/app-1/0/stderr of its Spark"),
+        (NO_PYTHON, None, "No such file or directory; name the Python of the workers with --conf spark.pys"),
+        ("No module named 'pyarrow'", None, "the Python of the workers lacks a package: No module named"),
+        ("SparkException: full.", None, "SparkException: full; kdissect doctor spark says how"),
+    ],
+)
+def test_a_job_that_failed_tells_what_to_do(words: str | None, ends: str | None, told: str) -> None:
+    assert told in failure(words, ends, "app-1")
+    assert "stopped SparkContext" not in failure(words, ends, "app-1")
+
+
+def test_without_a_worker_the_settings_are_told_that_may_be_wrong() -> None:
+    conf = {"spark.executor.memory": "6g", "spark.executor.cores": "8", "spark.driver.host": "10.0.0.1"}
+    for each in ("6g of free memory (spark.executor.memory)", "8 free cores (spark.executor.cores)"):
+        assert each in nobody(conf)
+    assert "1g of free memory (spark.executor.memory) and 1 free core (spark.executor.cores)" in nobody({})
+    assert "this machine as 10.0.0.1 (spark.driver.host)" in nobody(conf)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--cluster", "local[1]"), "needs kdissect doctor spark"),
         (("spark", "--path", "x"), "--path needs --cluster"),
         (("spark", "--cluster", "spark://127.0.0.1:1"), "127.0.0.1:1 does not answer"),
+        (
+            ("spark", "--cluster", "local[1]", "--conf", "spark.archives=/nowhere.tar.gz#environment"),
+            "spark.archives=/nowhere.tar.gz#environment: there is no such archive; kdissect spark pack",
+        ),
+        (
+            ("spark", "--cluster", "local[1]", "--conf", f"spark.archives={ERRORS}"),
+            "the file is no archive of tar or zip; kdissect spark pack",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_line(

@@ -14,9 +14,9 @@ from py4j.clientserver import (  # type: ignore[import-untyped]
 from py4j.java_gateway import GatewayProperty  # type: ignore[import-untyped]
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from kdissect.cli.errors import Wrong
+from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.spark_sessions import running
-from kdissect.spark.spark_errors import why, why_in
+from kdissect.spark.spark_errors import how_executors_end, why, why_in, why_killed
 
 JAVA = """An error occurred while calling o68.parquet.
 : org.apache.spark.SparkException: Job aborted due to stage failure
@@ -38,6 +38,9 @@ def test_the_cause_is_told() -> None:
         'x\nCaused by: java.io.IOException: Cannot run program "py": error=2\nCaused by: java.io.E: error=2'
     )
     assert why(Exception(unfound)) == 'IOException: Cannot run program "py": error=2'
+    task = "Lost task 0.3 in stage 0.0 (TID 6) (10.0.0.7 executor 0): java.io.IOException: Cannot run program"
+    told = f'x\n: org.apache.spark.SparkException: Job aborted due to stage failure: {task} "py": error=2'
+    assert why(Exception(told)) == '10.0.0.7: IOException: Cannot run program "py": error=2'
 
 
 def test_a_worker_is_heard_first() -> None:
@@ -56,6 +59,29 @@ Traceback (most recent call last):
 ModuleNotFoundError: No module named 'pyarrow'
 """
     assert why(Exception(told)) == "No module named 'pyarrow'"
+
+
+class PassedOnError(Exception):
+    """An error of a worker, as PySpark passes it on."""
+
+    __module__ = "pyspark.errors.exceptions.captured"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("kdissect.spark.states.StateError", Wrong), ("kdissect.model.CaptureError", Unreadable)],
+)
+def test_an_error_of_kdissect_in_a_worker_is_not_one_of_spark(
+    monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
+    given = {"master": "local", "conf": (), "spark_log": None, "scratch": None}
+    told = f"An exception was thrown\n  File 'a.py', line 1\n    raise it\n{name}: /s is damaged\n\tat x"
+    with pytest.raises(kind) as raised, running(given):
+        raise PassedOnError(told)
+    assert str(raised.value) == "/s is damaged"
+    with pytest.raises(Wrong, match="Spark failed: /s is damaged"), running(given):
+        raise PassedOnError(told.replace(name, "ValueError"))
 
 
 def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,3 +111,19 @@ def test_a_log_tells_why_a_jvm_did_not_come_up(tmp_path: Path) -> None:
     log.write_text('Exception in thread "main" org.apache.spark.SparkException: Master must be\n\tat it\n')
     assert why_in(str(log)) == "SparkException: Master must be"
     assert why_in(str(tmp_path / "none")) is None
+
+
+def test_a_log_tells_why_a_master_ended_the_application(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "INFO StandaloneAppClient$ClientEndpoint: Executor updated: app-1/0 is now RUNNING\n"
+        "INFO StandaloneAppClient$ClientEndpoint: Executor updated: app-1/0 is now FAILED"
+        ' (java.io.IOException: Cannot run program "/opt/java/bin/java" (in directory "/w"): error=2)\n'
+        "ERROR StandaloneSchedulerBackend: Application has been killed. Reason: Master removed it: FAILED\n"
+    )
+    assert why_killed(str(log)) == "Master removed it: FAILED"
+    ended = 'IOException: Cannot run program "/opt/java/bin/java" (in directory "/w"): error=2'
+    assert how_executors_end(str(log)) == ended
+    log.write_text("INFO something\n")
+    for path in (log, tmp_path / "none"):
+        assert why_killed(str(path)) is how_executors_end(str(path)) is None

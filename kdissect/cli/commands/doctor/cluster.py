@@ -15,5 +15,5 @@ def cluster_rows(master: str, conf: Sequence[str], paths: Sequence[str]) -> Iter
     """
     from kdissect.spark.checkup import check_cluster
 
-    with running({"master": master, "conf": conf, "spark_log": None}) as (spark, _):
-        yield from check_cluster(spark, master, [within_reach(path, master) for path in paths])
+    with running({"master": master, "conf": conf, "spark_log": None}) as (spark, _, log):
+        yield from check_cluster(spark, master, [within_reach(path, master) for path in paths], log)

@@ -152,7 +152,7 @@ class _SparkReportCommand:
 
     def run(self) -> int:
         given = self._given
-        with running(given) as (spark, _):
+        with running(given) as (spark, *_):
             if given["form"] == "html":
                 self._write_page(spark)
                 return DONE

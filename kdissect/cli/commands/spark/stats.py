@@ -222,7 +222,7 @@ class _SparkStatsCommand:
             complain(f"{out}: {why}")
 
     def run(self) -> int:
-        with running(self._given) as (spark, scratch):
+        with running(self._given) as (spark, scratch, *_):
             found = self._found(spark, scratch)
             if self._out is not None:
                 self._write(spark, found, self._out)
