@@ -222,7 +222,8 @@ def _text(name: str, value: Any) -> str:
 
 def _table(_: str, value: Any) -> str:
     if value not in TABLES:
-        raise LookupError(f"there is no table {value!r}{nearest(str(value), TABLES)}")
+        hint = nearest(str(value), TABLES) or f"; there are {', '.join(TABLES)}"
+        raise LookupError(f"there is no table {value!r}{hint}")
     return str(value)
 
 

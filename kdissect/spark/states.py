@@ -53,6 +53,8 @@ _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
 _KEY_BYTES = 32
+_ANEW = "Begin new tables in another folder"
+"""The advice where a state is lost."""
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """Fields of the line before the pickle …"""
 _ABOUT = (_DRAINED, "trail", "has_secrets", "ending")
@@ -357,7 +359,7 @@ class States:
         for each, head in heads.items():
             if not self._is_whole(each, head):
                 path = join(self.folder, each.name)
-                return f"{path} is damaged, so no build can drain it. Begin new tables in another folder"
+                return f"{path} is damaged, so no build can drain it. {_ANEW}"
         if all(map(_has_ending, heads.values())):
             return f"to go on without it, {self._how_to_end}"
         return "run the build that wrote it once with --drain, then this one"
@@ -392,7 +394,8 @@ class States:
         """
         data = self._files.read(each.name).partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
-            raise StateError(f"{join(self.folder, each.name)} is damaged: its digest does not fit")
+            path = join(self.folder, each.name)
+            raise StateError(f"{path} is damaged: its digest does not fit. {_ANEW}")
         return data
 
     def _is_whole(self, each: _StateFile, head: dict[str, Any]) -> bool:

@@ -108,9 +108,17 @@ def archive() -> None:
 
 
 def _doctor(cluster: Cluster) -> None:
-    """What is said of these workers; and of them with another Python, which has nothing."""
+    """What is said of these workers; and what is missing if settings do not fit them."""
     capture = str(CAPTURES / "errors.pcapng")
-    for more, code in (({}, 0), ({"spark.pyspark.python": "/usr/bin/false"}, 3)):
+    cases: tuple[tuple[dict[str, str], str], ...] = (
+        ({}, "all workers can write, and this machine sees it"),
+        ({"spark.pyspark.python": "/usr/bin/false"}, "kdissect doctor spark says how"),
+        ({"spark.pyspark.python": "/nowhere/python"}, "name the Python of the workers with --conf"),
+        ({"spark.executor.extraJavaOptions": "-agentlib:nowhere"}, "executors end before they take a task"),
+        ({"spark.executor.memory": "900g"}, "900g of free memory (spark.executor.memory)"),
+    )
+    for more, words in cases:
+        code = 3 if more else 0
         pairs = [f"--conf={key}={value}" for key, value in {**CONF, **more}.items()]
         command = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", cluster.url, *pairs]
         done = subprocess.run(
@@ -119,7 +127,8 @@ def _doctor(cluster: Cluster) -> None:
         told = done.stdout.decode()
         print(told, end="", flush=True)
         assert done.returncode == code, code
-        assert ("all workers can write, and this machine sees it" in told) == (code == 0)
+        assert words in told, words
+        assert "stopped SparkContext" not in told
     print("doctor: as it is")
 
 

@@ -50,6 +50,7 @@ def test_names_count_without_case_and_underscores() -> None:
     [
         ({"tabel": "records"}, "did you mean table"),
         ({"table": "exchange"}, "did you mean exchanges"),
+        ({"table": "nope"}, "there is no table 'nope'; there are exchanges, records, connections, faults"),
         ({"limits": "conections=3"}, "did you mean connections"),
         ({"limits": {"connections": "many"}}, "whole number"),
         ({"ports": "99999"}, "1 to 65535"),

@@ -185,6 +185,8 @@ def test_the_state_of_another_release_is_ended_if_its_captures_are_gone(
     )
     assert run(folder, out, *only, "--drain") == 0
     assert "what it had left open has rows" in capfd.readouterr().err
+    assert not list((out / "exchanges").glob("batch=-*"))  # connections begin again once
+    assert run(folder, out, *only, "--close") == 0
     before = read_rows("exchanges", [pieces[0]])
     found = rows(out, "exchanges")
     assert set(before) < set(found)
@@ -302,7 +304,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--when-read", "move:in/old"), "whose files are read"),
         ("in", ("--close",), "--available-now"),
         ("nowhere", (), "nowhere: there is no such folder"),
-        ("file", (), "file: is a file; name the folder of the captures"),
+        ("in/file", (), "in/file: is a file; name the folder of the captures"),
         ("abc://bucket/in", (), "files may be at s3://"),
     ],
 )
@@ -316,7 +318,7 @@ def test_what_cannot_be_a_stream_is_told_before_spark_starts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
-    Path("file").touch()
+    Path("in/file").touch()
     assert main(["spark", "stream", folder, "--out", "out", *more]) in (2, 3)
     (line, *_) = capsys.readouterr().err.splitlines()
     assert words in line
