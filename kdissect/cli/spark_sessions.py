@@ -21,7 +21,7 @@ from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.faults import leaves_out
 from kdissect.model import CaptureError, Fault
 from kdissect.present.form import plural
-from kdissect.spark.spark_errors import is_of_spark, own_error, why
+from kdissect.spark.spark_errors import is_of_spark, is_stopped, own_error, why, why_killed
 from kdissect.spark.storage import is_remote, plain_path, refuse_no_folder
 
 if TYPE_CHECKING:
@@ -291,6 +291,10 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
             raise kind(own.words) from None
         words, kept_log = why(error), kept
         kept = ""
+        if is_stopped(words):
+            reason = None if log is None else why_killed(log)
+            ended = "its application has ended" + ("" if reason is None else f" ({reason.rstrip('.!')})")
+            words = f"{ended}; kdissect doctor spark --cluster {given['master']} says more"
         raise Wrong(
             f"Spark failed: {words}" + ("" if log is None else f" ({wanted or kept_log} says more)")
         ) from None

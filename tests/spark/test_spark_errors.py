@@ -84,6 +84,20 @@ def test_an_error_of_kdissect_in_a_worker_is_not_one_of_spark(
         raise PassedOnError(told.replace(name, "ValueError"))
 
 
+def test_an_application_that_its_master_ended_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)
+    log = tmp_path / "log"
+    log.write_text("ERROR StandaloneSchedulerBackend: Application has been killed. Reason: It FAILED.\n")
+    given = {"master": "spark://a:7077", "conf": (), "spark_log": str(log), "scratch": None}
+    told = r"^Spark failed: its application has ended \(It FAILED\); kdissect doctor spark --cluster spark://a:7077"
+    with pytest.raises(Wrong, match=told), running(given):
+        raise PassedOnError(
+            "x\n: java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext"
+        )
+
+
 def test_a_jvm_that_ended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may end it for want of memory. Nothing is wrong with stdout then."""
     monkeypatch.setattr("kdissect.spark.launch.session", lambda *_: None)

@@ -14,7 +14,7 @@ import zstandard
 import kdissect.spark
 from kdissect.cli import main
 from kdissect.model import CaptureError
-from kdissect.spark.storage import InputFile, list_files, open_file
+from kdissect.spark.storage import InputFile, absent, list_files, open_file
 from tests.spark.conftest import SOMEBODY
 from tests.spark.cuts import cut
 from tests.spark.objects import object_store
@@ -100,6 +100,11 @@ def test_what_cannot_be_reached_is_told_in_a_line(
     assert main(["spark", "batch", uri + query, "--out", str(tmp_path / "out")]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
+
+
+def test_what_to_check_is_told_of_each_file_system() -> None:
+    assert absent("folder", "hdfs://name:8020/x") == "there is no such folder; check the path"
+    assert absent("folder", "gs://b/x") == "there is no such folder; check the bucket and the path"
 
 
 def test_a_password_in_a_uri_is_refused_and_not_printed(
