@@ -13,6 +13,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
+from kdissect.insight.gaps import may_lack_after
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.nodes import ClusterNode, NodeNames, addresses_of, follower_of, nodes_by_address
 from kdissect.insight.rule import Facts
@@ -495,6 +496,33 @@ def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int
     ]
     what = {tuple(row[name] for name in ("topic", "partition", "group", "transactional_id")) for row in rows}
     return [row["first_ns"] for row in rows] if len(what) >= SEVERAL else []
+
+
+def may_hide_farewell(facts: Facts, several: list[LostBroker]) -> bool:
+    """Whether missing bytes may hide that a broker handed over before it was gone. They may not if the broker
+    served records to its end on a connection that lacks none, because a leader does so. The rule needs the
+    statistics that :func:`gone_brokers` needs, and :class:`~kdissect.analysis.connections.Connections`."""
+    own = {number for each in several for number in each.connections}
+    last_ns = max(each.last_ns for each in several)
+    lacking = may_lack_after(facts, own, last_ns - GIVING_UP_NS)
+    if not lacking:
+        return False
+    places = {each.address for each in several}
+    refused = any(
+        row["broker"] in places
+        and row["error"] in NO_LONGER
+        and row["first_ns"] <= last_ns
+        and last_ns - GIVING_UP_NS <= row["last_ns"]
+        for row in facts.rows(Errors)
+    )
+    return refused or not any(
+        row["connection"] in own - lacking
+        and row["last_api"] in ("Produce", "Fetch")
+        and row["last_missing"] in (None, "connection closed")
+        and row["idle_ns"] is not None
+        and row["closed_ns"] - row["idle_ns"] >= last_ns - SECOND
+        for row in facts.rows(Tcp)
+    )
 
 
 def _elsewhere(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND, Row
@@ -65,6 +65,9 @@ class JudgingContext(NamedTuple):
     """Packets that lost bytes of Kafka to the snap length."""
     with_gaps: Some = Some()
     """Connections with missing bytes."""
+    complete_since: Mapping[int, int] = {}
+    """For connections with missing bytes, by number, a time after which none is missing. Connections for
+    which it is not known are not there."""
     with_one_side: Some = Some()
     """Kafka connections with one captured direction."""
     in_the_dark: Some = Some()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Self
 
 from kdissect.analysis.fold import Fold, least, most
@@ -95,6 +96,10 @@ class Coverage(Fold):
         self._numbers: dict[int, tuple[int, int]] = {}
         """For each step of time, the numbers of the first and the last packet that completed an exchange in
         it."""
+        self._gap_packets: dict[int, int] = {}
+        """By connection, the last packet that showed that bytes before it are missing."""
+        self._complete_since: dict[int, int] = {}
+        """The same as times, for earlier captures."""
         self._halts: list[tuple[int, int, int]] = []
         """Times of connections that did not pass by the clocks of both ends: from, to, and how much time
         passed by those clocks."""
@@ -193,6 +198,8 @@ class Coverage(Fold):
 
     def _fault(self, fault: Fault) -> None:
         self._is_late = self._is_late or fault.kind == "late-file"
+        if fault.kind == "gap" and fault.connection is not None and fault.packet is not None:
+            self._keep_gap(fault.connection, fault.packet)
         if is_cut(fault):
             self._cut_packets += 1
             if fault.connection is not None and len(self._cut) < self.limits.rows:
@@ -209,6 +216,11 @@ class Coverage(Fold):
             self._steps.add(first_ns // STEP_NS)
             self._steps.add(last_ns // STEP_NS)
 
+    def _keep_gap(self, connection: int, packet: int) -> None:
+        known = self._gap_packets.get(connection)
+        if known is not None or len(self._gap_packets) < self.limits.rows:
+            self._gap_packets[connection] = packet if known is None else max(known, packet)
+
     def _keep_halts(self, found: list[tuple[int, int, int]]) -> None:
         if found:
             self._halts = sorted([*self._halts, *found])[:_MOST_HALTS]
@@ -223,6 +235,8 @@ class Coverage(Fold):
 
     def end_capture(self) -> None:
         """End a capture: the next events are of another one, whose packets are counted from 1 again."""
+        self._complete_since = self._gaps_end()
+        self._gap_packets = {}
         self._earlier = self._set_back()
         self._numbers = {}
 
@@ -245,6 +259,10 @@ class Coverage(Fold):
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
+        for connection, packet in later._gap_packets.items():
+            self._keep_gap(connection, packet)
+        for connection, ns in later._complete_since.items():
+            self._complete_since[connection] = max(ns, self._complete_since.get(connection, ns))
         self._keep_halts(later._halts)
         self._earlier += later._earlier
         self._is_late = self._is_late or later._is_late
@@ -299,6 +317,20 @@ class Coverage(Fold):
                 found.append(((before + 1) * STEP_NS, after * STEP_NS))
         return (*self._earlier, *found)
 
+    def _gaps_end(self) -> dict[int, int]:
+        """When each connection with missing bytes is complete again: not before the packet that showed the
+        last gap, and at most a step of time later. Packets tell no time if they are not in its order."""
+        if self._is_late or self._last_ns is None or self._set_back():
+            return {}
+        steps = sorted(self._numbers)
+        lasts = list(accumulate((self._numbers[step][1] for step in steps), max))
+        found = dict(self._complete_since)
+        for connection, packet in self._gap_packets.items():
+            at = bisect_left(lasts, packet)
+            ns = (steps[at] + 1) * STEP_NS if at < len(steps) else self._last_ns
+            found[connection] = max(ns, found.get(connection, ns))
+        return found
+
     def _ends_earlier(self) -> bool:
         """Whether the last packets do not have the latest times."""
         if self._is_late or not self._numbers:
@@ -327,6 +359,7 @@ class Coverage(Fold):
             captured_bytes=self._captured_bytes,
             cut_packets=self._cut_packets,
             with_gaps=self._gaps.some(),
+            complete_since=self._gaps_end(),
             with_one_side=one_side.some(),
             in_the_dark=self._dark.some(),
             in_mid_stream=self._mid_stream.some(),

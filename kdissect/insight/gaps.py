@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from kdissect.analysis.connections import Connections
@@ -18,6 +18,19 @@ def with_gaps(facts: Facts, name: str) -> set[Any]:
     :param name: the column, such as ``connection`` or ``client``.
     """
     return {row[name] for row in facts.rows(Connections) if row["gap_bytes"]}
+
+
+def may_lack_after(facts: Facts, connections: Collection[int], ns: int) -> set[int]:
+    """Those of some connections that may lack bytes after this time. The rule needs
+    :class:`~kdissect.analysis.connections.Connections`."""
+    since = facts.context.complete_since
+    return {
+        number
+        for row in facts.rows(Connections)
+        if row["gap_bytes"]
+        and (number := row["connection"]) in connections
+        and since.get(number, ns + 1) > ns
+    }
 
 
 def not_known(missing: str) -> str:

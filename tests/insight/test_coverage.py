@@ -137,6 +137,36 @@ def test_where_not_all_is_kept_no_pause_is_told() -> None:
     assert _coverage(0, 600, limits=Limits(timeline_events=2)).context().silences == ()
 
 
+def _lacking(packet: int) -> Coverage:
+    """A capture with five packets, 10 s apart, the given one of which shows a gap."""
+    out = _numbered(10, 20, 30, 40, 50)
+    out.feed(fault("gap", "9 bytes from the client: not captured", packet, 0, 7))
+    return out
+
+
+@pytest.mark.parametrize(("packet", "since_s"), [(1, 12), (3, 32), (5, 52), (9, 50)])
+def test_a_connection_is_complete_after_the_packet_that_shows_its_last_gap(packet: int, since_s: int) -> None:
+    assert _lacking(packet).context().complete_since == {7: since_s * SECOND}
+    last = _lacking(packet)
+    last.merge(_lacking(1))
+    assert last.context().complete_since == {7: since_s * SECOND}
+
+
+def test_the_packets_of_each_capture_are_counted_from_one() -> None:
+    first, second = _lacking(3), _numbered(110, 120, 130)
+    second.feed(fault("gap", "9 bytes from the client: not captured", 2, 0, 8))
+    for each in (first, second):
+        each.end_capture()
+    first.merge(second)
+    assert first.context().complete_since == {7: 32 * SECOND, 8: 122 * SECOND}
+
+
+def test_a_clock_that_was_set_back_does_not_tell_when_bytes_were_missing() -> None:
+    out = _numbered(HOUR, HOUR + 10, 10, 20)
+    out.feed(fault("gap", "9 bytes from the client: not captured", 2, 0, 7))
+    assert out.context().complete_since == {}
+
+
 def _halted(*times_s: tuple[float, ...], alive_s: tuple[int, ...] = (0, 90)) -> Coverage:
     """Connections, each with the times that passed for neither of its ends."""
     out = _coverage(*alive_s)

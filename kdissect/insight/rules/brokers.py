@@ -8,6 +8,7 @@ from typing import Any
 from kdissect.analysis.broker_clocks import BrokerClocks
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.cluster_nodes import HEARTBEAT
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.leaderless import PATIENCE_NS
@@ -24,6 +25,7 @@ from kdissect.insight.broker_stops import (
     closed_listeners,
     gone_brokers,
     is_of_quorum,
+    may_hide_farewell,
     subject_of,
 )
 from kdissect.insight.causes import explains, may_explain
@@ -63,7 +65,7 @@ from kdissect.wording import plural
     "broker-gone",
     CRITICAL,
     CERTAIN,
-    needs=(Tcp, ClusterBrokers, ClusterChanges, Errors),
+    needs=(Tcp, ClusterBrokers, ClusterChanges, Errors, Connections),
     together_s=1,
     patience_s=30,
     stopping_s=60,
@@ -107,7 +109,7 @@ def _not_known(facts: Facts, several: list[LostBroker]) -> str | None:
     """Why nobody knows what a broker did before its connections ended; None if that is known. The numbers of
     only the first connections that are cut or one-sided are known."""
     own = {number for each in several for number in each.connections}
-    if any(row["last_missing"] == "gap" for row in facts.rows(Tcp) if row["connection"] in own):
+    if may_hide_farewell(facts, several):
         return "packets are cut or missing"  # the last answers, too
     if any(
         some.number > len(some.first) or not own.isdisjoint(some.first)

@@ -16,7 +16,7 @@ from kdissect.analysis.progress import Stall
 from kdissect.analysis.speakers import address
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
-from kdissect.insight.gaps import is_often_one_sided, not_known, with_gaps
+from kdissect.insight.gaps import is_often_one_sided, may_lack_after, not_known
 from kdissect.insight.grouping import group_rows
 from kdissect.insight.repeated import once_per_subject
 from kdissect.insight.rule import Facts, rule
@@ -384,7 +384,7 @@ def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
     for row in consumers(facts):
         readers.setdefault(row["group"], set()).add(row["client"])
     one_sided: dict[str, bool] = {}
-    lossy = with_gaps(facts, "connection")
+    links: dict[str, set[int]] = {}
     for key, rows in group_rows(consumers(facts), "group", "topic", "partition").items():
         group = key[0]
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
@@ -405,10 +405,23 @@ def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
         if one_sided[group]:
             facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
             continue
-        if last["connection"] in lossy:
+        if group not in links:
+            links[group] = _links(facts, group)
+        if may_lack_after(facts, links[group], last["fetched_last_ns"]):
             facts.cannot_judge(not_known("the last fetches"))
             continue
         yield _Stopped(last, rows, waiting)
+
+
+def _links(facts: Facts, group: str) -> set[int]:
+    """The connections of the clients that read for a group. Any of them may fetch a partition later."""
+    read = [row for row in consumers(facts) if row["group"] == group]
+    clients = {(address(row["client"]), row["client_id"]) for row in read if row["client"] is not None}
+    return {row["connection"] for row in read} | {
+        row["connection"]
+        for row in facts.rows(Connections)
+        if (address(row["client"]), row["client_id"]) in clients
+    }
 
 
 TOGETHER_NS = 5 * SECOND

@@ -8,6 +8,7 @@ import pytest
 
 from kdissect.analysis.broker_clocks import BrokerClocks
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.producers import Producers
@@ -491,8 +492,6 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
     assert said("broker-gone", *rows, context=one_sided)[0].severity == NOTICE
     many = cut._replace(cut=Some(9, (7,)))  # which they are is not known of all
     assert said("broker-gone", *rows, context=many)[0].severity == NOTICE
-    lossy = connection(0, 1, 10, last_missing="gap"), *rows[1:]
-    assert said("broker-gone", *lossy)[0].severity == NOTICE
     late = connection(2, 311, 320)
     assert (
         said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity
@@ -501,6 +500,44 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
     for table, severity in (("cluster_changes", NOTICE), ("cluster_brokers", NOTICE), ("topics", CRITICAL)):
         full = WHOLE._replace(incomplete=frozenset({table}))
         assert said("broker-gone", *rows, context=full)[0].severity == severity
+
+
+def lacks(number: int) -> tuple[type[Connections], Row]:
+    """A connection that lacks bytes."""
+    return Connections, row(Connections, connection=number, gap_bytes=9)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "complete_s", "last_api", "idle_s", "severity"),
+    [
+        (0, None, "Fetch", 0, NOTICE),  # nobody knows when
+        (0, 10, "Fetch", 0, CRITICAL),  # the other connection shows that it led to the end
+        (0, 10, "Metadata", 0, NOTICE),
+        (0, 10, "Fetch", 2, NOTICE),
+        (1, 10, "Fetch", 0, NOTICE),
+        (0, -1, "Metadata", 0, CRITICAL),  # it had not begun to stop
+        (7, 10, "Metadata", 0, CRITICAL),  # bytes of somebody else
+    ],
+)
+def test_a_restart_may_have_been_orderly_only_if_missing_bytes_may_show_that(
+    lacking: int, complete_s: int | None, last_api: str, idle_s: int, severity: str
+) -> None:
+    if complete_s is None:
+        lacking_all, since = (lacks(0), lacks(1)), {}
+    else:
+        lacking_all, since = (lacks(lacking),), {lacking: complete_s * SECOND}
+    idle = {"closed_ns": 10 * SECOND, "idle_ns": idle_s * SECOND, "last_api": last_api}
+    links = connection(0, 1, 10), connection(1, 1, 10, **idle), refused(2, 11), connection(3, 25, 90)
+    context = WHOLE._replace(complete_since=since)
+    assert said("broker-gone", *links, *lacking_all, context=context)[0].severity == severity
+
+
+def test_a_broker_that_no_longer_led_may_have_said_so_more_often() -> None:
+    idle = {"closed_ns": 10 * SECOND, "idle_ns": 0, "last_api": "Fetch"}
+    links = connection(0, 1, 10), connection(1, 1, 10, **idle), refused(2, 11), connection(3, 25, 90)
+    context = WHOLE._replace(complete_since={0: 10 * SECOND})
+    assert said("broker-gone", *links, lacks(0), context=context)[0].severity == CRITICAL
+    assert said("broker-gone", *links, lacks(0), no_longer(9), context=context)[0].severity == NOTICE
 
 
 def test_that_a_broker_is_back_may_be_among_what_had_no_room() -> None:

@@ -280,6 +280,31 @@ def test_where_bytes_are_missing_the_last_fetch_may_have_brought_the_records(los
     assert bool(unjudged("consumer-stopped", rows)) != told
 
 
+@pytest.mark.parametrize(
+    ("lossy", "complete_s", "told"),
+    [
+        ({"connection": 0}, 30, True),  # the gap came before the last Fetch
+        ({"connection": 0}, 31, False),
+        ({"connection": 1, "client": "10.0.0.1:6000", "client_id": "c"}, 31, False),  # to another broker
+        ({"connection": 1, "client": "10.0.0.1:6000", "client_id": "d"}, 31, True),
+        ({"connection": 4}, 31, False),  # another reader of the group
+    ],
+)
+def test_missing_bytes_hide_a_fetch_only_if_they_are_of_a_reader_and_of_later(
+    lossy: dict[str, Any], complete_s: int, told: bool
+) -> None:
+    read = [
+        position(fetches=40, fetched_last_ns=30 * SECOND, position=7, connection=0),
+        position(fetches=40, fetched_last_ns=99 * SECOND, partition=1, connection=4, client="10.0.0.4:7"),
+    ]
+    link = zeros(Connections, **{"client": "10.9.9.9:7", "gap_bytes": 9, **lossy})
+    context = JudgingContext(
+        first_ns=0, last_ns=100 * SECOND, complete_since={lossy["connection"]: complete_s * SECOND}
+    )
+    rows: dict[Any, list[Row]] = {Positions: read, Lag: [lag(log_end=20)], Connections: [link]}
+    assert bool(said("consumer-stopped", rows, context=context)) == told
+
+
 def test_the_connections_of_a_group_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
