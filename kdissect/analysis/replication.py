@@ -25,6 +25,11 @@ SLOW_NS = SECOND
 PAUSE_NS = 900 * MILLISECOND
 """The shortest time without a Fetch that counts as a pause of a follower that is not waiting for an answer: a
 Fetch waits 500 ms (``replica.fetch.wait.max.ms``)."""
+QUOTA_NS = 10 * SECOND
+"""The step of time in which copied bytes are counted. A throttle of replication counts 11 s
+(``replication.quota.window.num``)."""
+MOST_STEPS = 10_000
+"""The most such steps that are kept for a connection: a day."""
 MOST = 8
 Body = dict[str, Any]
 Pause = tuple[int, int, int]
@@ -49,6 +54,13 @@ class _Follower:
     version: int = -1
     """The highest version of its Fetches."""
     span: Span = field(default_factory=Span)
+    copied: dict[int, int] = field(default_factory=dict)
+    """By step of time, the bytes of the answers."""
+
+    def copy(self, step: int, size: int) -> None:
+        """Count an answer, or those of a step."""
+        if step in self.copied or len(self.copied) < MOST_STEPS:
+            self.copied[step] = self.copied.get(step, 0) + size
 
     def add(self, ns: int, number: int, version: int) -> None:
         """Add a Fetch. It gives the same result as merging a follower with only this Fetch."""
@@ -85,6 +97,8 @@ class _Follower:
         self.truncations += later.truncations
         self.version = max(self.version, later.version)
         self.span.merge(later.span)
+        for step, size in later.copied.items():
+            self.copy(step, size)
 
 
 class Replication(Statistic):
@@ -115,6 +129,12 @@ class Replication(Statistic):
             "json",
             "writes with acks=all to the leader's host that took 1 s or longer, the first few: topic or id, "
             "from_ns, to_ns and exchange",
+            rare=True,
+        ),
+        column(
+            "copied",
+            "json",
+            "around slow writes to any host: time, and bytes that the follower fetched in 10 s from then on",
             rare=True,
         ),
         column("exchanges", "int64s", "exchanges that show the longest gap and those writes", unit=EXCHANGE),
@@ -156,6 +176,8 @@ class Replication(Statistic):
         if row is None:
             return
         row.add(exchange.begun_ns, exchange.number, exchange.api_version or 0)
+        if exchange.response is not None:
+            row.copy(exchange.response.frame.last_ns // QUOTA_NS, exchange.response.frame.size)
         if exchange.response is not None and (request.get("topics") or exchange.error is not None):
             self._answered(row, exchange, request)
 
@@ -194,6 +216,7 @@ class Replication(Statistic):
             whole.last_ns = None
             whole.merge(row)
         found = []
+        slow_steps = self._slow_steps()
         for (node, broker), row in sorted(followers.items()):
             held = [
                 (number, answered - asked)
@@ -223,12 +246,24 @@ class Replication(Statistic):
                         for asked, number, answered, topics in self._writes.line(_host(broker))
                         for topic in topics
                     ][: MOST * MOST],
+                    "copied": [
+                        [step * QUOTA_NS, row.copied[step]] for step in sorted(slow_steps & row.copied.keys())
+                    ],
                     "exchanges": evidence,
                     "first_ns": row.span.first_ns,
                     "last_ns": row.span.last_ns,
                 }
             )
         return found
+
+    def _slow_steps(self) -> set[int]:
+        """The steps of time around slow writes."""
+        return {
+            step
+            for host in self._writes
+            for asked, _, answered, _ in self._writes.line(host)
+            for step in range(asked // QUOTA_NS - 1, answered // QUOTA_NS + 1)
+        }
 
 
 def _host(broker: str) -> str:

@@ -3,13 +3,14 @@ replica."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
-from kdissect.analysis.replication import Replication
+from kdissect.analysis.replication import QUOTA_NS, Replication
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains, may_explain
@@ -147,72 +148,133 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
 
 
 class _Throttle(NamedTuple):
-    """A limit to what may be copied of a topic in a second, as the cluster's configuration has it for a
-    time."""
+    """A time in which the cluster's configuration limits what may be copied of a topic in a second."""
 
     topic: str
     cluster_id: str | None
-    rate: int
-    """The least rate of a broker, in bytes/s."""
     by: str | None
     from_ns: int
     to_ns: int | None
     exchange: int
 
 
+class _Reached(NamedTuple):
+    """A limit that a broker reached."""
+
+    node: int
+    copied: float
+    """How many bytes it copied, or others copied from it, in a second."""
+    rate: int
+    """How many bytes/s that may be."""
+
+
 _REPLICAS, _RATE = ".replication.throttled.replicas", ".replication.throttled.rate"
+_FOLLOWS = "follower" + _RATE
+_NEARLY = 0.8
+"""The part of a limit that shows that it was reached: Kafka counts other seconds than the capture's steps."""
+NOT_REACHED = "the capture does not show that brokers copied as much as a throttle allows"
 
 
 def _throttles(facts: Facts) -> Iterator[_Throttle]:
     """The throttles of replication that somebody set while this was captured (kafka-reassign-partitions.sh
-    ``--throttle``): of a topic, at the rate of its cluster's brokers."""
+    ``--throttle``), each of a topic."""
     changes = [row for row in facts.rows(ClusterChanges) if row["what"] == "config-changed"]
-    for (cluster_id, topic), rows in group_rows(changes, "cluster_id", "topic").items():
-        named = sorted((row for row in rows if row["subject"].endswith(_REPLICAS)), key=lambda row: row["ns"])
-        for at, row in enumerate(named):
-            if row["after"] is None:
+    named = [row for row in changes if row["subject"].endswith(_REPLICAS)]
+    for (cluster_id, topic), rows in group_rows(named, "cluster_id", "topic").items():
+        held: dict[str, str] = {}
+        begin: Row | None = None
+        for row in sorted(rows, key=lambda row: row["ns"]):
+            what = topic or row["subject"].removeprefix("topic ").partition(" ")[0]
+            if row["after"] is not None:
+                held[row["subject"]] = row["after"]
+                begin = begin or row
                 continue
-            ends = (each["ns"] for each in named[at:] if each["after"] is None)
-            to_ns = next(ends, None)
-            rates = [
-                int(each["after"])
-                for each in changes
-                if each["cluster_id"] == cluster_id
-                and each["subject"].endswith(_RATE)
-                and (each["after"] or "").isdecimal()
-                and (to_ns is None or each["ns"] <= to_ns)
-            ]
-            if rates:
-                what = topic or row["subject"].removeprefix("topic ").partition(" ")[0]
-                yield _Throttle(what, cluster_id, min(rates), row["by"], row["ns"], to_ns, row["exchange"])
-                break
+            held.pop(row["subject"], None)
+            if begin is not None and not held:
+                yield _Throttle(what, cluster_id, begin["by"], begin["ns"], row["ns"], begin["exchange"])
+                begin = None
+        if begin is not None:
+            yield _Throttle(what, cluster_id, begin["by"], begin["ns"], None, begin["exchange"])
+
+
+class _Copying:
+    """What brokers copied from each other, and what limits there were, over time."""
+
+    def __init__(self, facts: Facts) -> None:
+        nodes = nodes_by_address(facts.rows(ClusterBrokers))
+        self._copied: dict[tuple[bool, int, str | None], Counter[int]] = defaultdict(Counter)
+        for row in facts.rows(Replication):
+            leader = nodes.get(row["broker"])
+            for cluster_id in (None,) if leader is None else leader.clusters | {None}:
+                for ns, size in row["copied"] or ():
+                    self._copied[True, row["node_id"], cluster_id][ns] += size
+                    if leader is not None:
+                        self._copied[False, leader.number, cluster_id][ns] += size
+        rates = [
+            row
+            for row in facts.rows(ClusterChanges)
+            if row["what"] == "config-changed" and row["subject"].endswith(_RATE)
+        ]
+        self._rates = group_rows(rates, "cluster_id", "subject")
+
+    def reached(self, throttle: _Throttle, from_ns: int, to_ns: int) -> _Reached | None:
+        """The limit that a broker reached while a write waited, the lowest of several."""
+        found = []
+        for (cluster_id, subject), changes in self._rates.items():
+            until = [row for row in sorted(changes, key=lambda row: row["ns"]) if row["ns"] <= to_ns]
+            node = subject.removeprefix("broker ").partition(" ")[0]
+            value = until[-1]["after"] if until else None
+            if cluster_id != throttle.cluster_id or value is None or not value.isdecimal():
+                continue
+            of_node = (
+                self._copied.get((subject.endswith(_FOLLOWS), int(node), cluster_id))
+                if node.isdecimal()
+                else None
+            )
+            most = max(
+                (size for ns, size in (of_node or {}).items() if from_ns - 2 * QUOTA_NS < ns <= to_ns),
+                default=0,
+            )
+            rate, copied = int(value), most * SECOND / QUOTA_NS
+            if copied >= _NEARLY * rate:
+                found.append(_Reached(int(node), copied, rate))
+        return min(found, key=lambda each: (each.rate, each.node), default=None)
 
 
 def _throttled_writes(facts: Facts) -> Iterator[Finding]:
-    """Writes that took long while the replication of their topic was throttled."""
+    """Writes that took long while brokers copied as much of their topic as a throttle allows."""
     names = {row["topic_id"]: row["topic"] for row in facts.rows(ClusterTopics)}
     slow = {
         (write["exchange"], names.get(write["topic"], write["topic"])): write
         for row in facts.rows(Replication)
         for write in row["slow_writes"] or ()
     }
-    for throttle in _throttles(facts):
-        writes = [
+    throttles = list(_throttles(facts)) if slow else []
+    copying = _Copying(facts) if throttles else None
+    for throttle in throttles:
+        assert copying is not None
+        during = [
             write
             for (_, topic), write in slow.items()
             if topic == throttle.topic
             and throttle.from_ns - SECOND <= write["from_ns"]
             and (throttle.to_ns is None or write["from_ns"] <= throttle.to_ns)
         ]
+        limits = [(write, copying.reached(throttle, write["from_ns"], write["to_ns"])) for write in during]
+        writes = [write for write, limit in limits if limit is not None]
         if len(writes) < facts.limit("writes"):
+            if len(during) >= facts.limit("writes"):
+                facts.cannot_judge(NOT_REACHED)
             continue
+        limit = min((each for _, each in limits if each is not None), key=lambda each: each.rate)
         by = f" by {throttle.by}" if throttle.by is not None else ""
         longest_ns = max(write["to_ns"] - write["from_ns"] for write in writes)
         exchanges = [throttle.exchange, *(write["exchange"] for write in writes)]
         yield facts.finding(
             FindingSubject(topic=throttle.topic),
             f"{plural(len(writes), 'write')} to {throttle.topic} that all replicas must confirm took up to "
-            f"{longest_ns / 1e9:.1f} s, while brokers were to copy at most {throttle.rate:,} bytes/s of it.",
+            f"{longest_ns / 1e9:.1f} s, while the copying of it was limited: broker {limit.node} was to copy "
+            f"at most {limit.rate:,} bytes/s, and {limit.copied:,.0f} bytes/s were copied.",
             count=len(writes),
             measure=len(writes),
             unit="writes",

@@ -53,15 +53,20 @@ def throttle(at_s: float, what: str, after: str | None, **more: Any) -> tuple[ty
 RATES = (
     throttle(9.9, "broker 1 leader.replication.throttled.rate", "50000"),
     throttle(9.9, "broker 2 follower.replication.throttled.rate", "30000"),
-    throttle(9.9, "broker 2 follower.replication.throttled.rate", None),
+    throttle(90, "broker 2 follower.replication.throttled.rate", None),
 )
 REPLICAS = "topic orders follower.replication.throttled.replicas"
 
 
 def throttled(
-    *given: tuple[type[Any], Row], count: int = 3, at_s: float = 10, topic: str = "T"
+    *given: tuple[type[Any], Row],
+    count: int = 3,
+    at_s: float = 10,
+    topic: str = "T",
+    copied: tuple[int, int] = (10, 240_000),
 ) -> list[Finding]:
-    """What is said of slow writes, and of throttles."""
+    """What is said of slow writes, and of throttles, if broker 2 copied so many bytes in the 10 s from then
+    on."""
     wrote = [
         {
             "topic": topic,
@@ -73,14 +78,16 @@ def throttled(
     ]
     known = ClusterTopics, row(ClusterTopics, topic="orders", topic_id="T")
     other = follower(slow_writes=wrote, node_id=3)
-    return said("replication-slow", follower(slow_writes=wrote), other, known, *given)
+    second, size = copied
+    slowed = follower(slow_writes=wrote, copied=[(second * SECOND, size)])
+    return said("replication-slow", slowed, other, known, *given)
 
 
 def test_writes_that_wait_while_copying_is_throttled() -> None:
     begin = throttle(10, REPLICAS, "0:2", topic="orders")
     (found,) = throttled(*RATES, begin)
     assert (found.subject.topic, found.count, found.cost_ns) == ("orders", 3, 2 * SECOND)
-    assert "at most 30,000 bytes/s" in found.message
+    assert "broker 2 was to copy at most 30,000 bytes/s, and 24,000 bytes/s were copied" in found.message
     assert [each.text for each in found.steps] == ["a throttle was set by tool"]
     assert "--verify" in found.fix
     assert throttled(*RATES, begin, topic="orders"), "older requests name the topic"
@@ -96,6 +103,36 @@ def test_writes_that_wait_while_copying_is_throttled() -> None:
         throttled(*RATES, throttle(10, REPLICAS, "0:2", topic="orders", cluster_id="k")),
     ):
         assert not silent
+
+
+def test_a_throttle_slows_no_write_unless_its_rate_was_reached() -> None:
+    begin = throttle(10, REPLICAS, "0:2", topic="orders")
+    assert not throttled(*RATES, begin, copied=(10, 239_999))
+    assert throttled(*RATES, begin, copied=(0, 240_000))
+    assert not throttled(*RATES, begin, copied=(20, 240_000))  # later
+    assert not throttled(*RATES, begin, at_s=20, copied=(0, 240_000))  # long before
+    removed = throttle(9.95, "broker 2 follower.replication.throttled.rate", None)
+    assert not throttled(*RATES[:2], removed, begin)
+    raised = throttle(11, "broker 2 follower.replication.throttled.rate", "30001")
+    assert not throttled(*RATES[:2], raised, begin)
+    low = throttle(9.9, "broker 1 leader.replication.throttled.rate", "20000")
+    leader = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9092)
+    assert not throttled(low, begin)  # nobody knows which broker leads
+    (found,) = throttled(low, leader, begin)
+    assert "broker 1 was to copy at most 20,000" in found.message
+    assert not throttled(*RATES, begin, copied=(10, 0))
+
+
+def test_each_throttle_of_a_topic_counts() -> None:
+    first = throttle(10, REPLICAS, "0:2", topic="orders"), throttle(15, REPLICAS, None, topic="orders")
+    leaders = REPLICAS.replace("follower", "leader")
+    again = throttle(40, REPLICAS, "0:2", topic="orders"), throttle(40, leaders, "0:1", topic="orders")
+    (found,) = throttled(*RATES, *first, *again, at_s=45, copied=(40, 240_000))
+    assert found.steps[0].ns == 40 * SECOND
+    half = throttle(43, leaders, None, topic="orders")
+    assert throttled(*RATES, *first, *again, half, at_s=45, copied=(40, 240_000))
+    over = half, throttle(44, REPLICAS, None, topic="orders")
+    assert not throttled(*RATES, *first, *again, *over, at_s=45, copied=(40, 240_000))
 
 
 def test_a_follower_lags_by_records_or_by_time() -> None:
@@ -285,6 +322,18 @@ def test_slow_writes_that_all_must_confirm_are_rows_with_their_topics() -> None:
     (slow,) = one["slow_writes"]
     assert (slow["topic"], slow["from_ns"]) == ("orders", SECOND)
     assert slow["to_ns"] == pytest.approx(2.5 * SECOND, abs=SECOND / 1000)
+
+
+def test_what_is_copied_around_slow_writes_is_counted() -> None:
+    asked = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
+    wrote = made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (21 * SECOND, 23 * SECOND))
+    fetches = [fetch(at_s, at_s % 2) for at_s in (9, 15, 16, 25, 30)]
+    assert fetches[0].response is not None
+    size = fetches[0].response.frame.size
+    (one,) = rows(*fetches, wrote)
+    assert [tuple(each) for each in one["copied"]] == [(10 * SECOND, 2 * size), (20 * SECOND, size)]
+    (none,) = rows(*fetches)
+    assert none["copied"] == []
 
 
 def test_lag_is_what_others_have() -> None:
