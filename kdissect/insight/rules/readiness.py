@@ -43,31 +43,37 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
     breaking = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
     if any(row["verdict"] == "tried" for row in facts.rows(Versions)):
         facts.cannot_judge("a client tries many versions of a request, so it may need none of them")
-    for (client_id, client), every in group_rows(breaking, "client_id", "client").items():
-        release = min(row["removed_in"] for row in every)
-        rows = [row for row in every if row["removed_in"] == release]
+    for (client_id, client), rows in group_rows(breaking, "client_id", "client").items():
+        by_release = {release: some for (release,), some in sorted(group_rows(rows, "removed_in").items())}
         software = next((_software(row) for row in rows if row["software"]), None)
-        used = sorted({f"{row['api']} {row['api_version']}" for row in rows})
         what = (
             "does not work with this broker"
-            if _is_on(release, rows)
-            else f"will not work with brokers from Kafka {release} on"
+            if any(_is_on(release, some) for release, some in by_release.items())
+            else f"will not work with brokers from Kafka {min(by_release)} on"
         )
+        told = [
+            f"{_used(some)}, which Kafka {release} no longer understands"
+            for release, some in by_release.items()
+        ]
         runs = f" ({software})" if software else ""
         apis = ", ".join(sorted({row["api"] for row in rows}))
         who = f" and client_id == {quoted(client_id)}" if client_id is not None else ""
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id, software=software),
-            f"The client{runs} {what}: it sends "
-            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
-            f"Kafka {release} no longer understands{_instead(rows)}.",
+            f"The client{runs} {what}: it sends {', and '.join(told)}{_instead(rows)}.",
             confidence=CERTAIN if all(row["limited_by"] == "client" for row in rows) else LIKELY,
             count=sum(row["count"] for row in rows),
-            measure=len(used),
+            measure=len({(row["api"], row["api_version"]) for row in rows}),
             unit="versions",
             threshold=1,
             filter=f"api in {{{apis}}}{who}",
         )
+
+
+def _used(rows: list[Row]) -> str:
+    """The first few versions of requests in these rows."""
+    used = sorted({f"{row['api']} {row['api_version']}" for row in rows})
+    return ", ".join(used[:5]) + (" and others" if len(used) > 5 else "")
 
 
 def _instead(rows: list[Row]) -> str:

@@ -273,7 +273,7 @@ def _throttled_writes(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=throttle.topic),
             f"{plural(len(writes), 'write')} to {throttle.topic} that all replicas must confirm took up to "
-            f"{longest_ns / 1e9:.1f} s, while the copying of it was limited: broker {limit.node} was to copy "
+            f"{longest_ns / 1e9:.1f} s, while the copying of it was limited. Broker {limit.node} was to copy "
             f"at most {limit.rate:,} bytes/s, and {limit.copied:,.0f} bytes/s were copied.",
             count=len(writes),
             measure=len(writes),

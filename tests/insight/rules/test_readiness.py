@@ -96,14 +96,25 @@ def test_the_release_that_removed_a_version_is_told(api: str, version: int, rele
     assert f"that Kafka {release} removed" in found.message
 
 
-def test_the_first_release_that_does_not_understand_a_client_counts() -> None:
+def test_each_release_that_no_longer_understands_a_client_is_told() -> None:
     made = {"client": "10.0.0.1", "client_id": "till", "broker": "b:9092", "count": 1, "limited_by": "client"}
     rows = [
         row(Versions, **made, api=api, api_version=0, removed_in=release, verdict="breaks")
         for api, release in (("ShareFetch", "4.1"), ("Fetch", "4.0"))
     ]
     (found,) = said("client-breaks-on-4", {Versions: rows})
-    assert "it sends Fetch 0, which Kafka 4.0 no longer understands" in found.message
+    assert "will not work with brokers from Kafka 4.0 on" in found.message
+    told = (
+        "it sends Fetch 0, which Kafka 4.0 no longer understands, and ShareFetch 0, which Kafka 4.1 no longer"
+    )
+    assert told in found.message
+    assert found.measure == 2
+    (later,) = said("client-breaks-on-4", {Versions: rows[:1]})
+    assert "4.0" not in later.message
+    offered = [each | {"offered_min": at} for at, each in enumerate(rows)]
+    (now,) = said("client-breaks-on-4", {Versions: offered})
+    assert "does not work with this broker: it sends Fetch 0, which Kafka 4.0" in now.message
+    assert "ShareFetch 0, which Kafka 4.1" in now.message
 
 
 def offer(port: int, fetch: int, at_s: float, **more: list[int]) -> Row:

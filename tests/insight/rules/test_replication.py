@@ -87,7 +87,7 @@ def test_writes_that_wait_while_copying_is_throttled() -> None:
     begin = throttle(10, REPLICAS, "0:2", topic="orders")
     (found,) = throttled(*RATES, begin)
     assert (found.subject.topic, found.count, found.cost_ns) == ("orders", 3, 2 * SECOND)
-    assert "broker 2 was to copy at most 30,000 bytes/s, and 24,000 bytes/s were copied" in found.message
+    assert "Broker 2 was to copy at most 30,000 bytes/s, and 24,000 bytes/s were copied" in found.message
     assert [each.text for each in found.steps] == ["a throttle was set by tool"]
     assert "--verify" in found.fix
     assert throttled(*RATES, begin, topic="orders"), "older requests name the topic"
@@ -119,7 +119,7 @@ def test_a_throttle_slows_no_write_unless_its_rate_was_reached() -> None:
     leader = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9092)
     assert not throttled(low, begin)  # nobody knows which broker leads
     (found,) = throttled(low, leader, begin)
-    assert "broker 1 was to copy at most 20,000" in found.message
+    assert "Broker 1 was to copy at most 20,000" in found.message
     assert not throttled(*RATES, begin, copied=(10, 0))
 
 
