@@ -21,8 +21,8 @@ class CutLink(NamedTuple):
     """Connections that one broken link cut off at the same time."""
 
     subject: FindingSubject
-    """The client that is cut off. For several clients: the broker whose machine they cannot reach, or the
-    host that they run on, with the client id that was cut off first."""
+    """The client that is cut off. For several clients: the broker whose machine or port they cannot reach, or
+    the host that they run on, with the client id that was cut off first."""
     rows: list[Row]
     """Rows of :class:`~kdissect.analysis.tcp.Tcp`, in the order in which the connections were cut off."""
 
@@ -105,18 +105,9 @@ def _at_once(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def _by_host(rows: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
     """The connections that were cut off together, each group with the host that was cut off: the host that
-    lost contact with most others. Connections on one host use no link. They are grouped by client, and their
-    host is None."""
-    apart: dict[str | None, list[Row]] = defaultdict(list)
-    left = []
-    for row in rows:
-        here, there = _hosts(row)
-        if here == there:
-            apart[row["client_id"]].append(row)
-        else:
-            left.append(row)
-    for own in apart.values():
-        yield None, own
+    lost contact with most others. Connections on one host use no link, so they are grouped apart."""
+    yield from _on_one_host([row for row in rows if len(set(_hosts(row))) == 1])
+    left = [row for row in rows if len(set(_hosts(row))) == 2]
     while left:
         others: dict[str, set[str]] = defaultdict(set)
         for here, there in map(_hosts, left):
@@ -128,6 +119,23 @@ def _by_host(rows: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
         left = [row for row in left if host not in _hosts(row)]
 
 
+def _on_one_host(left: list[Row]) -> Iterator[tuple[str | None, list[Row]]]:
+    """The connections whose ends are on one host, grouped by the client or the port that lost contact with
+    most others. The host of a client is None here, that of a port its own."""
+    while left:
+        ports: dict[str, set[str]] = defaultdict(set)
+        clients: dict[str, set[str]] = defaultdict(set)
+        for row in left:
+            ports[_client_name(row)].add(row["broker"])
+            clients[row["broker"]].add(_client_name(row))
+        client = max(ports, key=lambda each: len(ports[each]))
+        port = max(clients, key=lambda each: len(clients[each]))
+        is_port = len(clients[port]) > len(ports[client])
+        own = [row for row in left if (row["broker"] == port if is_port else _client_name(row) == client)]
+        yield (address(port) if is_port else None), own
+        left = [row for row in left if row not in own]
+
+
 def _subject(host: str | None, rows: list[Row], told: list[Row]) -> FindingSubject:
     first = rows[0]
     hosts = {address(row["client"]) for row in rows}
@@ -137,6 +145,8 @@ def _subject(host: str | None, rows: list[Row], told: list[Row]) -> FindingSubje
         return FindingSubject(client_id=client_id, client=None if client_id else address(first["client"]))
     places = {row["broker"] for row in rows if address(row["broker"]) == host}
     known = {place: node for place, node in nodes_by_address(told).items() if address(place) == host}
+    if len(hosts | {address(row["broker"]) for row in rows}) == 1:
+        known = {place: node for place, node in known.items() if place in places}
     if len({node.number for node in known.values()}) == 1:
         place, node = min(known.items())
         return FindingSubject(broker=NodeNames(told).at(node, place))

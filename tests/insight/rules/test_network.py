@@ -475,10 +475,28 @@ def test_only_outages_count_during_which_others_went_on() -> None:
     assert (found.count, found.measure) == (1, 6.0)
 
 
-def test_on_one_host_clients_are_told_apart() -> None:
-    """There is no link between them."""
-    one_host = link("127.0.0.1", "127.0.0.1", "web"), link("127.0.0.1", "127.0.0.1", "app")
-    assert outages(*one_host) == [("client app", 1), ("client web", 1)]
+def local(client_id: str, port: int, from_s: int = 5) -> Pair:
+    """A connection on one host that was cut off."""
+    cut, row = link("127.0.0.1", "127.0.0.1", client_id, from_s)
+    return cut, row | {"broker": f"127.0.0.1:{port}"}
+
+
+def test_on_one_host_the_end_that_lost_most_others_is_told() -> None:
+    """There is no link between them: a port was blocked, or a client."""
+    port = local("web", 9092), local("app", 9092)
+    assert outages(*port) == [("broker 127.0.0.1:9092", 2)]
+    node = ClusterBrokers, zeros(ClusterBrokers, node_id=3, host="127.0.0.1", port=9092, cluster_id="c")
+    other = ClusterBrokers, zeros(ClusterBrokers, node_id=4, host="127.0.0.1", port=9094, cluster_id="c")
+    assert outages(*port, node) == [("broker 3", 2)]
+    assert outages(*port, node, other) == [("broker 3", 2)]
+    client = local("web", 9092), local("web", 9094)
+    assert outages(*client) == [("client web", 2)]
+    assert outages(*port, local("far", 9094)) == [("broker 127.0.0.1:9092", 2), ("client far", 1)]
+    assert outages(local("web", 9092), local("app", 9094)) == [("client app", 1), ("client web", 1)]
+    assert outages(local("web", 9092), local("app", 9092, from_s=20)) == [
+        ("client app", 1),
+        ("client web", 1),
+    ]
 
 
 def test_nothing_is_out_if_nothing_else_goes_on() -> None:
