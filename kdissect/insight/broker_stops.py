@@ -395,6 +395,9 @@ class BrokerStop(NamedTuple):
     """Whether its answers alone show that it handed over."""
     is_controller: bool
     """Whether only nodes spoke to it, as they do to controllers."""
+    refused_last: bool
+    """Whether the last requests for records that clients sent to it were refused, because it no longer led.
+    A broker that somebody stops does so. But its partition may have moved for another reason."""
 
 
 def _stop(
@@ -452,6 +455,7 @@ def _stop(
         place,
         gave_up,
         _led_metadata(own),
+        not (before or after or is_orderly) and _refused_last(facts, several, own, last_ns),
     )
 
 
@@ -523,6 +527,29 @@ def may_hide_farewell(facts: Facts, several: list[LostBroker]) -> bool:
         and row["closed_ns"] - row["idle_ns"] >= last_ns - SECOND
         for row in facts.rows(Tcp)
     )
+
+
+def _refused_last(facts: Facts, several: list[LostBroker], own: list[Row], last_ns: int) -> bool:
+    """Whether the last Produce or Fetch on each lost connection was refused, because the broker no longer
+    led, and at least one was, shortly before the broker was gone.
+
+    :param own: the rows of the connections to the broker.
+    """
+    places = {each.address for each in several}
+    numbers = {number for each in several for number in each.connections}
+    refused = {
+        row["last_exchange"]
+        for row in facts.rows(Errors)
+        if row["broker"] in places
+        and row["error"] in (*NO_LONGER, "FENCED_LEADER_EPOCH")
+        and last_ns - GIVING_UP_NS <= row["last_ns"] <= last_ns
+    }
+    asked = [
+        row["last_exchange"]
+        for row in own
+        if row["connection"] in numbers and row["last_api"] in ("Produce", "Fetch")
+    ]
+    return bool(asked) and refused.issuperset(asked)
 
 
 def _elsewhere(

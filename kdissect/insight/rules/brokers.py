@@ -122,8 +122,8 @@ def _not_known(facts: Facts, several: list[LostBroker]) -> str | None:
 
 
 def _gone(facts: Facts, stop: BrokerStop) -> Finding:
-    several, _, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up, _ = (
-        stop
+    several, _, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up = (
+        stop[:12]
     )
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
@@ -146,6 +146,11 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
         )
     elif is_orderly:
         message += " It had said before that it would stop."
+    elif stop.refused_last:
+        message += (
+            " Shortly before, it had answered that it no longer leads what clients asked for last, as a "
+            "broker does that somebody stops."
+        )
     elif before or after:
         message += f" {plural(len(before or after), 'partition')} had to get another leader."
     if back_ns is not None and away_ns is not None:
@@ -174,12 +179,15 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     elif away_ns is not None and (before or is_orderly):
         is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
+    elif stop.refused_last and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
+        severity = WARNING  # it seems that somebody restarted it
     elif is_orderly and not failed:
         severity = WARNING  # no client was seen to miss it
     return facts.finding(
         subject,
         message,
         severity=severity,
+        confidence=LIKELY if severity == WARNING and stop.refused_last else CERTAIN,
         subject_text=subject.text(first.address),
         count=max(1, failed),
         measure=None if away_ns is None else away_ns / 1e9,

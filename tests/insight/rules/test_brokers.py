@@ -17,7 +17,7 @@ from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, Some
-from kdissect.insight.finding import CRITICAL, LIKELY, NOTICE, POSSIBLE, WARNING, Finding
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, POSSIBLE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said, unjudged
@@ -553,6 +553,32 @@ def no_longer(at_s: float, **more: Any) -> tuple[type[Errors], Row]:
     ns = int(at_s * SECOND)
     made = {"error": "NOT_LEADER_OR_FOLLOWER", "broker": BROKER, "topic": "orders", "partition": 0}
     return Errors, row(Errors, **{**made, "first_ns": ns, "last_ns": ns, **more})
+
+
+@pytest.mark.parametrize(
+    ("refusal", "last", "severity"),
+    [
+        ({}, {}, WARNING),
+        ({"error": "FENCED_LEADER_EPOCH"}, {}, WARNING),
+        ({"error": "UNKNOWN_TOPIC_OR_PARTITION"}, {}, CRITICAL),
+        ({}, {"last_exchange": 31}, CRITICAL),  # it served records after that
+        ({}, {"last_api": "Metadata"}, CRITICAL),
+        ({"last_ns": -SECOND}, {}, CRITICAL),  # long before
+        ({"broker": "10.0.0.2:9092"}, {}, CRITICAL),
+    ],
+)
+def test_a_broker_whose_last_answers_were_refusals_was_probably_restarted(
+    refusal: dict[str, Any], last: dict[str, Any], severity: str
+) -> None:
+    """Who sees one broker only sees no leader move."""
+    fetched = {"last_api": "Fetch", "last_exchange": 30, **last}
+    rows = connection(0, 1, 10, **fetched), connection(1, 1, 10, last_api="ApiVersions", last_exchange=3)
+    told = no_longer(8, **{"last_exchange": 30, **refusal})
+    (found,) = said("broker-gone", *rows, refused(2, 11), connection(3, 25, 90), told)
+    assert (found.severity, found.confidence) == (severity, LIKELY if severity == WARNING else CERTAIN)
+    assert ("as a broker does that somebody stops" in found.message) == (severity == WARNING)
+    (gone,) = said("broker-gone", *rows, refused(2, 11), told)
+    assert gone.severity == CRITICAL
 
 
 GROUP = {"error": "NOT_COORDINATOR", "group": "g", "topic": None, "partition": None}
