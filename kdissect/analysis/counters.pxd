@@ -5,7 +5,6 @@ from kdissect.tcp.packed cimport number, put
 
 cdef object _DEEPEST
 cdef Py_ssize_t _BYTES
-cdef bytearray _ROOM
 
 @cython.final
 cdef class Grades:
@@ -55,8 +54,9 @@ cdef class Depth:
 cdef Py_ssize_t _place(bytes packed, int64_t value) except -1
 @cython.locals(place=Py_ssize_t)
 cdef bytes _with(bytes packed, int64_t value)
-@cython.locals(raw="unsigned char*")
+@cython.locals(room=bytearray, raw="unsigned char*")
 cdef bytes _bytes_of(int64_t value)
+@cython.locals(room=bytearray, raw="unsigned char*", at=Py_ssize_t, value=int64_t)
 cdef bytes _packed(list values)
 @cython.locals(raw="const unsigned char*", at=Py_ssize_t, values=list)
 cdef list _unpacked(bytes packed)

@@ -11,8 +11,6 @@ from kdissect.tcp.packed import BYTES, number, put
 SECOND = 1_000_000_000
 _DEEPEST = DEFAULTS.pending_requests
 _BYTES = BYTES
-_ROOM = bytearray(BYTES)
-"""Where a number is packed."""
 
 
 class Grades:  # noqa: PLW1641 - it changes
@@ -293,13 +291,19 @@ def _with(packed: bytes, value: int) -> bytes:
 
 
 def _bytes_of(value: int) -> bytes:
-    raw = _ROOM
+    room = bytearray(_BYTES)
+    raw = room
     put(raw, 0, value)
-    return bytes(raw[:_BYTES])
+    return bytes(room)
 
 
 def _packed(values: list[int]) -> bytes:
-    return b"".join([_bytes_of(value) for value in values])
+    room = bytearray(_BYTES * len(values))
+    raw, at = room, 0
+    for value in values:
+        put(raw, at, value)
+        at += _BYTES
+    return bytes(room)
 
 
 def _unpacked(packed: bytes) -> list[int]:

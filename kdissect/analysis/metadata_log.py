@@ -23,6 +23,7 @@ from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
+from kdissect.protocol.library import Library, library
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
 
@@ -153,7 +154,9 @@ def _read(exchange: Exchange, limits: Limits) -> Iterator[tuple[LogPlace, str, t
     cluster = request_of(exchange).get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
     for data in carried:
-        for last_offset, records in (_known_batches if len(data) <= _SHORT_BYTES else _batches)(data, limits):
+        is_short = len(data) <= _SHORT_BYTES
+        batches = _known_batches(library(), data, limits) if is_short else _batches(data, limits)
+        for last_offset, records in batches:
             is_fresh = snapshot_end is None and last_offset + NEAR_END >= high_watermark
             for offset, name, said in records:
                 at = (
@@ -184,16 +187,22 @@ def _batches(data: bytes, limits: Limits) -> list[tuple[int, list[_LogRecord]]]:
 
 
 _SHORT_BYTES = 4_096
-_known_batches = lru_cache(maxsize=128)(_batches)
-"""The same as :func:`_batches`, remembered. For short record sets only: every broker and controller fetches
-each of them."""
+
+
+@lru_cache(maxsize=128)
+def _known_batches(_: Library, data: bytes, limits: Limits) -> list[tuple[int, list[_LogRecord]]]:
+    """The same as :func:`_batches`, remembered for the definitions in use. For short record sets only: every
+    broker and controller fetches each of them."""
+    return _batches(data, limits)
 
 
 def _records(batch: Batch) -> Iterator[_LogRecord]:
     for record in batch.records():
         if not record.value:
             continue
-        name, said = (_known if len(record.value) <= _KNOWN_BYTES else _statement_of)(record.value)
+        value = record.value
+        is_small = len(value) <= _KNOWN_BYTES
+        name, said = _known(library(), value) if is_small else _statement_of(value)
         if said:
             yield record.offset, name, said
 
@@ -209,9 +218,13 @@ def _statement_of(value: bytes) -> tuple[str, tuple[Statement, ...]]:
 
 
 _KNOWN_BYTES = 512
-_known = lru_cache(maxsize=1_024)(_statement_of)
-"""The same as :func:`_statement_of`, remembered. For small records only: every broker and controller fetches
-each of them."""
+
+
+@lru_cache(maxsize=1_024)
+def _known(_: Library, value: bytes) -> tuple[str, tuple[Statement, ...]]:
+    """The same as :func:`_statement_of`, remembered for the definitions in use. For small records only: every
+    broker and controller fetches each of them."""
+    return _statement_of(value)
 
 
 def _broker(body: Body) -> Told:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.analysis import counters
 from kdissect.analysis.counters import Depth
 
 Times = list[tuple[int, int]]
@@ -53,3 +55,22 @@ def test_times_that_make_no_sense_cost_no_memory() -> None:
     found = depth_of([(at, 10**18 + at) for at in range(1000)], limit=10)
     assert found.deepest == 11
     assert len(found.waiting) == len(found.head) == 10
+
+
+def test_connections_are_counted_in_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a number is packed, another thread packs one of its own. In the compiled form none can."""
+    plain = counters.put
+    is_nested = False
+
+    def interrupted(raw: bytearray, at: int, value: int) -> None:
+        nonlocal is_nested
+        plain(raw, at, value)
+        if not is_nested:
+            is_nested = True
+            depth_of([(900, 999)])
+            is_nested = False
+
+    monkeypatch.setattr(counters, "put", interrupted)
+    found = depth_of([(1, 5), (2, 6), (3, 7)])
+    assert found.waiting == [5, 6, 7]
+    assert found.head == [(1, 1), (2, 2), (3, 3)]

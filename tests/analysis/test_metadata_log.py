@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kdissect.analysis import metadata_log
 from kdissect.analysis.metadata_log import Logged
+from kdissect.limits import DEFAULTS
 
 
 @pytest.mark.parametrize(
@@ -28,3 +32,23 @@ def test_a_fetch_that_counts_makes_the_record_count() -> None:
     known = Logged("TopicRecord", (), 10, 5, "10.0.0.1:9092", True, False)
     assert not known.covers(11, 6, False, True)
     assert known.covers(11, 6, False, False)
+
+
+def test_what_is_remembered_of_records_belongs_to_the_definitions_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others may tell other names and fields of the same bytes."""
+    definitions, told = [object(), object()], ["one", "other"]
+    current = 0
+
+    def statement(_: bytes) -> tuple[str, tuple[Any, ...]]:
+        return told[current], ()
+
+    monkeypatch.setattr(metadata_log, "library", lambda: definitions[current])
+    monkeypatch.setattr(metadata_log, "_statement_of", statement)
+    monkeypatch.setattr(metadata_log, "_batches", lambda data, limits: statement(data))
+    for expected in (0, 1, 0):
+        current = expected
+        assert metadata_log._known(metadata_log.library(), b"v") == (told[expected], ())
+        of_batches: Any = metadata_log._known_batches(metadata_log.library(), b"v", DEFAULTS)
+        assert of_batches == (told[expected], ())
