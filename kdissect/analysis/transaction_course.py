@@ -123,6 +123,8 @@ class Machine:
             elif mark.done_ns is None:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client
             elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
+                if not own:
+                    found.taker_client_id, found.taker_client = mark.client_id, mark.client
                 self._close(TIMED_OUT, None, _after(found))
             else:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client

@@ -10,13 +10,15 @@ those of :mod:`kdissect.analysis.transaction_marks`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Self
 
 from kdissect.analysis.clusters import Clusters, NameAt
-from kdissect.analysis.fold import Fold
+from kdissect.analysis.fold import Fold, Rows
 from kdissect.analysis.headers import Header
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.shared_parts import follows_log, record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
@@ -60,6 +62,27 @@ PlaceAt = tuple[Place, str]
 """Partition, and the broker that gave it."""
 
 
+@packed
+@dataclass(slots=True)
+class StableTo:
+    """The highest offset up to which a partition was seen to be stable, and when that was first seen."""
+
+    stable: int = -1
+    ns: int = 0
+
+    def take(self, stable: int, ns: int) -> None:
+        """Take in an answer."""
+        if stable > self.stable or (stable == self.stable and ns < self.ns):
+            self.stable, self.ns = stable, ns
+
+    def merge(self, later: StableTo) -> None:
+        self.take(later.stable, later.ns)
+
+
+_STABLE_BYTES = 300
+"""The approximate size of a :class:`StableTo`, with its key."""
+
+
 class Transactional(Fold):
     """The facts about transactions in all exchanges."""
 
@@ -71,6 +94,8 @@ class Transactional(Fold):
         self.markers: Timelines[ProducerAt] = Timelines(self.room)
         self.active: Timelines[ProducerAt] = Timelines(self.room)
         self.stable: Timelines[PlaceAt] = Timelines(self.room)
+        self.free: Rows[PlaceAt, StableTo] = Rows(StableTo, self.room, _STABLE_BYTES)
+        """Where nothing was open any more."""
         self.orphans: Timelines[int] = Timelines(self.room)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -301,7 +326,7 @@ class Transactional(Fold):
         response = exchange.response
         if response is None:
             return
-        ns, told_of = response.frame.last_ns, set()
+        ns, told_of, broker = response.frame.last_ns, set(), ""
         for found_set in record_sets(exchange, self.limits):
             each = found_set.place
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
@@ -318,12 +343,16 @@ class Transactional(Fold):
             named = None
             for part in _list(topic.get("partitions")):
                 stable, high = part.get("lastStableOffset", -1), part.get("highWatermark", -1)
-                if stable < 0 or high < 0 or (stable >= high and not told_of):
+                if stable < 0 or high < 0:
                     continue
                 named = named or self._topic(topic)
                 place = (named, _number(part.get("partitionIndex")))
-                if stable < high or place in told_of:
-                    broker = self.latest.clusters.at(exchange)
+                broker = broker or self.latest.clusters.at(exchange)
+                if stable >= high and place not in told_of:
+                    free = self.free.row((place, broker))
+                    if free is not None:
+                        free.take(stable, ns)
+                else:
                     self.stable.add((place, broker), ReadableTo(ns, exchange.number, stable, high))
 
     def _take_control_batch(
@@ -397,12 +426,13 @@ class Transactional(Fold):
         self.markers.merge(later.markers)
         self.active.merge(later.active)
         self.stable.merge(later.stable)
+        self.free.merge(later.free)
         self.orphans.merge(later.orphans)
 
     @property
     def left_out(self) -> int:
         lines = (self.lines, self.markers, self.active, self.stable, self.orphans)
-        return sum(each.left_out for each in lines)
+        return sum(each.left_out for each in lines) + self.free.left_out
 
 
 _STATES = {

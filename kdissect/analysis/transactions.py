@@ -17,7 +17,7 @@ from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import ABORTED, COMMITTED, OPEN, TIMED_OUT, UNKNOWN, Transaction, doubt
 from kdissect.analysis.transaction_course import REFUSALS, Machine, is_unanswered
 from kdissect.analysis.transaction_marks import Active, Mark, Marker, Orphan, Place, ReadableTo
-from kdissect.analysis.transactional import PlaceAt, Transactional
+from kdissect.analysis.transactional import PlaceAt, StableTo, Transactional
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", Mark, Marker, ReadableTo)
@@ -78,10 +78,8 @@ class Transactions(View[Transactional]):
             "what the last EndTxn asks for: commit or abort. The outcome differs if the broker refused it",
         ),
         column("ended_by", "text", "EndTxn, InitProducerId of which client, or the coordinator"),
-        column(
-            "taken_by_client_id", "text", "if fenced: client id of the client that took the transactional id"
-        ),
-        column("taken_by_client", "text", "if fenced: address:port of that client"),
+        column("taken_by_client_id", "text", "client id of another client that took the transactional id"),
+        column("taken_by_client", "text", "address:port of that client"),
         column("partitions", "int32", "partitions that it wrote to or added; null if some may be missing"),
         column("records", "int64", "records that it wrote; null if some may be missing"),
         column("bytes", "int64", "bytes of the batches that it wrote"),
@@ -179,6 +177,9 @@ class _TransactionsLook:
         for at, cluster in self._in_clusters(taken.stable, self._topic_at).items():
             of_place = self._all_stable.setdefault(self._named(at[0]), OfClusters())
             of_place.add(cluster, (ReadableTo(*each) for each in taken.stable.line(at)))
+        self._all_free: dict[Place, OfClusters[StableTo]] = {}
+        for at, cluster in self._in_clusters(taken.free.rows, self._topic_at).items():
+            self._all_free.setdefault(self._named(at[0]), OfClusters()).add(cluster, [taken.free[at]])
         self._explained: dict[tuple[Place, int], set[str]] = {}
         """First offsets of transactions, with their clusters."""
         self._cluster = ""
@@ -186,12 +187,14 @@ class _TransactionsLook:
         self._markers: dict[int, list[Marker]] = {}
         self._ordered: dict[tuple[int, int | None], list[int]] = {}
         self._stable: dict[Place, _Readers] = {}
+        self._free: dict[Place, list[StableTo]] = {}
 
     def _enter(self, cluster: str) -> None:
         self._cluster = cluster
         self._markers = {each: _by_time(found.of(cluster)) for each, found in self._all_markers.items()}
         self._ordered = _times_of_orders(self._markers)
         self._stable = {each: _Readers(found.of(cluster)) for each, found in self._all_stable.items()}
+        self._free = {each: found.of(cluster) for each, found in self._all_free.items()}
 
     def _in_clusters(self, keys: Iterable[K], name_at: Callable[[K], NameAt]) -> dict[K, str]:
         """The cluster of each key; empty if it is unknown."""
@@ -267,6 +270,17 @@ class _TransactionsLook:
             if passed_ns is not None:
                 late = each.is_late(passed_ns)
                 each.end(TIMED_OUT if late else UNKNOWN, None, "the coordinator" if late else None)
+            elif self._was_passed(each):
+                each.end(UNKNOWN, None, None)
+
+    def _was_passed(self, each: Transaction) -> bool:
+        """Whether nothing was open in one of its partitions later. Then it was over there, though nobody
+        shows when: the capture has a hole, or readers came back after a while."""
+        return any(
+            one.stable > offset and one.ns >= each.last_ns
+            for place, offset in _first_offsets(each).items()
+            for one in self._free.get(place, ())
+        )
 
     def _passed_ns(self, each: Transaction) -> int | None:
         """When readers first got all of its partitions stable beyond it; None if they did not."""
@@ -310,7 +324,11 @@ class _TransactionsLook:
                         continue
                     producer, told = active.pop((cluster, place, offset), _NOBODY)
                     at = [one for one in readers.line if one.stable == offset]
-                    outcome = UNKNOWN if any(one.stable > offset for one in readers.line) else OPEN
+                    free = self._all_free[place].of(cluster) if place in self._all_free else []
+                    is_over = any(one.stable > offset for one in free) or any(
+                        one.stable > offset for one in readers.line
+                    )
+                    outcome = UNKNOWN if is_over else OPEN
                     rows.append(self._bare(cluster, place, producer, told, outcome, at, found))
         for (cluster, place, offset), (producer, told) in active.items():
             if not self._is_explained(cluster, place, offset) and told is not None and told.counts:

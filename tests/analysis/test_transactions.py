@@ -178,6 +178,29 @@ def test_readers_that_are_held_back_and_go_on() -> None:
     assert row["visible_ns"] == 50 * MS
 
 
+@pytest.mark.parametrize(
+    ("at", "stable", "outcome"),
+    [(600_000, 3, "unknown"), (600_000, 0, "open"), (5, 3, "open")],
+)
+def test_one_that_readers_passed_in_a_hole_of_the_capture_is_not_open(
+    at: int, stable: int, outcome: str
+) -> None:
+    """They come back when all is over, and see nothing of it."""
+    begun = init(0), add(10), write(12, "a", offset=0)
+    (row,) = rows(*begun, fetch(at, b"", high=stable, stable=stable))
+    assert row["outcome"] == outcome
+    (held, *_) = rows(*(fetch(ms, b"", high=9, stable=4) for ms in (100, 2_000)), fetch(9_000, b"", high=9))
+    assert held["outcome"] == "unknown"
+
+
+def test_who_takes_the_id_of_one_that_timed_out_is_told() -> None:
+    begun = init(0), add(10), write(12, "a", offset=0)
+    (row,) = rows(*begun, init(20_000, epoch=1, connection=1))
+    assert (row["outcome"], row["taken_by_client_id"]) == ("timed-out", "test")
+    (own,) = rows(*begun, init(20_000, epoch=1, own=True))
+    assert (own["outcome"], own["taken_by_client_id"]) == ("timed-out", None)
+
+
 def test_readers_held_back_by_nobody_that_was_captured() -> None:
     (row,) = rows(*(fetch(at, b"", high=9, stable=4) for at in (100, 2_000)))
     assert (row["transactional_id"], row["outcome"], row["held_ns"]) == (None, "open", 1_900 * MS)

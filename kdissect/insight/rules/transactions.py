@@ -214,7 +214,7 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
             subject,
             f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so "
             f"the broker aborted {'it' if len(rows) == 1 else 'them'}: readers never see what was written "
-            f"there.{went_on}{refused}",
+            f"there.{went_on}{refused}{_taken(rows)}",
             count=len(rows),
             measure=None if open_ns is None else open_ns / SECOND,
             unit="s",
@@ -224,6 +224,17 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
             exchanges=_numbers(rows),
             filter=having(transactional_id=subject.transactional_id),
         )
+
+
+def _taken(rows: list[Row]) -> str:
+    """Who took the transactional id, if another client did."""
+    takers = {_taker(row) for row in rows if row["taken_by_client"] is not None}
+    return f" Then {named(sorted(takers))} took the transactional id." if takers else ""
+
+
+def _taker(row: Row) -> str:
+    """The client that took a transactional id."""
+    return f"{row['taken_by_client_id'] or 'another client'} at {address(row['taken_by_client'])}"
 
 
 _REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
@@ -241,7 +252,7 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
 
     for subject, rows in _by_id(facts, is_fenced).items():
         row = rows[-1]
-        taker = f"{row['taken_by_client_id'] or 'another client'} at {address(row['taken_by_client'])}"
+        taker = _taker(row)
         lost = sum(each["outcome"] == "fenced" and each["partitions"] != 0 for each in rows)
         loss = (
             f" {plural(lost, 'open transaction was', 'open transactions were')} aborted then." if lost else ""

@@ -204,6 +204,12 @@ def test_a_timeout_names_the_transaction_and_its_client() -> None:
     )
 
 
+def test_who_took_the_id_of_a_transaction_that_timed_out_is_named() -> None:
+    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": "new"}
+    (found,) = judged("transaction-timed-out", transaction(outcome="timed-out", timeout_ms=3_000, **taken))
+    assert found.message.endswith(" Then new at 10.0.0.2 took the transactional id.")
+
+
 @pytest.mark.parametrize(
     ("values", "measure"),
     [
