@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
+from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
@@ -70,11 +71,23 @@ def _ms(ns: float) -> float:
     return round(ns / MILLISECOND, 3)
 
 
-@rule("slow-broker", WARNING, LIKELY, needs=(Pace,), exchanges=50, times=3, more_ms=5, at_once=50)
+@rule(
+    "slow-broker",
+    WARNING,
+    LIKELY,
+    needs=(Pace,),
+    exchanges=50,
+    few=10,
+    clients=3,
+    times=3,
+    more_ms=5,
+    at_once=50,
+)
 def slow_broker(facts: Facts) -> Iterator[Finding]:
     """One broker answers slower than its peers at the same time. A broker that has just started is slow, so
     its first answers cannot be compared with the whole time of others. Nor can Produce requests of different
-    clients: how long one takes depends on its size and on the confirmation that the client wants."""
+    clients: how long one takes depends on its size and on the confirmation that the client wants. If each of
+    several clients gets slower answers from one broker than from others, few requests of each suffice."""
     slow: dict[str, list[tuple[str, float, float, Row]]] = defaultdict(list)
     of_kind: dict[tuple[str, str | None], list[Row]] = defaultdict(list)
     for row in facts.rows(Pace):
@@ -103,6 +116,9 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
                 facts.cannot_judge("no other broker was asked the same during the same time")
                 continue
             slow[broker].append((api, p50, usual, row))
+    for broker, compared in _slow_for_all(facts, of_kind):
+        if broker not in slow:
+            yield _slow_writes(facts, broker, compared)
     for broker, apis in slow.items():
         api, p50, usual, row = max(apis, key=lambda each: each[1] - each[2])
         produced = row["client_id"] if api == "Produce" else None
@@ -120,6 +136,66 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
             last_ns=row["last_ns"],
             filter=f"broker == {broker} and {of_client}api == {api} and broker_ns > {int(usual)}",
         )
+
+
+class _Compared(NamedTuple):
+    """How one client's Produce requests are served by a broker and by others."""
+
+    row: Row
+    usual: float
+    """The median of the others, in ns."""
+    others: int
+    """The number of requests to the others."""
+
+
+def _slow_for_all(
+    facts: Facts, of_kind: Mapping[tuple[str, str | None], list[Row]]
+) -> Iterator[tuple[str, list[_Compared]]]:
+    """Brokers that serve the Produce requests of each of several clients much slower than others serve those
+    of the same client, with the comparisons. Few requests of each suffice, because all agree."""
+    found: dict[str, list[_Compared]] = defaultdict(list)
+    denied = set()
+    writers = group_rows(
+        (row for (api, _), rows in of_kind.items() if api == "Produce" for row in rows), "client", "client_id"
+    )
+    for rows in writers.values():
+        known = [row for row in rows if row["broker_count"] >= facts.limit("few")]
+        for row in known:
+            others = [
+                each
+                for each in known
+                if each["broker"] != row["broker"] and _were_asked_together(facts, row, each)
+            ]
+            usual = _much_quicker(facts, row["broker_p50_ns"], (each["broker_p50_ns"] for each in others))
+            if usual is not None:
+                count = sum(each["broker_count"] for each in others)
+                found[row["broker"]].append(_Compared(row, usual, count))
+            elif others:
+                denied.add(row["broker"])
+    for broker, compared in sorted(found.items()):
+        own = sum(each.row["broker_count"] for each in compared)
+        enough = min(own, sum(each.others for each in compared)) >= facts.limit("exchanges")
+        if broker not in denied and len(compared) >= facts.limit("clients") and enough:
+            yield broker, compared
+
+
+def _slow_writes(facts: Facts, broker: str, compared: list[_Compared]) -> Finding:
+    worst = max(compared, key=lambda each: each.row["broker_p50_ns"] - each.usual)
+    least = min(compared, key=lambda each: each.row["broker_p50_ns"] / max(1, each.usual))
+    p50, usual, who = worst.row["broker_p50_ns"], worst.usual, worst.row["client_id"] or "a client"
+    return facts.finding(
+        FindingSubject(broker=broker),
+        f"This broker takes {span(int(p50))} for half of the Produce requests of {who}, where the others "
+        f"take {span(int(usual))}. It is slower for each of {len(compared)} clients; at the least, it takes "
+        f"{span(int(least.row['broker_p50_ns']))} instead of {span(int(least.usual))}.",
+        measure=_ms(p50),
+        unit="ms",
+        threshold=_ms(max(usual * facts.limit("times"), usual + facts.limit("more_ms") * MILLISECOND)),
+        first_ns=min(each.row["first_ns"] for each in compared),
+        last_ns=max(each.row["last_ns"] for each in compared),
+        client_ids=tuple(sorted({each.row["client_id"] for each in compared if each.row["client_id"]})),
+        filter=f"broker == {broker} and api == Produce and broker_ns > {int(least.usual)}",
+    )
 
 
 def _most_asked(rows: list[Row]) -> Row:

@@ -107,6 +107,31 @@ def test_what_one_client_writes_is_not_compared_with_what_others_write() -> None
     assert 'client_id == "large"' in found.filter
 
 
+def test_several_clients_that_agree_need_few_writes_each() -> None:
+    def wrote(client: int, slow_ms: float = 30, count: int = 17, until_s: int = 60) -> list[Pair]:
+        who = {"api": "Produce", "client": f"c{client}", "client_id": f"app-{client}"}
+        slow = pace(broker="b:1", broker_count=count, broker_p50_ns=int(slow_ms * MS), **who)
+        times = {"first_ns": T0, "last_ns": T0 + until_s * S}
+        usual = [
+            pace(broker=f"b:{node}", broker_count=count, broker_p50_ns=2 * client * MS, **who, **times)
+            for node in (2, 3)
+        ]
+        return [slow, *usual]
+
+    (found,) = said("slow-broker", *wrote(1), *wrote(2), *wrote(3))
+    assert (found.subject.broker, found.client_ids) == ("b:1", ("app-1", "app-2", "app-3"))
+    assert (
+        "takes 30 ms for half of the Produce requests of app-1, where the others take 2 ms" in found.message
+    )
+    assert "for each of 3 clients; at the least, it takes 30 ms instead of 6 ms" in found.message
+    assert not said("slow-broker", *wrote(1), *wrote(2))  # too few clients
+    assert not said("slow-broker", *wrote(1), *wrote(2), *wrote(3, count=9))
+    assert not said("slow-broker", *wrote(1, count=16), *wrote(2, count=16), *wrote(3, count=16))
+    assert not said("slow-broker", *wrote(1), *wrote(2), *wrote(3), *wrote(4, slow_ms=12))  # one disagrees
+    assert said("slow-broker", *wrote(1), *wrote(2), *wrote(3), *wrote(4, slow_ms=12, count=9))
+    assert not said("slow-broker", *wrote(1), *wrote(2), *wrote(3, until_s=29))  # at another time
+
+
 def test_one_broker_alone_is_not_compared() -> None:
     assert not said_by(("slow-broker",), pace(broker_count=99, broker_p50_ns=S))
 
