@@ -81,3 +81,12 @@ def test_a_start_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+def test_a_live_capture_loads_rules_only_for_who_asks_for_findings() -> None:
+    code = (
+        "import sys; import kdissect.cli.commands.live; "
+        "print(*(each for each in sys.modules if each.startswith('kdissect.insight.rules')))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []

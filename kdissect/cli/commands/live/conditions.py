@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.live.findings import LiveFindings
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
@@ -24,6 +23,9 @@ from kdissect.live.metrics import Metrics, address_of
 from kdissect.live.triggers import CaptureTrigger
 from kdissect.present.options import Options
 from kdissect.wording import how_to_install
+
+if TYPE_CHECKING:
+    from kdissect.cli.commands.live.findings import LiveFindings
 
 _OPTIONS = (
     click.option(
@@ -119,6 +121,9 @@ class Conditions:
             stack.callback(self._trigger.close)
             reading.keep = self._trigger.packet
         if self._on_findings or self._serve is not None:
+            # All rules of findings: they are two fifths of what the command would load.
+            from kdissect.cli.commands.live.findings import LiveFindings
+
             config = load_config()
             self._findings = LiveFindings(
                 self._limits, lambda judge: judge.judged(config.thresholds, config.ignored).findings
