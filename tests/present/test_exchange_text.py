@@ -13,7 +13,7 @@ import pytest
 
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.present import body, exchange_text
+from kdissect.present import exchange_text
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.message_text import SecretJudge
@@ -23,7 +23,7 @@ from kdissect.present.writers import table_writer
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Field, Struct, message_struct
 from kdissect.session.briefs import Brief, Interest
-from tests.amount import some
+from tests.amount import fewer_again, some
 from tests.damaged import packets_of
 from tests.dissecting import dissect
 from tests.kafka import Talk, request, response
@@ -37,6 +37,8 @@ OPTIONS = [
     Options(show_secrets=True, records=True),
     *(Options(records=True, bytes_form=form) for form in BYTES_FORMS),
 ]
+SEEDS = fewer_again((None, 1, 2), 2, None)
+"""Of damages; the first is none."""
 
 
 def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
@@ -46,7 +48,7 @@ def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
 
 @pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS), 20))
 def test_lines(path: Path, options: Options) -> None:
-    for seed in (None, 1, 2):
+    for seed in SEEDS:
         out = BytesIO()
         writer = ExchangeLines(out, options)
         for each in exchanges(path, seed):
@@ -59,7 +61,7 @@ def test_lines(path: Path, options: Options) -> None:
 
 @pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS[2:]), 16))
 def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
-    for seed in (None, 1, 2):
+    for seed in SEEDS:
         out = BytesIO()
         writer = ExchangeLines(out, options)
         dissector = Dissector(briefs=Interest(records=False))
@@ -109,7 +111,8 @@ def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pyte
     def side_object(exchange: Exchange, side: str, options: Options) -> None:
         over_values.append(exchange)
 
-    monkeypatch.setattr(body, "side_object", side_object)
+    for module in ("columns.body", "message_json"):
+        monkeypatch.setattr(f"kdissect.present.{module}.side_object", side_object)
     found = [each for path in CAPTURES for each in exchanges(path)]
     for options in (Options(), Options(records=True), Options(show_secrets=True)):
         writer = ExchangeLines(BytesIO(), options)
@@ -146,7 +149,7 @@ def test_known_tails_and_marked_secrets_need_no_values(
     assert out.getvalue() == b"".join(row_line(EXCHANGES, each, Options()) for each in found)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", fewer_again(range(20), 8))
 @pytest.mark.parametrize(
     ("api", "version"), [*(("DescribeConfigs", each) for each in range(5)), ("CreateTopics", 7)]
 )
