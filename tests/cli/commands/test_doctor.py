@@ -12,6 +12,12 @@ from kdissect.cli import main
 from kdissect.cli.config import SECRET_VARIABLES
 
 
+@pytest.fixture(autouse=True)
+def _no_wireshark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking tshark takes most of what doctor does; ``test_wireshark.py`` has the row."""
+    monkeypatch.setattr("kdissect.cli.commands.doctor.wireshark_row", lambda: ("wireshark", "absent", ""))
+
+
 def told(what: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     main(["doctor", "-T", "ndjson"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

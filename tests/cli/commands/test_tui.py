@@ -13,7 +13,7 @@ from kdissect.cli.config import Config
 from kdissect.cli.exit_codes import USAGE
 from kdissect.cli.tls_keys import Keys
 from kdissect.model import CaptureError
-from tests.cli.run import CAPTURES, run, spawn
+from tests.cli.run import CAPTURES, run, run_with, spawn
 from tests.tui.terminals import Terminal
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -36,7 +36,7 @@ def test_no_terminal_is_told_in_one_line() -> None:
 def test_a_mistake_is_told_before_it_is_told_that_there_is_no_terminal(
     arguments: tuple[object, ...], said: str, code: int
 ) -> None:
-    ran = spawn("tui", *arguments)
+    ran = run_with(b"", "tui", *arguments)
     assert (ran.code, ran.out) == (code, b"")
     assert said in ran.err
     assert "terminal" not in ran.err
