@@ -1,7 +1,7 @@
 """What stands on the screen, as text; and running the application without a terminal.
 
 Nobody sees the frames that an application without a terminal draws. They were more than a third of what these
-tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py``,
+tests took. So nothing is drawn until a test looks, and at the end of each that did not. ``test_terminal.py``,
 ``test_screens.py`` and ``test_drawing.py`` draw every frame.
 """
 
@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from weakref import WeakSet
 
 from rich.console import Console
 from textual.app import App
@@ -28,6 +29,10 @@ from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.feed.feeds import CountedOnce, decoded
+from tests.feed.forked import forked_processes
+
+_seen: WeakSet[App[None]] = WeakSet()
+"""Applications on whose screens nothing changed since a test looked."""
 
 
 def screen_text(app: App[None]) -> str:
@@ -43,6 +48,7 @@ def screen_text(app: App[None]) -> str:
         legacy_windows=False,
     )
     console.print(app.screen._compositor.render_update(full=True))
+    _seen.add(app)
     return "\n".join(line.rstrip() for line in console.export_text(styles=False).splitlines()) + "\n"
 
 
@@ -51,6 +57,7 @@ _draw = Screen._compositor_refresh
 
 def _leave_undrawn(screen: Screen[Any]) -> None:
     """What changed counts as drawn. A screen below another hands that on to it, as ever."""
+    _seen.discard(screen.app)
     if screen is not screen.app.screen:
         _draw(screen)
         return
@@ -95,6 +102,7 @@ def undrawn() -> Iterator[None]:
     """
     with (
         among_others(),
+        forked_processes(),
         mock.patch.object(RuleSet, "__hash__", object.__hash__),
         mock.patch("kdissect.feed.statistics.Counting", CountedOnce),
         mock.patch.object(Screen, "_compositor_refresh", _leave_undrawn),
@@ -126,15 +134,17 @@ async def _wait_for_rest(app: Kdissect, min_sleep: float = 0, max_sleep: float =
 
 
 async def _deal_with_messages(app: Kdissect) -> None:
-    """Wait until everybody has dealt with what was sent so far. No handler waits for a thread.
+    """Wait until everybody has dealt with what was sent so far. A handler may wait for a process.
 
     Textual sends a message to every widget and waits until each had it: half of all messages of these tests.
     """
     loop: Any = asyncio.get_running_loop()
-    end, quiet = loop.time() + 30, 0
+    end, quiet, pause = loop.time() + 30, 0, 0.0
     while quiet < 2 and loop.time() < end:
-        await asyncio.sleep(0)
-        quiet = 0 if loop._ready or _has_messages(app) else quiet + 1
+        await asyncio.sleep(pause)
+        has_messages = not loop._ready and _has_messages(app)
+        quiet = 0 if loop._ready or has_messages else quiet + 1
+        pause = LOOK_SECONDS if has_messages else 0
         if app._exception is not None:
             raise app._exception
 
@@ -169,7 +179,7 @@ async def running(
             async with app.run_test(size=(width, height)) as pilot:
                 await settle(pilot)
                 yield pilot
-                if app.is_running:
+                if app.is_running and app not in _seen:
                     screen_text(app)
     finally:
         app.feed.close()
