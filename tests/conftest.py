@@ -107,8 +107,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Three more than there are processors, because tests of screens, live captures and Spark wait for
-    something."""
-    return (os.cpu_count() or 1) + 3
+    something. xdist's own variable tells another number."""
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "0")) or (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
