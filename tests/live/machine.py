@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -12,15 +13,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tests.live.replay import send, sender
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 _numbers = itertools.count()
+_NETWORK = 0x40000000
+"""CLONE_NEWNET: what a thread enters."""
 
 
 @functools.cache
@@ -63,14 +68,20 @@ class Network:
         return start(self.command("-m", "kdissect", *arguments), variables)
 
     def replay(self, *captures: object) -> None:
-        """Send the packets of captures from ``va``."""
-        subprocess.run(
-            self.command("-m", "tests.live.replay", "va", *captures),
-            check=True,
-            cwd=ROOT,
-            capture_output=True,
-            timeout=60,
-        )
+        """Send the packets of captures from ``va``.
+
+        A socket stays in the namespace of the thread that opened it: no process must be started there.
+        """
+        with ThreadPoolExecutor(1) as thread, thread.submit(self._sender).result() as sending:
+            send(sending, *map(str, captures))
+
+    def _sender(self) -> socket.socket:
+        """Enter the namespace, with this thread alone."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with Path("/run/netns", self.name).open() as there:
+            if libc.setns(there.fileno(), _NETWORK):
+                raise OSError(ctypes.get_errno(), "the namespace cannot be entered", self.name)
+        return sender("va")
 
 
 @contextmanager

@@ -17,16 +17,27 @@ _HEADER = bytes(12)
 
 def main(interface: str, *paths: str) -> None:
     """Send the packets."""
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sending:
-        sending.bind((interface, 0))
-        sent = 0
-        for item in read_packets(paths):
-            if not isinstance(item, Packet):
-                continue
-            sending.send(item.data if item.link_type == 1 else _as_ethernet(item))
-            sent += 1
-            if not sent % 50:
-                time.sleep(0.001)
+    with sender(interface) as sending:
+        send(sending, *paths)
+
+
+def sender(interface: str) -> socket.socket:
+    """A socket that sends from this interface."""
+    sending = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    sending.bind((interface, 0))
+    return sending
+
+
+def send(sending: socket.socket, *paths: str) -> None:
+    """Send the packets through this socket."""
+    sent = 0
+    for item in read_packets(paths):
+        if not isinstance(item, Packet):
+            continue
+        sending.send(item.data if item.link_type == 1 else _as_ethernet(item))
+        sent += 1
+        if not sent % 50:
+            time.sleep(0.001)
 
 
 def _as_ethernet(packet: Packet) -> bytes:
