@@ -94,3 +94,9 @@ def spawn(*arguments: object, stdin: bytes = b"", **environment: str) -> Ran:
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr.decode("utf-8"))
+
+
+def ask_no_tshark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what else ``doctor`` tells: asking tshark takes nine tenths of its time.
+    ``test_wireshark.py`` has its row."""
+    monkeypatch.setattr("kdissect.cli.commands.doctor.wireshark_row", lambda: ("wireshark", "absent", ""))

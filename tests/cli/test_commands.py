@@ -13,7 +13,7 @@ from kdissect.faults import KINDS
 from kdissect.insight.catalogue import RULES
 from kdissect.present.columns import EXCHANGES
 from kdissect.protocol import apis
-from tests.cli.run import CAPTURES, ROOT, run, spawn
+from tests.cli.run import CAPTURES, ROOT, ask_no_tshark, run, spawn
 
 Capsys = pytest.CaptureFixture[bytes]
 LOGS = CAPTURES / "logs"
@@ -136,7 +136,8 @@ def test_fields_lists_columns_aliases_and_faults(capsysbinary: Capsys) -> None:
     assert all(kind in kinds for kind in KINDS)
 
 
-def test_doctor_says_what_is_there(capsysbinary: Capsys) -> None:
+def test_doctor_says_what_is_there(capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_no_tshark(monkeypatch)
     ran = run(capsysbinary, "doctor", "-T", "ndjson")
     found = {row["what"]: row for row in map(json.loads, ran.lines)}
     assert ran.code == 0

@@ -9,7 +9,7 @@ from kdissect.cli.errors import Wrong
 from kdissect.cli.screen_settings import settings_of
 from kdissect.limits import DEFAULTS
 from tests.amount import some
-from tests.cli.run import CAPTURES, run
+from tests.cli.run import CAPTURES, ask_no_tshark, run
 
 
 def load(tmp_path: Path, text: str, **environment: str) -> Config:
@@ -127,6 +127,7 @@ def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands
     monkeypatch.setenv("KDISSECT_CONFIG", str(tmp_path / "config.toml"))
     ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-c", "1")
     assert (ran.code, ran.err) == (0, "")
+    ask_no_tshark(monkeypatch)
     assert b"config.toml:" in run(capsysbinary, "doctor").out
 
 

@@ -10,12 +10,12 @@ import pytest
 import kdissect
 from kdissect.cli import main
 from kdissect.cli.config import SECRET_VARIABLES
+from tests.cli.run import ask_no_tshark
 
 
 @pytest.fixture(autouse=True)
-def _no_wireshark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking tshark takes most of what doctor does; ``test_wireshark.py`` has the row."""
-    monkeypatch.setattr("kdissect.cli.commands.doctor.wireshark_row", lambda: ("wireshark", "absent", ""))
+def _no_tshark(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_no_tshark(monkeypatch)
 
 
 def told(what: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

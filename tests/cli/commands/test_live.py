@@ -22,7 +22,7 @@ from kdissect.live.journal import status_of
 from kdissect.model import Fault, Packet
 from kdissect.system import landlock, seccomp
 from tests.amount import some
-from tests.cli.run import CAPTURES, ROOT, run, run_with, spawn
+from tests.cli.run import CAPTURES, ROOT, ask_no_tshark, run, run_with, spawn
 from tests.lab import LAB
 from tests.live.machine import (
     Network,
@@ -400,7 +400,10 @@ def test_interfaces_are_listed(capsysbinary: pytest.CaptureFixture[bytes]) -> No
     assert "lo" in names
 
 
-def test_doctor_tells_whether_capturing_is_permitted(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_doctor_tells_whether_capturing_is_permitted(
+    capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_no_tshark(monkeypatch)
     done = run(capsysbinary, "doctor", "-T", "ndjson")
     (row,) = [json.loads(line) for line in done.lines if '"capturing"' in line]
     assert row["state"] in ("ok", "forbidden", "impossible")
@@ -413,6 +416,7 @@ def test_doctor_prints_the_line_that_mends_it(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr("kdissect.cli.commands.doctor.socket.socket", refuse)
+    ask_no_tshark(monkeypatch)
     done = run(capsysbinary, "doctor", "-T", "ndjson")
     (row,) = [json.loads(line) for line in done.lines if '"capturing"' in line]
     assert row["state"] == "forbidden"
