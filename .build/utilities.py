@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 _DECLARED, _BEGIN, _END = (
@@ -18,7 +18,8 @@ _DECLARED, _BEGIN, _END = (
     for name in ("module_declarations", "utility_code_def", "utility_code_pragmas_end")
 )
 """A module declares what it uses before the first of these lines. Cython's functions are between two more."""
-_BLOCK = re.compile(r"^(?=/\* )", re.MULTILINE)
+_BLOCK = "\n/* "
+"""So begins each block of C that belongs together."""
 _FUNCTION = re.compile(
     r"^(?P<head>(?:CYTHON_\w+ )?static\s[^(;{}#=]*\b(?P<name>\w+)\s*\([^;{}#]*\))\s*\{\n.*?\n\}\n",
     re.DOTALL | re.MULTILINE,
@@ -31,6 +32,8 @@ _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<text>(?:\\\n|.)
 _BETWEEN = re.compile(
     r"^[ \t]*#(?:\\\n|.)*\n|^static\s[^(;{}#=]*\b(?P<name>\w+)\s*\([^;{}#]*\);.*\n", re.MULTILINE
 )
+_OWN = re.compile(r"\nstatic\s[^(;{}#=]*\b(\w+)\s*\([^;{}#]*\)\s*\{\n|\n[ \t]*#[ \t]*define[ \t]+(\w+)")
+"""A function or macro of a module's own."""
 _NAMES = re.compile(r"\b[A-Za-z_]\w+")
 _CALLED = re.compile(r"\b(__[Pp]yx\w+)\s*\(")
 _OF_MODULE = re.compile(
@@ -66,10 +69,23 @@ class _Block(NamedTuple):
     data: set[str]
 
 
+class _Module(NamedTuple):
+    """The C of a module in its parts."""
+
+    first: list[str]
+    """The blocks that declare Cython's functions."""
+    own: str
+    """What the module has of its own."""
+    functions: list[str]
+    """The blocks with Cython's functions."""
+    last: str
+
+
 def apart(texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The C of the modules without the functions that they share, and the C of these."""
-    bodies = {module: _bodies(text, text.index(_BEGIN), text.index(_END)) for module, text in texts.items()}
-    free = _shared(texts, bodies)
+    modules = {module: _parts(text) for module, text in texts.items()}
+    bodies = {module: _bodies(each.functions) for module, each in modules.items()}
+    free = _shared(modules.values(), bodies.values())
     short = {name for name, forms in free.items() if _is_short(forms)}
     shared = {name: forms for name, forms in free.items() if name not in short}
     left = {
@@ -80,18 +96,28 @@ def apart(texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     while any(left.values()):
         giver = max(left, key=lambda module: len(left[module]))
         given = left[giver]
-        files.append(_file(texts[giver], given, set(shared), short))
+        files.append(_file(modules[giver], given, set(shared), short))
         left = {module: names - given for module, names in left.items()}
     without = functools.cache(lambda block: _without(block, set(shared)))
     declared = functools.cache(lambda block: _declared(block, set(shared)))
 
-    def rest(text: str) -> str:
-        until, begin, end = text.index(_DECLARED), text.index(_BEGIN), text.index(_END)
-        first = map(declared, _BLOCK.split(text[:until]))
-        functions = map(without, _BLOCK.split(text[begin:end]))
-        return "".join([*first, text[until:begin], *functions, text[end:]])
+    def rest(module: _Module) -> str:
+        first, functions = map(declared, module.first), map(without, module.functions)
+        return "".join([*first, module.own, *functions, module.last])
 
-    return {module: rest(text) for module, text in texts.items()}, files
+    return {name: rest(module) for name, module in modules.items()}, files
+
+
+def _parts(text: str) -> _Module:
+    until, begin, end = text.index(_DECLARED), text.index(_BEGIN), text.index(_END)
+    return _Module(_split(text[:until]), text[until:begin], _split(text[begin:end]), text[end:])
+
+
+def _split(text: str) -> list[str]:
+    """The text in its blocks."""
+    first, *others = text.split(_BLOCK)
+    blocks = [first, *(_BLOCK[1:] + block for block in others)]
+    return [*(f"{block}\n" for block in blocks[:-1]), blocks[-1]]
 
 
 @functools.cache
@@ -104,39 +130,33 @@ def _read(block: str) -> _Block:
     )
 
 
-def _blocks(text: str, begin: int, end: int) -> Iterator[_Block]:
-    return map(_read, _BLOCK.split(text[begin:end]))
-
-
-def _bodies(text: str, begin: int, end: int) -> dict[str, set[str]]:
-    """The functions in this part of the text, each in all its forms: the preprocessor takes one."""
+def _bodies(blocks: Iterable[str]) -> dict[str, set[str]]:
+    """The functions in these blocks, each in all its forms: the preprocessor takes one."""
     bodies: dict[str, set[str]] = defaultdict(set)
-    for block in _blocks(text, begin, end):
+    for block in map(_read, blocks):
         for name, function in block.functions:
             bodies[name].add(function)
     return bodies
 
 
-def _shared(texts: Mapping[str, str], bodies: Mapping[str, Mapping[str, set[str]]]) -> dict[str, set[str]]:
+def _shared(modules: Iterable[_Module], bodies: Collection[Mapping[str, set[str]]]) -> dict[str, set[str]]:
     """The functions that may stand apart, in all their forms."""
     known: dict[str, set[str]] = {}
     macros: dict[str, set[str]] = defaultdict(set)
     first: set[str] = set()
     bound: set[str] = set()
     static: set[str] = set()
-    for module, text in texts.items():
-        declared, begin, end = text.index(_DECLARED), text.index(_BEGIN), text.index(_END)
-        for block in (*_blocks(text, 0, declared), *_blocks(text, begin, end)):
+    for module, of_module in zip(modules, bodies, strict=True):
+        for block in map(_read, [*module.first, *module.functions]):
             static |= block.static
             for name, macro in block.macros:
                 macros[name].add(macro)
-        for block in _blocks(text, declared, begin):
-            bound.update(name for name, _ in (*block.functions, *block.macros))
-        for block in _blocks(text, begin, end):
+        bound.update(name for names in _OWN.findall(module.own) for name in names if name)
+        for block in map(_read, module.functions):
             bound |= block.data
-        at_first = _bodies(text, 0, declared)
+        at_first = _bodies(module.first)
         first |= at_first.keys()
-        for name, forms in [*bodies[module].items(), *at_first.items()]:
+        for name, forms in [*of_module.items(), *at_first.items()]:
             whole = known.setdefault(name, forms)
             if whole < forms:
                 known[name] = forms
@@ -145,7 +165,7 @@ def _shared(texts: Mapping[str, str], bodies: Mapping[str, Mapping[str, set[str]
     bound |= static - known.keys()
     called = {name for forms in known.values() for form in forms for name in _CALLED.findall(form)}
     bound |= called - known.keys() - macros.keys()
-    uses = Counter(name for each in bodies.values() for name in each)
+    uses = Counter(name for each in bodies for name in each)
     bound |= {name for name, count in uses.items() if count < _FEW}
     whole_texts = {
         name: "\n".join(known.get(name, set()) | macros.get(name, set())).replace(_EMPTY, "")
@@ -153,7 +173,8 @@ def _shared(texts: Mapping[str, str], bodies: Mapping[str, Mapping[str, set[str]
     }
     bound |= {name for name, text in whole_texts.items() if _OF_MODULE.search(text)}
     bound -= _MACROS
-    names = {name: {*_NAMES.findall(text)} for name, text in whole_texts.items() if name not in _MACROS}
+    kept = bound | _MACROS
+    names = {name: {*_NAMES.findall(text)} for name, text in whole_texts.items() if name not in kept}
     while more := {name for name, each in names.items() if name not in bound and each & bound}:
         bound |= more
     return {name: forms for name, forms in known.items() if name not in bound | first | _MACROS}
@@ -182,14 +203,14 @@ def _declared(text: str, moved: set[str]) -> str:
     return _HEAD.sub(put, text)
 
 
-def _file(text: str, given: set[str], shared: set[str], short: set[str]) -> str:
+def _file(module: _Module, given: set[str], shared: set[str], short: set[str]) -> str:
     """A file with these functions of a module, and all that they need."""
-    begin, end = text.index(_BEGIN), text.index(_END)
+    text = "".join(module.functions)
     known = shared | short
     kept: list[str] = []
-    at = begin
-    for found in [*_FUNCTION.finditer(text, begin, end), None]:
-        between = _BETWEEN.finditer(text, at, found.start() if found else end)
+    at = 0
+    for found in [*_FUNCTION.finditer(text), None]:
+        between = _BETWEEN.finditer(text, at, found.start() if found else len(text))
         kept += [each[0] for each in between if each["name"] is None or each["name"] in known]
         if found is None:
             break
@@ -199,4 +220,4 @@ def _file(text: str, given: set[str], shared: set[str], short: set[str]) -> str:
         elif found["name"] in shared:
             kept.append(f"{found['head']};\n")
     functions = "".join(kept).replace(_EMPTY, "__Pyx_EmptyTuple()")
-    return _declared(text[: text.index(_DECLARED)] + _EMPTY_OF_ALL + functions + text[end:], shared)
+    return _declared("".join(module.first) + _EMPTY_OF_ALL + functions + module.last, shared)
