@@ -274,50 +274,54 @@ def is_outdated(top: Path) -> bool:
     """
     if not (top / "pyproject.toml").exists():
         return False
-    if _has_leftovers(top):
+    try:
+        return _is_outdated(str(top))
+    except FileNotFoundError:  # somebody changes the checkout now
         return True
-    compiled = [_compiled(top, leaf) for leaf in LEAVES]
-    if not any(compiled):
+
+
+def _is_outdated(top: str) -> bool:
+    files = _files(os.path.join(top, "kdissect"))
+    *leaves, shared = (os.path.join(top, *name.split(".")) for name in (*LEAVES, SHARED))
+    if _has_leftovers(files, [*leaves, shared]):
+        return True
+    libraries = [
+        [leaf + suffix for suffix in EXTENSION_SUFFIXES if leaf + suffix in files] for leaf in leaves
+    ]
+    if not any(libraries):
         return False
-    return any(
-        library is None or _edited(top, leaf) > library
-        for leaf, library in zip(LEAVES, compiled, strict=True)
+    return not all(libraries) or any(
+        _edited(files, leaf) > os.stat(library[0]).st_mtime
+        for leaf, library in zip(leaves, libraries, strict=True)
     )
 
 
-def _has_leftovers(top: Path) -> bool:
-    """Whether there are compiled modules that are no leaves. Python would prefer them to their sources."""
-    known = {os.path.join(top, *leaf.split(".")) for leaf in (*LEAVES, SHARED)}
+def _files(folder: str) -> set[str]:
+    """All files in a folder and its folders. One list is faster than to ask the system for each file that
+    may be there."""
+    files: set[str] = set()
+    folders = [folder]
+    for each in folders:
+        with os.scandir(each) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    files.add(entry.path)
+                elif entry.name != "__pycache__":
+                    folders.append(entry.path)
+    return files
+
+
+def _has_leftovers(files: set[str], modules: list[str]) -> bool:
+    """Whether there are other compiled modules. Python would prefer them to their sources."""
+    known = {module + suffix for module in modules for suffix in EXTENSION_SUFFIXES}
     suffixes = tuple(EXTENSION_SUFFIXES)
-    for folder, folders, names in os.walk(top / "kdissect"):
-        folders[:] = [each for each in folders if each != "__pycache__"]
-        for name in names:
-            if name.endswith(suffixes):
-                stem = next(name.removesuffix(each) for each in suffixes if name.endswith(each))
-                if os.path.join(folder, stem) not in known:
-                    return True
-    return False
+    return any(file.endswith(suffixes) and file not in known for file in files)
 
 
-def _compiled(top: Path, leaf: str) -> float | None:
-    """When a module was compiled; None if it is not."""
-    for suffix in EXTENSION_SUFFIXES:
-        try:
-            return os.stat(top / (leaf.replace(".", "/") + suffix)).st_mtime
-        except OSError:
-            continue
-    return None
-
-
-def _edited(top: Path, leaf: str) -> float:
+def _edited(files: set[str], leaf: str) -> float:
     """When the newest source of a module was written."""
-    times = []
-    for suffix in (".py", ".pxd", ".pyx"):
-        try:
-            times.append(os.stat(top / (leaf.replace(".", "/") + suffix)).st_mtime)
-        except OSError:
-            continue
-    return max(times, default=0.0)
+    sources = [leaf + suffix for suffix in (".py", ".pxd", ".pyx")]
+    return max((os.stat(source).st_mtime for source in sources if source in files), default=0.0)
 
 
 def choose() -> None:
