@@ -20,7 +20,7 @@ DURATIONS = {
 }
 """The nanoseconds of each unit."""
 FORM = "a number, and after it us, ms, s, m, h or d"
-_DURATION = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?|\.[0-9]{1,18})\s*([a-zµμ]*)")
+_DURATION = r"([0-9]{1,18}(?:\.[0-9]{1,18})?|\.[0-9]{1,18})\s*([a-zµμ]*)"
 
 
 def duration_ns(text: str, unit: str = "s") -> int:
@@ -29,7 +29,7 @@ def duration_ns(text: str, unit: str = "s") -> int:
     :param unit: the unit of a number without one.
     :raises ValueError: the text is no duration; the error's text gives the form.
     """
-    found = _DURATION.fullmatch(text.strip())
+    found = re.fullmatch(_DURATION, text.strip())
     scale = DURATIONS.get(unit if found is None else found[2] or unit)
     if found is None or scale is None:
         raise ValueError(f"{text} is not a duration: the form is {FORM}")

@@ -20,7 +20,6 @@ from contextlib import suppress
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
 from itertools import chain
-from shlex import quote
 from typing import cast
 
 from kdissect.capture import pcap, pcapng
@@ -98,6 +97,8 @@ def no_file_in(folder: str, instead: str | None = None) -> str:
 
 def each_folder_in(folder: str) -> str:
     """The shell pattern of all folders in a folder."""
+    from shlex import quote
+
     return f"{quote(os.path.join(folder, ''))}*/"
 
 

@@ -60,7 +60,7 @@ def listed(paths: Iterable[str]) -> tuple[str, ...]:
         raise Unreadable(str(error)) from None
 
 
-_DECODE_AS = re.compile(r"tcp\.port==([0-9]{1,19}),kafka", re.IGNORECASE)
+_DECODE_AS = r"tcp\.port==([0-9]{1,19}),kafka"
 
 
 def ports_of(rules: Iterable[str]) -> frozenset[int]:
@@ -70,7 +70,7 @@ def ports_of(rules: Iterable[str]) -> frozenset[int]:
     """
     ports = set()
     for rule in rules:
-        found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
+        found = re.fullmatch(_DECODE_AS, rule.replace(" ", ""), re.IGNORECASE)
         if found is None:
             raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
         port = int(found[1])
