@@ -100,13 +100,16 @@ def compile_leaves(
             """Tells of each module that it compiled."""
 
             def build_extensions(self) -> None:
-                if apart := _apart(self, texts, work):
+                with ThreadPoolExecutor(self.parallel or 1) as pool:
+                    headers = _headers(self, work, pool)
+                    apart = _apart(self, texts, work, headers)
+                if apart:
                     _write(made, apart.texts)
                     for ext in self.extensions:
                         ext.extra_objects += apart.objects
                         ext.extra_link_args += ["-Wl,--gc-sections"]
                 for ext in self.extensions:
-                    ext.extra_compile_args += _with_headers(self, tuple(ext.extra_compile_args), work)
+                    ext.extra_compile_args += headers(ext.extra_compile_args)
                 super().build_extensions()
 
             def build_extension(self, ext: Any) -> None:
@@ -178,19 +181,29 @@ def _source(name: str) -> Path:
     return typed if typed.exists() else Path(path + ".py")
 
 
-def _with_headers(command: Any, flags: tuple[str, ...], work: Path) -> list[str]:
-    """The options with which GCC reads Python's headers once for all modules with these flags, not once for
-    each: a fourteenth of its time. None where it cannot."""
-    if not _is_gcc():
-        return []
-    folder = work / f"headers{'-'.join(flags[:1])}"
+Headers = Callable[[list[str]], list[str]]
+"""Gives for flags the options with which GCC reads Python's headers once for all modules with these flags,
+not once for each: a fourteenth of its time. Gives none where GCC cannot."""
+
+
+def _headers(command: Any, work: Path, pool: ThreadPoolExecutor) -> Headers:
+    """Begin to make the headers for the flags of all modules: GCC does so beside what is done next."""
+    known = {tuple(each.extra_compile_args) for each in command.extensions} if _is_gcc() else set()
+    made = {
+        flags: pool.submit(_with_headers, command, flags, work / "-".join(("headers", *flags[:1])))
+        for flags in known
+    }
+    return lambda flags: made[tuple(flags)].result() if tuple(flags) in made else []
+
+
+def _with_headers(command: Any, flags: tuple[str, ...], folder: Path) -> list[str]:
+    """Make the headers for these flags."""
+    folder.mkdir(parents=True)
     header = folder / "headers.h"
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        header.write_text('#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n#include "structmember.h"\n')
-        places = [f"-I{each}" for each in command.include_dirs]
-        made = [*command.compiler.compiler_so, *places, *flags, "-x", "c-header", str(header)]
-        subprocess.run([*made, "-o", f"{header}.gch"], check=False, capture_output=True)
+    header.write_text('#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n#include "structmember.h"\n')
+    places = [f"-I{each}" for each in command.include_dirs]
+    made = [*command.compiler.compiler_so, *places, *flags, "-x", "c-header", str(header)]
+    subprocess.run([*made, "-o", f"{header}.gch"], check=False, capture_output=True)
     return ["-include", str(header)] if Path(f"{header}.gch").exists() else []
 
 
@@ -201,7 +214,7 @@ class _Apart(NamedTuple):
     objects: list[str]
 
 
-def _apart(command: Any, texts: dict[str, str], work: Path) -> _Apart | None:
+def _apart(command: Any, texts: dict[str, str], work: Path, headers: Headers) -> _Apart | None:
     """What the modules share, compiled; None where this does not work: each module then has all it needs."""
     if not _is_gcc():
         return None
@@ -214,7 +227,7 @@ def _apart(command: Any, texts: dict[str, str], work: Path) -> _Apart | None:
     usual = _compiled("-O1")["extra_compile_args"]
     flags = [
         *(each for each in usual if each != "-w"),
-        *_with_headers(command, tuple(usual), work),
+        *headers(usual),
         "-ffunction-sections",
         _DEFINED,
     ]

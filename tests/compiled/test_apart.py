@@ -26,7 +26,7 @@ def apart(work: Path, compiler: list[str], linker: list[str], texts: dict[str, s
     made = runpy.run_path(str(TOP / ".build" / "compile.py"))["_apart"]
     made.__globals__["_is_gcc"] = lambda: True
     programs = SimpleNamespace(compiler_so=compiler, linker_so=linker)
-    return made(SimpleNamespace(compiler=programs, include_dirs=["a folder"]), texts, work)
+    return made(SimpleNamespace(compiler=programs, include_dirs=["a folder"]), texts, work, lambda _: [])
 
 
 def test_what_compiles_is_linked_to_all_modules(tmp_path: Path) -> None:
