@@ -8,11 +8,28 @@ captures have no TLS.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 TAG_BYTES = 16
+SHORT_TAG_BYTES = 8
+
+
+@cache
+def _aead_ciphers() -> tuple[dict[str, Callable[[bytes], Any]], tuple[type[Exception], ...]]:
+    """The AEAD ciphers by mode, and what they raise if data is not authentic."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
+
+    ciphers: dict[str, Callable[[bytes], Any]] = {
+        "GCM": AESGCM,
+        "CCM": partial(AESCCM, tag_length=TAG_BYTES),
+        "CCM_8": partial(AESCCM, tag_length=SHORT_TAG_BYTES),
+        "CHACHA20": ChaCha20Poly1305,
+    }
+    return ciphers, (InvalidTag, ValueError)  # ValueError: shorter than a tag
 
 
 class Aead:
@@ -21,21 +38,11 @@ class Aead:
     __slots__ = ("_decrypt", "_refusals", "key", "mode", "tag_bytes")
 
     def __init__(self, mode: str, key: bytes) -> None:
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
-
         self.mode = mode
         self.key = key
-        self.tag_bytes = 8 if mode == "CCM_8" else TAG_BYTES
-        cipher: Any
-        if mode == "CHACHA20":
-            cipher = ChaCha20Poly1305(key)
-        elif mode == "GCM":
-            cipher = AESGCM(key)
-        else:
-            cipher = AESCCM(key, self.tag_bytes)
-        self._decrypt = cipher.decrypt
-        self._refusals = InvalidTag, ValueError  # ValueError: shorter than a tag
+        self.tag_bytes = SHORT_TAG_BYTES if mode == "CCM_8" else TAG_BYTES
+        ciphers, self._refusals = _aead_ciphers()
+        self._decrypt = ciphers[mode](key).decrypt
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Aead) and (self.mode, self.key) == (other.mode, other.key)
@@ -109,8 +116,10 @@ class Certificate(NamedTuple):
     expires: datetime
 
 
+@lru_cache(64)
 def read_certificate(der: bytes) -> Certificate | None:
-    """The fields of a certificate; None if it is damaged."""
+    """The fields of a certificate; None if it is damaged. Cached: every connection to a broker shows the same
+    chain."""
     from cryptography import x509
 
     try:

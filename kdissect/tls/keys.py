@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kdissect.lazy import Later
@@ -23,8 +24,7 @@ def hash_bytes(name: str) -> int:
 
 def expand_label(secret: bytes, label: str, length: int, hash_name: str, context: bytes = b"") -> bytes:
     """HKDF-Expand-Label (RFC 8446, 7.1; HKDF-Expand is RFC 5869, 2.3)."""
-    full = b"tls13 " + label.encode("ascii")
-    info = length.to_bytes(2, "big") + bytes((len(full),)) + full + bytes((len(context),)) + context
+    info = _label_info(label, length) + bytes((len(context),)) + context
     out = block = b""
     counter = 1
     while len(out) < length:
@@ -32,6 +32,13 @@ def expand_label(secret: bytes, label: str, length: int, hash_name: str, context
         out += block
         counter += 1
     return out[:length]
+
+
+@lru_cache(64)
+def _label_info(label: str, length: int) -> bytes:
+    """What names the wanted bytes, without the context."""
+    full = b"tls13 " + label.encode("ascii")
+    return length.to_bytes(2, "big") + bytes((len(full),)) + full
 
 
 def traffic_keys(secret: bytes, key_bytes: int, hash_name: str) -> tuple[bytes, bytes]:
