@@ -51,7 +51,9 @@ def names_one(field: Field, entity: str) -> bool:
 def typed(struct: Struct) -> frozenset[str]:
     """The names of a struct's fields whose kind another field decides. If that field is not in the same
     struct, the field is FindCoordinator's key."""
-    names = {field.name for field in struct.fields}
+    names = struct.by_name.keys()
+    if names.isdisjoint(_TYPED):  # as in nearly all
+        return frozenset()
     own = "nodeId" in names or struct.name == "FindCoordinatorRequest"
     return frozenset(
         name for name in names & _TYPED.keys() if _TYPED[name][0] in names or (name == "key" and own)

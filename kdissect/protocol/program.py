@@ -121,7 +121,7 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
     """The program of a struct; the parameters are those of :func:`program_of`."""
     if not _is_type_first(struct):
         return None
-    names = {field.name for field in struct.fields}
+    names = struct.by_name.keys()
     if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
         return None
     steps: list[bytes] = []
@@ -322,11 +322,15 @@ def _asks(field: Field) -> bool:
 
 
 def _form(is_compact: bool, nullable: bool) -> bytes:
-    return _number((COMPACT if is_compact else 0) | (NULLABLE if nullable else 0))
+    return _FORMS[(COMPACT if is_compact else 0) | (NULLABLE if nullable else 0)]
 
 
 def _number(value: int) -> bytes:
     return value.to_bytes(2, "big")
+
+
+_FORMS = tuple(_number(form) for form in range(4))
+"""The numbers of all forms."""
 
 
 def _two(program: bytes, at: int) -> int:

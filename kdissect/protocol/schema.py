@@ -164,9 +164,17 @@ def _kept(struct: Struct, function: Callable[..., Struct], *arguments: Any) -> S
     """Set the origin of a struct and of the structs in it. A struct type is built once for a message, so its
     name identifies it."""
     struct.origin = (function, arguments)
-    for inner in _inside(struct):
-        inner.origin = (_inner, (struct, inner.name))
+    _keep_inside(struct, struct)
     return struct
+
+
+def _keep_inside(struct: Struct, top: Struct) -> None:
+    """Set the origin of the structs in a struct of ``top``."""
+    for field in struct.fields:
+        inner = field.struct
+        if inner is not None and inner.origin is None:  # several fields may use it
+            inner.origin = (_inner, (top, inner.name))
+            _keep_inside(inner, top)
 
 
 def _find(document: Document, name: str, kind: str | None, version: int) -> Struct:
@@ -214,14 +222,14 @@ def _fill(
     fields, plain, tagged = [], [], []
     version = struct.version
     for definition in definitions:
-        inner, element = None, definition.element
+        kind, inner = definition.type, None
         first, last = definition.versions
         is_there = first <= version <= last
-        if element not in plan.PRIMITIVES:
+        if kind not in plan.PRIMITIVES and (element := definition.element) not in plan.PRIMITIVES:
             if element not in structures:
                 raise ValueError(f"{struct.name}.{definition.name}: no type {element}")
             inner = done.get(element)
-            if inner is None and (is_there or not definition.type.startswith("[]")):
+            if inner is None and (is_there or kind == element):
                 inner = Struct(element, version, struct.flexible, struct.release)
                 _fill(inner, structures[element], structures, done, depth + 1)
                 done[element] = inner
