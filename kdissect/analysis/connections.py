@@ -129,7 +129,7 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
 
     name = "connections"
     about = "bytes, errors, latency, requests in flight"
-    row_bytes = 5_000
+    row_bytes = 3_000
     at_every_point = True
     columns = (
         column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),

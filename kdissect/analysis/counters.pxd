@@ -48,6 +48,7 @@ cdef class Depth:
     cpdef merge(self, Depth later)
     @cython.locals(before=cython.bint)
     cdef _count(self, int64_t request_ns, int64_t depth)
+    @cython.locals(place=Py_ssize_t)
     cdef _drop(self, int64_t now_ns)
 
 @cython.locals(raw="const unsigned char*", low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)

@@ -267,7 +267,8 @@ class Depth:  # noqa: PLW1641 - it changes
         if not self._has_latest or now_ns > self._latest_ns:
             self._has_latest, self._latest_ns = True, now_ns
         if self._waiting:
-            self._waiting = self._waiting[_place(self._waiting, now_ns) :]
+            place = _place(self._waiting, now_ns)
+            self._waiting = b"" if place == len(self._waiting) else self._waiting[place:]
 
 
 def _place(packed: bytes, value: int) -> int:
@@ -284,6 +285,8 @@ def _place(packed: bytes, value: int) -> int:
 
 def _with(packed: bytes, value: int) -> bytes:
     """Sorted numbers with another one."""
+    if not packed:  # as in most connections: they have one request in flight
+        return _bytes_of(value)
     place = _place(packed, value)
     if place == len(packed):
         return packed + _bytes_of(value)
