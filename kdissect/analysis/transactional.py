@@ -432,7 +432,9 @@ class Transactional(Fold):
     @property
     def left_out(self) -> int:
         lines = (self.lines, self.markers, self.active, self.stable, self.orphans)
-        return sum(each.left_out for each in lines) + self.free.left_out
+        found = sum(each.left_out for each in lines)
+        # Where nothing is open matters only if a transaction is known.
+        return found + self.free.left_out if self.lines or self.stable else found
 
 
 _STATES = {
