@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, EXCHANGE, ID, TIME
 from kdissect.limits import Limits
@@ -73,8 +73,8 @@ def table_lines(
     }
     yield gap.join(each.heading(headings[at]) for at, each in padded.items()).rstrip()
     for block in range(len(columns[0].blocks)):
-        for line in map(gap.join, zip(*(each.texts(block) for each in padded.values()), strict=True)):
-            yield line.rstrip()
+        texts = zip(*(each.texts(block) for each in padded.values()), strict=True)
+        yield from map(str.rstrip, map(gap.join, texts))
     left_out = [headings[at] for at in shown if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
@@ -109,6 +109,15 @@ _LEFT_OUT_TEXTS = (frozenset(("",)), frozenset(("", "0", "0 B")))
 """The texts of a column that is left out: of most columns, and of columns of rare events."""
 
 
+class _Block(NamedTuple):
+    """The texts of a column in :data:`_ROWS_AT_ONCE` rows, or fewer at the end."""
+
+    text: str
+    """The texts, with :data:`_BETWEEN` between them; if all are the same, only one of them."""
+    same: int
+    """How many there are if all are the same; otherwise 0."""
+
+
 class _ColumnTexts:
     """The texts of a column. Those of many rows are one string: separate strings would take ten times the
     memory."""
@@ -117,15 +126,17 @@ class _ColumnTexts:
         self._show = _way_to_show(column, clock)
         self._known: dict[Any, str] | None = {None: ""}
         """The texts by value, if equal values have equal texts."""
-        if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
+        self._is_of_texts = column.type == "texts"
+        self._is_of_numbers = column.type == "int64s" and column.unit != BANDS
+        """Whether values are lists, and an empty one has an empty text."""
+        if column.type not in _OFTEN_THE_SAME or column.unit in _SELDOM_THE_SAME:
             self._known = None
         self._column = column
         self._first: str | None = None
-        self.blocks: list[str] = []
-        """The texts of each :data:`_ROWS_AT_ONCE` rows."""
+        self.blocks: list[_Block] = []
         self.is_left_out = True
         """Whether its texts are no reason to show the column."""
-        self.is_ascii = True
+        self.is_narrow = True
         """Whether each has a cell a character."""
         self.cells = 0
         """How wide the widest is."""
@@ -136,19 +147,26 @@ class _ColumnTexts:
         different = set(texts)
         if self.is_left_out:
             self.is_left_out = self._leaves_out(different)
-        block = _BETWEEN.join(texts)
-        is_ascii = block.isascii()
-        self.is_ascii &= is_ascii
-        self.cells = max(self.cells, *map(len if is_ascii else width, different))
+        same = len(values) if len(different) == 1 else 0
+        block = _Block(texts[0] if same else _BETWEEN.join(texts), same)
+        is_narrow = block.text.isascii() or block.text.replace(_MICRO, "").isascii()
+        self.is_narrow &= is_narrow
+        self.cells = max(self.cells, *map(len if is_narrow else width, different))
         self.blocks.append(block)
 
-    def _texts(self, values: Sequence[Any]) -> list[str]:
+    def _texts(self, values: Sequence[Any]) -> Sequence[str]:
+        """The texts of values. If all are the same, one text is enough."""
         show, known = self._show, self._known
+        if self._is_of_numbers:
+            return [show(value) if value else "" for value in values]
         if known is None:
             return ["" if value is None else show(value) for value in values]
-        for value in set(values).difference(known):
+        if self._is_of_texts:
+            values = [tuple(value or ()) for value in values]
+        different = set(values)
+        for value in different.difference(known):
             known[value] = show(value)
-        texts = list(map(known.__getitem__, values))
+        texts = [known[values[0]]] if len(different) == 1 else list(map(known.__getitem__, values))
         if len(known) > _MOST_KNOWN:
             self._known = {None: ""}
         return texts
@@ -166,9 +184,13 @@ _ROWS_AT_ONCE = 256
 """How many rows are read, shown and padded at a time."""
 _BETWEEN = "\0"
 """Separates the texts in a block. It is in no text, because texts are sanitised."""
+_MICRO = "µ"
+"""It takes one cell. Durations have no other character beyond ASCII."""
 _MOST_KNOWN = 1_024
-_OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
+_OFTEN_THE_SAME = frozenset(("text", "texts", "bool", "int16", "int32", "int64"))
 """Types whose equal values have equal texts. The text of a frequent value is made once."""
+_SELDOM_THE_SAME = frozenset((BANDS, EXCHANGE, TIME))
+"""Units whose values are not worth remembering."""
 
 
 class _PaddedColumn:
@@ -179,7 +201,7 @@ class _PaddedColumn:
         self._blocks = column.blocks
         self._pad: Callable[[str, int], str] | None = None
         """What brings a text to its width, where all are plain and none is cut."""
-        if column.is_ascii and column.cells <= cells:
+        if column.is_narrow and column.cells <= cells:
             self._pad = str.rjust if is_right else str.ljust
 
     def heading(self, text: str) -> str:
@@ -188,10 +210,14 @@ class _PaddedColumn:
 
     def texts(self, block: int) -> Iterable[str]:
         """The texts of a block."""
-        texts = self._blocks[block].split(_BETWEEN)
+        text, same = self._blocks[block]
+        if same:
+            return repeat(self.heading(text), same)
+        texts = text.split(_BETWEEN)
         if self._pad is not None:
             return map(self._pad, texts, repeat(self._cells))
-        return map(self.heading, texts)
+        padded = {each: self.heading(each) for each in set(texts)}
+        return map(padded.__getitem__, texts)
 
 
 def _cell(text: str, cells: int, is_right: bool) -> str:
