@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +14,7 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.shared_parts import record_sets, topics_of
@@ -29,6 +28,10 @@ CLIENT, TOPIC, GROUP, BROKER = ("client", "topic", "group", "broker")
 PRODUCES, FETCHES, COMMITS = ("produces", "fetches", "commits")
 MEMBER_OF, ADMINISTERS, REPLICATES = ("member-of", "administers", "replicates")
 RELATIONS = (PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES)
+_NAMING = ("ApiVersions", "SaslHandshake")
+"""APIs that tell a client's names."""
+_CARRIERS = ("Produce", "Fetch", "ShareFetch")
+_COMMITTERS = ("OffsetCommit", "TxnOffsetCommit")
 _MEMBERS = (
     "JoinGroup",
     "SyncGroup",
@@ -52,6 +55,9 @@ class _Edge(NamedTuple):
     host: str
 
 
+_Edges = list[tuple[_Edge, Batches | None]]
+_NO_EDGES: _Edges = []
+"""Do not change it."""
 _MOST_KNOWN = 256
 """The most edges that are remembered at a time."""
 _NAMED_BYTES = 400
@@ -107,7 +113,7 @@ class _ClientNames:
         self.mechanism = later.mechanism or self.mechanism
 
 
-class Graph(Statistic):
+class Graph(Batched, Statistic):
     """The statistic ``graph``: a row for each pair of things and each action of one on the other."""
 
     name = "graph"
@@ -151,40 +157,22 @@ class Graph(Statistic):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
 
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self)
+
     def _other(self, exchange: Exchange) -> None:
-        self._learn(exchange)
+        if exchange.request is not None and exchange.api in _NAMING:
+            self._learn(exchange, exchange.request.body())
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._other(exchange)
-        if exchange.request is None:
-            return
-        for edge, batches in self._edges(exchange, exchange.api or ""):
-            flow = self._flows.row((exchange.connection, edge))
-            if flow is not None:
-                if not flow.exchanges:
-                    flow.broker = self.latest.clusters.at(exchange)
-                flow.add(exchange, batches)
-
-    def _learn(self, exchange: Exchange) -> None:
-        api = exchange.api
-        if api not in ("ApiVersions", "SaslHandshake") or exchange.request is None:
-            return
-        named, body = self._named.row(exchange.connection), exchange.request.body()
+    def _learn(self, exchange: Exchange, body: dict[str, Any]) -> None:
+        named = self._named.row(exchange.connection)
         if named is None:
             return
-        if api == "SaslHandshake":
+        if exchange.api == "SaslHandshake":
             named.mechanism = body.get("mechanism") or named.mechanism
         elif body.get("clientSoftwareName"):
             version = body.get("clientSoftwareVersion") or ""
             named.software = f"{body['clientSoftwareName']} {version}".strip()
-
-    def _edges(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
-        if api in ("Produce", "Fetch", "ShareFetch"):
-            yield from self._records(exchange, api)
-        elif api in _MEMBERS or api in ("OffsetCommit", "TxnOffsetCommit"):
-            yield from self._group(exchange, api)
-        elif traits_of_api(api).administers:
-            yield from self._administered(exchange)
 
     def _edge(self, exchange: Exchange, target: str | Topic, kind: str, relation: str) -> _Edge:
         client, client_id, principal = exchange.client, exchange.client_id, exchange.principal
@@ -197,60 +185,6 @@ class Graph(Statistic):
                 self._known.clear()
             self._known[made_of] = edge
         return edge
-
-    def _records(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
-        assert exchange.request is not None
-        sets = record_sets(exchange, self.limits)
-        if not sets:
-            return
-        follower = replica_id(exchange) if api == "Fetch" else -1
-        found: dict[Topic, Batches] = {}
-        asked = exchange.request if api == "Produce" else exchange.response
-        for each in sets:
-            place = each.place
-            if place.message is asked:
-                topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
-                if topic in found:
-                    both = Batches()
-                    both.merge(found[topic])
-                    both.merge(each.batches)
-                    found[topic] = both
-                else:
-                    found[topic] = each.batches  # nobody changes it
-        for topic, batches in found.items():
-            if follower >= 0:
-                host = address(exchange.client)
-                edge = _Edge(str(follower), BROKER, topic, TOPIC, REPLICATES, exchange.client_id, None, host)
-            else:
-                relation = PRODUCES if api == "Produce" else FETCHES
-                edge = self._edge(exchange, topic, TOPIC, relation)
-            yield edge, batches
-
-    def _group(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
-        assert exchange.request is not None
-        request = exchange.request.body()
-        group = request.get("groupId")
-        if not group:
-            return
-        if api in _MEMBERS:
-            yield self._edge(exchange, group, GROUP, MEMBER_OF), None
-            return
-        yield self._edge(exchange, group, GROUP, COMMITS), None
-        for topic in request.get("topics") or ():
-            name, topic_id = topic.get("name"), topic.get("topicId")
-            label = self._labels.topic(name, None if name else topic_id)
-            if label != NOWHERE:
-                edge = self._edge(exchange, label, TOPIC, COMMITS)
-                yield edge._replace(source=group, source_kind=GROUP), None
-
-    def _administered(self, exchange: Exchange) -> Iterator[tuple[_Edge, Batches | None]]:
-        if traits_of_api(exchange.api).between_brokers:
-            return
-        topics = topics_of(exchange)
-        for topic in topics:
-            yield self._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None
-        if not topics:
-            yield self._edge(exchange, exchange.broker, BROKER, ADMINISTERS), None
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
@@ -283,6 +217,87 @@ class Graph(Statistic):
         if not isinstance(edge.target, Topic):
             return edge
         return edge._replace(target=self._labels.name(edge.target) or "")
+
+
+def _count(exchanges: list[Exchange], graph: Graph) -> None:
+    """Count exchanges."""
+    flows = graph._flows
+    for exchange in exchanges:
+        if exchange.request is None:
+            continue
+        api = exchange.api or ""
+        if api in _NAMING:
+            graph._learn(exchange, exchange.request.body())
+        for edge, batches in _edges(exchange, api, graph):
+            flow = flows.row((exchange.connection, edge))
+            if flow is not None:
+                if not flow.exchanges:
+                    flow.broker = graph.latest.clusters.at(exchange)
+                flow.add(exchange, batches)
+
+
+def _edges(exchange: Exchange, api: str, graph: Graph) -> _Edges:
+    """What an exchange does, with the records that it carries."""
+    if api in _CARRIERS:
+        return _records(exchange, api, graph)
+    if api in _MEMBERS or api in _COMMITTERS:
+        return _group(exchange, api, graph)
+    return _administered(exchange, graph) if traits_of_api(api).administers else _NO_EDGES
+
+
+def _records(exchange: Exchange, api: str, graph: Graph) -> _Edges:
+    sets = record_sets(exchange, graph.limits)
+    if not sets:
+        return _NO_EDGES
+    found: dict[Topic, Batches] = {}
+    asked = exchange.request if api == "Produce" else exchange.response
+    for each in sets:
+        place = each.place
+        if place.message is asked:
+            topic = graph._labels.topic(place.topic, None if place.topic else place.topic_id)
+            if topic in found:
+                both = Batches()
+                both.merge(found[topic])
+                both.merge(each.batches)
+                found[topic] = both
+            else:
+                found[topic] = each.batches  # nobody changes it
+    follower = replica_id(exchange) if api == "Fetch" else -1
+    if follower >= 0:
+        who, host = exchange.client_id, address(exchange.client)
+        return [
+            (_Edge(str(follower), BROKER, topic, TOPIC, REPLICATES, who, None, host), batches)
+            for topic, batches in found.items()
+        ]
+    relation = PRODUCES if api == "Produce" else FETCHES
+    return [(graph._edge(exchange, topic, TOPIC, relation), batches) for topic, batches in found.items()]
+
+
+def _group(exchange: Exchange, api: str, graph: Graph) -> _Edges:
+    assert exchange.request is not None
+    request = exchange.request.body()
+    group = request.get("groupId")
+    if not group:
+        return _NO_EDGES
+    if api in _MEMBERS:
+        return [(graph._edge(exchange, group, GROUP, MEMBER_OF), None)]
+    out: _Edges = [(graph._edge(exchange, group, GROUP, COMMITS), None)]
+    for topic in request.get("topics") or ():
+        name, topic_id = topic.get("name"), topic.get("topicId")
+        label = graph._labels.topic(name, None if name else topic_id)
+        if label != NOWHERE:
+            edge = graph._edge(exchange, label, TOPIC, COMMITS)
+            out.append((edge._replace(source=group, source_kind=GROUP), None))
+    return out
+
+
+def _administered(exchange: Exchange, graph: Graph) -> _Edges:
+    if traits_of_api(exchange.api).between_brokers:
+        return _NO_EDGES
+    topics = topics_of(exchange)
+    if not topics:
+        return [(graph._edge(exchange, exchange.broker, BROKER, ADMINISTERS), None)]
+    return [(graph._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None) for topic in topics]
 
 
 def _name_at(edge: _Edge, flow: _EdgeFlow) -> NameAt:
