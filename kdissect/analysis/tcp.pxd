@@ -31,5 +31,6 @@ cdef class _ConnectionTcp:
 @cython.locals(exchange=Exchange, row=_ConnectionTcp)
 cdef _count(list exchanges, rows)
 cdef bint _leaves(Exchange exchange, str api) except -1
-@cython.locals(facts=dict, waiting=list, large=list)
+cdef dict _BLANK
+@cython.locals(facts=dict, waiting=list, large=list, out=dict)
 cdef dict _result(number, _ConnectionTcp row, over)

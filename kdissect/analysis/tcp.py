@@ -358,12 +358,14 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
     if closed_ns is not None:
         waiting = [each for each in row.waiting if each[0] + each[2] < closed_ns]
     hit = sorted(each for _, each, begin, end in row.slow if any(begin <= ns <= end for ns in late))
-    return {
+    out = _BLANK.copy()
+    for name in _NAMES:
+        out[name] = facts.get(name)
+    out |= {
         "connection": number,
         "client": over.client,
         "broker": over.broker,
         "client_id": row.client_id if row.client_id is not None else over.client_id,
-        **{name: facts.get(name) for name in _NAMES},
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
         "waiting_exchanges": [each for _, each, *_ in waiting[:MOST_HIT]],
@@ -391,3 +393,8 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
         "first_ns": over.start_ns,
         "last_ns": over.end_ns,
     }
+    return out
+
+
+_BLANK: Row = dict.fromkeys(each.name for each in Tcp.columns)
+"""A row without values. Filling a copy of it is quicker than letting a dict grow to this size."""
