@@ -228,6 +228,12 @@ def _follows(batch: ProducedBatch, arrival: Arrival) -> bool:
     return batch.sent_ns is None or arrival.answered_ns >= batch.sent_ns
 
 
+def _common(one: _Placed, first: int, last: int) -> int:
+    """The number of a batch's records from ``first`` to ``last``. Some of them lie there."""
+    begin = one.base if one.base > first else first
+    return (one.last if one.last < last else last) - begin + 1
+
+
 class _Covered:
     """The offsets that were already fetched: intervals that do not touch."""
 
@@ -295,7 +301,8 @@ def _reach(
             if each.is_after_loss and wanted is not None and wanted < each.offset:
                 _count_lost(out, each, covered.add(wanted, each.offset - 1), placed, bases, reached)
             wanted = each.offset
-            furthest = max(furthest, each.offset - 1)
+            if wanted > furthest:
+                furthest = wanted - 1
         if each.base is None:
             continue
         last = each.last
@@ -308,17 +315,17 @@ def _reach(
                 one = placed[at]
                 if not _follows(one.batch, each):
                     continue
-                records = min(end, one.last) - max(begin, one.base) + 1
+                records = _common(one, begin, end)
                 news += records
                 out.records += records
                 out.counts |= each.counts or one.batch.counts
                 _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
                 reached.add(at)
         if not fresh or fresh != [(first, last)]:
-            both = (placed[at] for at in _overlapping(placed, bases, first, last))
-            seen = sum(
-                min(last, one.last) - max(first, one.base) + 1 for one in both if _follows(one.batch, each)
-            )
+            seen = 0
+            for at in _overlapping(placed, bases, first, last):
+                if _follows(placed[at].batch, each):
+                    seen += _common(placed[at], first, last)
             out.read_again += max(0, seen - news)
     out.sets = len(reached)
     if reached:
@@ -344,7 +351,7 @@ def _count_lost(
                 or arrival.requested_ns is None
                 or one.batch.sent_ns <= arrival.requested_ns
             ):
-                out.records += min(end, one.last) - max(begin, one.base) + 1
+                out.records += _common(one, begin, end)
                 out.counts |= arrival.counts or one.batch.counts
                 reached.add(at)
 

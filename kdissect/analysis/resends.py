@@ -127,6 +127,9 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
     :param is_sole: whether no other producer was seen to write to the partition.
     """
     out = Account()
+    if len(batches) == 1:  # as mostly
+        out.epochs = int(has_id)
+        return out
     batches = _without_copies(batches)
     if has_id:
         by_epoch: dict[int, list[SentBatch]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 _END, _NOTHING, _MSS, _SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
@@ -21,7 +20,9 @@ class Offered(NamedTuple):
     timestamps: bool = False
 
 
-def _options_in(options: bytes) -> Iterator[tuple[int, bytes]]:
+def _options_in(options: bytes) -> list[tuple[int, bytes]]:
+    """The kind and the value of each option that is whole."""
+    found: list[tuple[int, bytes]] = []
     at, end = 0, len(options)
     while at < end and (kind := options[at]) != _END:
         if kind == _NOTHING:
@@ -29,9 +30,10 @@ def _options_in(options: bytes) -> Iterator[tuple[int, bytes]]:
             continue
         until = at + options[at + 1] if at + 1 < end else 0
         if not at + 2 <= until <= end:
-            return
-        yield kind, options[at + 2 : until]
+            break
+        found.append((kind, options[at + 2 : until]))
         at = until
+    return found
 
 
 def offered(options: bytes) -> Offered:

@@ -136,7 +136,10 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
 def metadata_storm(facts: Facts) -> Iterator[Finding]:
     """A client asks for metadata far more often than it needs."""
     asking = [row for row in _of_clients(facts) if row["api"] == "Metadata"]
+    least = facts.limit("requests")
     for (client_id, client), rows in _by_client(asking).items():
+        if max(sum(row["count"] for row in rows), *(row["soon"] for row in rows)) < least:
+            continue  # as mostly
         found = [_of_all(rows, facts.context), _of_longest_stretch(rows)]
         storms = [each for each in found if _is_storm(facts, each, each.least_ns)]
         if not storms:
