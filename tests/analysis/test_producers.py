@@ -176,6 +176,11 @@ def test_a_new_epoch_begins_anew() -> None:
     assert (row["gaps"], row["epochs"], row["producer_epoch"]) == (0, 2, 1)
 
 
+def test_a_single_batch_has_an_epoch_if_it_has_an_id() -> None:
+    assert only_row(produce(0, numbered("a", sequence=0), 0))["epochs"] == 1
+    assert only_row(produce(0, batch("a"), 0))["epochs"] == 0
+
+
 def test_without_an_id_the_same_batch_on_another_connection_stands_twice() -> None:
     data = batch("a", "b")
     row = only_row(produce(0, batch("x"), 4), produce(1, data, 5), produce(9, data, 7, connection=1))
