@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kdissect.analysis import counters
 from kdissect.analysis.counters import Depth
+from kdissect.tcp import packed
 
 Times = list[tuple[int, int]]
 
@@ -59,7 +60,7 @@ def test_times_that_make_no_sense_cost_no_memory() -> None:
 
 def test_connections_are_counted_in_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a number is packed, another thread packs one of its own. In the compiled form none can."""
-    plain = counters.put
+    plain = packed.put
     is_nested = False
 
     def interrupted(raw: bytearray, at: int, value: int) -> None:

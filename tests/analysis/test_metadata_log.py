@@ -49,6 +49,6 @@ def test_what_is_remembered_of_records_belongs_to_the_definitions_in_use(
     monkeypatch.setattr(metadata_log, "_batches", lambda data, limits: statement(data))
     for expected in (0, 1, 0):
         current = expected
-        assert metadata_log._known(metadata_log.library(), b"v") == (told[expected], ())
-        of_batches: Any = metadata_log._known_batches(metadata_log.library(), b"v", DEFAULTS)
+        assert metadata_log._known(definitions[current], b"v") == (told[expected], ())
+        of_batches: Any = metadata_log._known_batches(definitions[current], b"v", DEFAULTS)
         assert of_batches == (told[expected], ())

@@ -522,10 +522,8 @@ def lacks(number: int) -> tuple[type[Connections], Row]:
 def test_a_restart_may_have_been_orderly_only_if_missing_bytes_may_show_that(
     lacking: int, complete_s: int | None, last_api: str, idle_s: int, severity: str
 ) -> None:
-    if complete_s is None:
-        lacking_all, since = (lacks(0), lacks(1)), {}
-    else:
-        lacking_all, since = (lacks(lacking),), {lacking: complete_s * SECOND}
+    lacking_all = [lacks(0), lacks(1)] if complete_s is None else [lacks(lacking)]
+    since = {} if complete_s is None else {lacking: complete_s * SECOND}
     idle = {"closed_ns": 10 * SECOND, "idle_ns": idle_s * SECOND, "last_api": last_api}
     links = connection(0, 1, 10), connection(1, 1, 10, **idle), refused(2, 11), connection(3, 25, 90)
     context = WHOLE._replace(complete_since=since)

@@ -325,7 +325,7 @@ def test_slow_writes_that_all_must_confirm_are_rows_with_their_topics() -> None:
 
 
 def test_what_is_copied_around_slow_writes_is_counted() -> None:
-    asked = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
+    asked: dict[str, Any] = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
     wrote = made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (21 * SECOND, 23 * SECOND))
     fetches = [fetch(at_s, at_s % 2) for at_s in (9, 15, 16, 25, 30)]
     assert fetches[0].response is not None
