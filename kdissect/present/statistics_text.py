@@ -109,7 +109,7 @@ _LEFT_OUT_TEXTS = (frozenset(("",)), frozenset(("", "0", "0 B")))
 """The texts of a column that is left out: of most columns, and of columns of rare events."""
 
 
-class _Block(NamedTuple):
+class _ColumnBlock(NamedTuple):
     """The texts of a column in :data:`_ROWS_AT_ONCE` rows, or fewer at the end."""
 
     text: str
@@ -133,7 +133,7 @@ class _ColumnTexts:
             self._known = None
         self._column = column
         self._first: str | None = None
-        self.blocks: list[_Block] = []
+        self.blocks: list[_ColumnBlock] = []
         self.is_left_out = True
         """Whether its texts are no reason to show the column."""
         self.is_narrow = True
@@ -148,7 +148,7 @@ class _ColumnTexts:
         if self.is_left_out:
             self.is_left_out = self._leaves_out(different)
         same = len(values) if len(different) == 1 else 0
-        block = _Block(texts[0] if same else _BETWEEN.join(texts), same)
+        block = _ColumnBlock(texts[0] if same else _BETWEEN.join(texts), same)
         is_narrow = block.text.isascii() or block.text.replace(_MICRO, "").isascii()
         self.is_narrow &= is_narrow
         self.cells = max(self.cells, *map(len if is_narrow else width, different))

@@ -138,7 +138,7 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
         )
 
 
-class _Compared(NamedTuple):
+class _ServedWrites(NamedTuple):
     """How one client's Produce requests are served by a broker and by others."""
 
     row: Row
@@ -150,10 +150,10 @@ class _Compared(NamedTuple):
 
 def _slow_for_all(
     facts: Facts, of_kind: Mapping[tuple[str, str | None], list[Row]]
-) -> Iterator[tuple[str, list[_Compared]]]:
+) -> Iterator[tuple[str, list[_ServedWrites]]]:
     """Brokers that serve the Produce requests of each of several clients much slower than others serve those
     of the same client, with the comparisons. Few requests of each suffice, because all agree."""
-    found: dict[str, list[_Compared]] = defaultdict(list)
+    found: dict[str, list[_ServedWrites]] = defaultdict(list)
     denied = set()
     writers = group_rows(
         (row for (api, _), rows in of_kind.items() if api == "Produce" for row in rows), "client", "client_id"
@@ -169,7 +169,7 @@ def _slow_for_all(
             usual = _much_quicker(facts, row["broker_p50_ns"], (each["broker_p50_ns"] for each in others))
             if usual is not None:
                 count = sum(each["broker_count"] for each in others)
-                found[row["broker"]].append(_Compared(row, usual, count))
+                found[row["broker"]].append(_ServedWrites(row, usual, count))
             elif others:
                 denied.add(row["broker"])
     for broker, compared in sorted(found.items()):
@@ -179,7 +179,7 @@ def _slow_for_all(
             yield broker, compared
 
 
-def _slow_writes(facts: Facts, broker: str, compared: list[_Compared]) -> Finding:
+def _slow_writes(facts: Facts, broker: str, compared: list[_ServedWrites]) -> Finding:
     worst = max(compared, key=lambda each: each.row["broker_p50_ns"] - each.usual)
     least = min(compared, key=lambda each: each.row["broker_p50_ns"] / max(1, each.usual))
     p50, usual, who = worst.row["broker_p50_ns"], worst.usual, worst.row["client_id"] or "a client"
