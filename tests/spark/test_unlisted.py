@@ -280,6 +280,7 @@ def test_a_folder_that_is_locked_a_second_time_is_no_copy_of_itself(
     digests: list[list[str]] = []
 
     def run(_: Any, plan: runs.RunPlan, target: Any, kept: runs.Runs, *__: Any) -> dict[str, Any]:
+        kept.begin(plan)
         digests.append(sorted(plan.digests))
         kept.end({"run": plan.number})
         return {}
