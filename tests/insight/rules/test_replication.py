@@ -336,6 +336,14 @@ def test_what_is_copied_around_slow_writes_is_counted() -> None:
     assert none["copied"] == []
 
 
+@pytest.mark.timeout(60)
+def test_a_write_that_a_clock_makes_last_for_years_costs_no_memory() -> None:
+    asked = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
+    wrote = made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (0, 100 * 31_557_600 * SECOND))
+    (one,) = rows(fetch(9), fetch(15), wrote)
+    assert [ns for ns, _ in one["copied"]] == [0, 10 * SECOND]
+
+
 def test_lag_is_what_others_have() -> None:
     (one,) = rows(fetch(1, offset=5, high_watermark=500), fetch(2, offset=400, high_watermark=500))
     assert one["lag_max"] == 495
