@@ -162,10 +162,22 @@ class _Reached(NamedTuple):
     """A limit that a broker reached."""
 
     node: int
+    is_follower: bool
+    """Whether it is a limit of what this broker copies. Otherwise, of what others copy from it."""
     copied: float
-    """How many bytes it copied, or others copied from it, in a second."""
+    """How many bytes were copied in a second, of all topics."""
     rate: int
-    """How many bytes/s that may be."""
+    """How many bytes/s that may be, of the topics that are limited."""
+
+    def text(self) -> str:
+        """The limit, and what was copied."""
+        who, source = f"Broker {self.node}", ""
+        if not self.is_follower:
+            who, source = "Other brokers", f" from broker {self.node}"
+        return (
+            f"{who} could copy at most {self.rate:,} bytes/s of limited topics{source}, and "
+            f"copied {self.copied:,.0f} bytes/s of all topics."
+        )
 
 
 _REPLICAS, _RATE = ".replication.throttled.replicas", ".replication.throttled.rate"
@@ -180,21 +192,23 @@ def _throttles(facts: Facts) -> Iterator[_Throttle]:
     ``--throttle``), each of a topic."""
     changes = [row for row in facts.rows(ClusterChanges) if row["what"] == "config-changed"]
     named = [row for row in changes if row["subject"].endswith(_REPLICAS)]
-    for (cluster_id, topic), rows in group_rows(named, "cluster_id", "topic").items():
+    by_topic: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
+    for row in named:
+        by_topic[row["cluster_id"], row["subject"].removeprefix("topic ").partition(" ")[0]].append(row)
+    for (cluster_id, topic), rows in by_topic.items():
         held: dict[str, str] = {}
         begin: Row | None = None
         for row in sorted(rows, key=lambda row: row["ns"]):
-            what = topic or row["subject"].removeprefix("topic ").partition(" ")[0]
             if row["after"] is not None:
                 held[row["subject"]] = row["after"]
                 begin = begin or row
                 continue
             held.pop(row["subject"], None)
             if begin is not None and not held:
-                yield _Throttle(what, cluster_id, begin["by"], begin["ns"], row["ns"], begin["exchange"])
+                yield _Throttle(topic, cluster_id, begin["by"], begin["ns"], row["ns"], begin["exchange"])
                 begin = None
         if begin is not None:
-            yield _Throttle(what, cluster_id, begin["by"], begin["ns"], None, begin["exchange"])
+            yield _Throttle(topic, cluster_id, begin["by"], begin["ns"], None, begin["exchange"])
 
 
 class _Copying:
@@ -226,18 +240,15 @@ class _Copying:
             value = until[-1]["after"] if until else None
             if cluster_id != throttle.cluster_id or value is None or not value.isdecimal():
                 continue
-            of_node = (
-                self._copied.get((subject.endswith(_FOLLOWS), int(node), cluster_id))
-                if node.isdecimal()
-                else None
-            )
+            is_follower = subject.endswith(_FOLLOWS)
+            of_node = self._copied.get((is_follower, int(node), cluster_id)) if node.isdecimal() else None
             most = max(
                 (size for ns, size in (of_node or {}).items() if from_ns - 2 * QUOTA_NS < ns <= to_ns),
                 default=0,
             )
             rate, copied = int(value), most * SECOND / QUOTA_NS
             if copied >= _NEARLY * rate:
-                found.append(_Reached(int(node), copied, rate))
+                found.append(_Reached(int(node), is_follower, copied, rate))
         return min(found, key=lambda each: (each.rate, each.node), default=None)
 
 
@@ -273,8 +284,7 @@ def _throttled_writes(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=throttle.topic),
             f"{plural(len(writes), 'write')} to {throttle.topic} that all replicas must confirm took up to "
-            f"{longest_ns / 1e9:.1f} s, while the copying of it was limited. Broker {limit.node} was to copy "
-            f"at most {limit.rate:,} bytes/s, and {limit.copied:,.0f} bytes/s were copied.",
+            f"{longest_ns / 1e9:.1f} s, while the copying of it was limited. {limit.text()}",
             count=len(writes),
             measure=len(writes),
             unit="writes",

@@ -84,14 +84,14 @@ def throttled(
 
 
 def test_writes_that_wait_while_copying_is_throttled() -> None:
-    begin = throttle(10, REPLICAS, "0:2", topic="orders")
+    begin = throttle(10, REPLICAS, "0:2")
     (found,) = throttled(*RATES, begin)
     assert (found.subject.topic, found.count, found.cost_ns) == ("orders", 3, 2 * SECOND)
-    assert "Broker 2 was to copy at most 30,000 bytes/s, and 24,000 bytes/s were copied" in found.message
+    assert "Broker 2 could copy at most 30,000 bytes/s of limited topics, and copied 24,000" in found.message
     assert [each.text for each in found.steps] == ["a throttle was set by tool"]
     assert "--verify" in found.fix
     assert throttled(*RATES, begin, topic="orders"), "older requests name the topic"
-    end = throttle(20, REPLICAS, None, topic="orders")
+    end = throttle(20, REPLICAS, None)
     assert throttled(*RATES, begin, end, at_s=20)
     for silent in (
         throttled(*RATES, begin, count=2),
@@ -100,13 +100,13 @@ def test_writes_that_wait_while_copying_is_throttled() -> None:
         throttled(*RATES, begin, topic="other"),
         throttled(begin),
         throttled(*RATES),
-        throttled(*RATES, throttle(10, REPLICAS, "0:2", topic="orders", cluster_id="k")),
+        throttled(*RATES, throttle(10, REPLICAS, "0:2", cluster_id="k")),
     ):
         assert not silent
 
 
 def test_a_throttle_slows_no_write_unless_its_rate_was_reached() -> None:
-    begin = throttle(10, REPLICAS, "0:2", topic="orders")
+    begin = throttle(10, REPLICAS, "0:2")
     assert not throttled(*RATES, begin, copied=(10, 239_999))
     assert throttled(*RATES, begin, copied=(0, 240_000))
     assert not throttled(*RATES, begin, copied=(20, 240_000))  # later
@@ -119,20 +119,30 @@ def test_a_throttle_slows_no_write_unless_its_rate_was_reached() -> None:
     leader = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9092)
     assert not throttled(low, begin)  # nobody knows which broker leads
     (found,) = throttled(low, leader, begin)
-    assert "Broker 1 was to copy at most 20,000" in found.message
+    assert "Other brokers could copy at most 20,000 bytes/s of limited topics from broker 1" in found.message
     assert not throttled(*RATES, begin, copied=(10, 0))
 
 
 def test_each_throttle_of_a_topic_counts() -> None:
-    first = throttle(10, REPLICAS, "0:2", topic="orders"), throttle(15, REPLICAS, None, topic="orders")
+    first = throttle(10, REPLICAS, "0:2"), throttle(15, REPLICAS, None)
     leaders = REPLICAS.replace("follower", "leader")
-    again = throttle(40, REPLICAS, "0:2", topic="orders"), throttle(40, leaders, "0:1", topic="orders")
+    again = throttle(40, REPLICAS, "0:2"), throttle(40, leaders, "0:1")
     (found,) = throttled(*RATES, *first, *again, at_s=45, copied=(40, 240_000))
     assert found.steps[0].ns == 40 * SECOND
-    half = throttle(43, leaders, None, topic="orders")
+    half = throttle(43, leaders, None)
     assert throttled(*RATES, *first, *again, half, at_s=45, copied=(40, 240_000))
-    over = half, throttle(44, REPLICAS, None, topic="orders")
+    over = half, throttle(44, REPLICAS, None)
     assert not throttled(*RATES, *first, *again, *over, at_s=45, copied=(40, 240_000))
+
+
+def test_throttles_of_several_topics_are_told_apart() -> None:
+    other = REPLICAS.replace("orders", "clicks")
+    names = REPLICAS, other
+    begin, end = [throttle(10, name, "0:2") for name in names], [throttle(20, name, None) for name in names]
+    for given in (begin, [*begin, *end], [*begin, end[1]], [*reversed(begin), *end]):
+        (found,) = throttled(*RATES, *given)
+        assert found.subject.topic == "orders"
+    assert not throttled(*RATES, *begin, end[0], at_s=30)
 
 
 def test_a_follower_lags_by_records_or_by_time() -> None:
@@ -324,9 +334,13 @@ def test_slow_writes_that_all_must_confirm_are_rows_with_their_topics() -> None:
     assert slow["to_ns"] == pytest.approx(2.5 * SECOND, abs=SECOND / 1000)
 
 
-def test_what_is_copied_around_slow_writes_is_counted() -> None:
+def _wrote(from_ns: int, to_ns: int) -> Exchange:
     asked: dict[str, Any] = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
-    wrote = made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (21 * SECOND, 23 * SECOND))
+    return made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (from_ns, to_ns))
+
+
+def test_what_is_copied_around_slow_writes_is_counted() -> None:
+    wrote = _wrote(21 * SECOND, 23 * SECOND)
     fetches = [fetch(at_s, at_s % 2) for at_s in (9, 15, 16, 25, 30)]
     assert fetches[0].response is not None
     size = fetches[0].response.frame.size
@@ -338,9 +352,7 @@ def test_what_is_copied_around_slow_writes_is_counted() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_write_that_a_clock_makes_last_for_years_costs_no_memory() -> None:
-    asked = {"transactionalId": None, "acks": -1, "timeoutMs": 9, "topicData": []}
-    wrote = made("Produce", 8, asked, {"responses": [], "throttleTimeMs": 0}, (0, 100 * 31_557_600 * SECOND))
-    (one,) = rows(fetch(9), fetch(15), wrote)
+    (one,) = rows(fetch(9), fetch(15), _wrote(0, 100 * 31_557_600 * SECOND))
     assert [ns for ns, _ in one["copied"]] == [0, 10 * SECOND]
 
 
