@@ -44,7 +44,9 @@ def check_cluster(
     yield "spark", "ok", f"{spark.version} at {master}"
     conf, application = {}, None
     if not is_connect(master):
-        conf, application = dict(spark.sparkContext.getConf().getAll()), spark.sparkContext.applicationId
+        conf = dict(spark.sparkContext.getConf().getAll())
+        if master.startswith("spark://"):
+            application = spark.sparkContext.applicationId
         spark.sparkContext.setLogLevel("INFO")  # these messages say how executors end
     try:
         told = _ask(spark, paths)
@@ -67,14 +69,16 @@ def failure(words: str | None, ends: str | None, application: str | None) -> str
 
     :param words: the error of Spark, if it gave one.
     :param ends: how executors of the application ended; None if unknown.
-    :param application: its id.
+    :param application: its id in a standalone cluster; None in others.
     """
     if words is None or is_stopped(words):
         how = "" if ends is None else f" ({ends})"
+        file = "stderr of an executor"
+        if application is not None:
+            file = f"the file work/{application}/0/stderr of its Spark"
         return (
-            f"executors end before they take a task{how}: look for the reason on a worker, in the file"
-            f" work/{application}/0/stderr of its Spark. Often Java, a setting such as"
-            " spark.executor.extraJavaOptions, or the version of Spark is not the right one there"
+            f"executors end before they take a task{how}: look for the reason on a worker, in {file}."
+            " Often Java, a setting such as spark.executor.extraJavaOptions, or the version of Spark is not the right one there"
         )
     words = words.rstrip(".")
     if _NO_PROGRAM in words:
@@ -87,12 +91,18 @@ def failure(words: str | None, ends: str | None, application: str | None) -> str
 def nobody(conf: Mapping[str, str]) -> str:
     """The possible reasons why no worker took a task, and what to do.
 
-    :param conf: Spark's configuration.
+    :param conf: Spark's configuration; empty if a server of Spark Connect has it.
     """
+    nobody_took = f"no worker took a task in {WAIT_SECONDS:.0f} s: the cluster has no worker"
+    if not conf:
+        return (
+            f"{nobody_took}, or none with enough free memory (spark.executor.memory) and free cores"
+            " (spark.executor.cores). The server of Spark Connect has these settings"
+        )
     memory, cores = conf.get("spark.executor.memory", "1g"), conf.get("spark.executor.cores", "1")
     return (
-        f"no worker took a task in {WAIT_SECONDS:.0f} s: the cluster has no worker, or none with {memory} of"
-        f" free memory (spark.executor.memory) and {plural(int(cores), 'free core')} (spark.executor.cores),"
+        f"{nobody_took}, or none with {memory} of free memory (spark.executor.memory) and"
+        f" {plural(int(cores), 'free core')} (spark.executor.cores),"
         f" or workers do not reach this machine as {conf.get('spark.driver.host')} (spark.driver.host)."
         " --conf changes these settings"
     )

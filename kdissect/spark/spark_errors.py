@@ -13,8 +13,9 @@ _CLASS = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*)")
 _FAILED = re.compile(r"(?:^Invalid |[\w.]+(?:Exception|Error): |Error: )\S")
 """The beginning of a line in a log that gives the reason."""
 
-
-_OURS = re.compile(r"^kdissect\.[\w.]+\.(CaptureError|RunsError|StateError|TargetError): (\S.*)", re.M)
+_OURS = re.compile(
+    r"^kdissect\.[\w.]+\.(CaptureError|OtherBuildError|RunsError|StateError|TargetError): (\S.*)", re.M
+)
 """The line of a traceback with an error of kdissect whose text is for the user."""
 
 _TASK = re.compile(r"Lost task \S+ in stage \S+ \(TID \d+\) \((\S+) executor \S+\): (\S.*)")

@@ -88,8 +88,16 @@ def test_without_a_worker_the_settings_are_told_that_may_be_wrong() -> None:
     conf = {"spark.executor.memory": "6g", "spark.executor.cores": "8", "spark.driver.host": "10.0.0.1"}
     for each in ("6g of free memory (spark.executor.memory)", "8 free cores (spark.executor.cores)"):
         assert each in nobody(conf)
-    assert "1g of free memory (spark.executor.memory) and 1 free core (spark.executor.cores)" in nobody({})
+    host = {"spark.driver.host": "10.0.0.1"}
+    assert "1g of free memory (spark.executor.memory) and 1 free core (spark.executor.cores)" in nobody(host)
     assert "this machine as 10.0.0.1 (spark.driver.host)" in nobody(conf)
+
+
+def test_nothing_is_told_of_settings_and_files_that_nobody_knows() -> None:
+    """A server of Spark Connect has the settings. Only standalone clusters have this folder."""
+    assert "The server of Spark Connect has these settings" in nobody({})
+    assert "None" not in nobody({})
+    assert "look for the reason on a worker, in stderr of an executor. Often" in failure(STOPPED, None, None)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ class PassedOnError(Exception):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("kdissect.spark.states.StateError", Wrong), ("kdissect.model.CaptureError", Unreadable)],
+    [
+        ("kdissect.spark.states.StateError", Wrong),
+        ("kdissect.spark.states.OtherBuildError", Wrong),
+        ("kdissect.model.CaptureError", Unreadable),
+    ],
 )
 def test_an_error_of_kdissect_in_a_worker_is_not_one_of_spark(
     monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
