@@ -123,7 +123,7 @@ class Machine:
             elif mark.done_ns is None:
                 found.taker_client_id, found.taker_client = mark.client_id, mark.client
             elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
-                if not own:
+                if good and not own:  # otherwise it did not get the id yet
                     found.taker_client_id, found.taker_client = mark.client_id, mark.client
                 self._close(TIMED_OUT, None, _after(found))
             else:

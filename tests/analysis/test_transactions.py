@@ -199,6 +199,8 @@ def test_who_takes_the_id_of_one_that_timed_out_is_told() -> None:
     assert (row["outcome"], row["taken_by_client_id"]) == ("timed-out", "test")
     (own,) = rows(*begun, init(20_000, epoch=1, own=True))
     assert (own["outcome"], own["taken_by_client_id"]) == ("timed-out", None)
+    (refused,) = rows(*begun, init(20_000, error=51, connection=1))
+    assert (refused["outcome"], refused["taken_by_client_id"]) == ("timed-out", None)
 
 
 def test_readers_held_back_by_nobody_that_was_captured() -> None:
