@@ -78,7 +78,8 @@ def failure(words: str | None, ends: str | None, application: str | None) -> str
             file = f"the file work/{application}/0/stderr of its Spark"
         return (
             f"executors end before they take a task{how}: look for the reason on a worker, in {file}."
-            " Often Java, a setting such as spark.executor.extraJavaOptions, or the version of Spark is not the right one there"
+            " Often Java, a setting such as spark.executor.extraJavaOptions, or the version of Spark is not"
+            " the right one there"
         )
     words = words.rstrip(".")
     if _NO_PROGRAM in words:
