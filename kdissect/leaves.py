@@ -302,7 +302,11 @@ def _files(folder: str) -> set[str]:
     files: set[str] = set()
     folders = [folder]
     for each in folders:
-        with os.scandir(each) as entries:
+        try:
+            listed = os.scandir(each)
+        except PermissionError:  # a folder of somebody else's tool has no modules
+            continue
+        with listed as entries:
             for entry in entries:
                 if not entry.is_dir(follow_symlinks=False):
                     files.add(entry.path)

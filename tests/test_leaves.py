@@ -70,6 +70,21 @@ def test_a_checkout_without_compiled_modules_is_not_outdated(checkout: Path) -> 
     assert not is_outdated(checkout)
 
 
+def test_a_folder_that_this_user_may_not_read_has_no_modules(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "kdissect/.cache").mkdir()
+    plain = os.scandir
+
+    def scan(folder: str) -> object:
+        if folder.endswith(".cache"):
+            raise PermissionError(13, "Permission denied", folder)
+        return plain(folder)
+
+    monkeypatch.setattr("os.scandir", scan)
+    assert not is_outdated(checkout)
+
+
 def test_what_a_wheel_installed_is_never_outdated(checkout: Path) -> None:
     os.utime(checkout / "kdissect/dissect.py", (1_002, 1_002))
     (checkout / "pyproject.toml").unlink()
