@@ -139,16 +139,21 @@ def _refuse_archives(conf: Mapping[str, str]) -> None:
     for key in _ARCHIVES:
         for each in filter(None, map(str.strip, conf.get(key, "").split(","))):
             path = each.partition("#")[0]
-            if is_remote(path):
+            if is_remote(path) or path.startswith("local:"):  # the latter is on each worker
                 continue
-            path = plain_path(path)
-            if not os.path.isfile(path):
-                wrong = "there is no such archive"
-            elif not (tarfile.is_tarfile(path) or zipfile.is_zipfile(path)):
-                wrong = "the file is no archive of tar or zip"
-            else:
-                continue
-            raise NoSparkError(f"--conf {key}={each}: {wrong}; kdissect spark pack makes one")
+            if (wrong := _wrong_archive(plain_path(path))) is not None:
+                raise NoSparkError(f"--conf {key}={each}: {wrong}; kdissect spark pack makes one")
+
+
+def _wrong_archive(path: str) -> str | None:
+    """Why a path is no archive that Spark can unpack, in words; None if it is one."""
+    if not os.path.isfile(path):
+        return "there is no such archive"
+    try:
+        is_archive = tarfile.is_tarfile(path) or zipfile.is_zipfile(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None if is_archive else "the file is no archive of tar or zip"
 
 
 def can_stream() -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tarfile
+from pathlib import Path
 
 import pytest
 
-from kdissect.spark.launch import _no_java_left, choose_python
+from kdissect.spark.launch import NoSparkError, _no_java_left, _refuse_archives, choose_python
 
 
 def test_an_interrupt_while_spark_starts_ends_its_java() -> None:
@@ -32,3 +34,19 @@ def test_the_configuration_names_the_python_before_the_environment(monkeypatch: 
     assert os.environ["PYSPARK_PYTHON"] == "before"
     choose_python({"spark.pyspark.python": "named"})
     assert os.environ["PYSPARK_PYTHON"] == "named"
+
+
+def test_only_archives_of_this_machine_that_cannot_be_unpacked_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "a.tar.gz"
+    with tarfile.open(archive, "w:gz"):
+        pass
+    _refuse_archives({"spark.archives": f"{archive}#environment,hdfs://name/b.zip, local:/opt/c.zip"})
+
+    def refuse(_: str) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tarfile.is_tarfile", refuse)
+    with pytest.raises(NoSparkError, match="cannot be read: Permission denied"):
+        _refuse_archives({"spark.archives": str(archive)})
