@@ -7,6 +7,7 @@ follower sent no Fetch, it waited for that follower.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -29,8 +30,8 @@ Fetch waits 500 ms (``replica.fetch.wait.max.ms``)."""
 QUOTA_NS = 10 * SECOND
 """The step of time in which copied bytes are counted. A throttle of replication counts 11 s
 (``replication.quota.window.num``)."""
-MOST_STEPS = 10_000
-"""The most such steps that are kept for a connection: a day."""
+_STEP_BYTES = 250
+"""The approximate size of a :class:`_Copied`, with its key."""
 MOST = 8
 Body = dict[str, Any]
 Pause = tuple[int, int, int]
@@ -55,13 +56,6 @@ class _Follower:
     version: int = -1
     """The highest version of its Fetches."""
     span: Span = field(default_factory=Span)
-    copied: dict[int, int] = field(default_factory=dict)
-    """By step of time, the bytes of the answers."""
-
-    def copy(self, step: int, size: int) -> None:
-        """Count an answer, or those of a step."""
-        if step in self.copied or len(self.copied) < MOST_STEPS:
-            self.copied[step] = self.copied.get(step, 0) + size
 
     def add(self, ns: int, number: int, version: int) -> None:
         """Add a Fetch. It gives the same result as merging a follower with only this Fetch."""
@@ -98,8 +92,19 @@ class _Follower:
         self.truncations += later.truncations
         self.version = max(self.version, later.version)
         self.span.merge(later.span)
-        for step, size in later.copied.items():
-            self.copy(step, size)
+
+
+@packed
+@dataclass(slots=True)
+class _Copied:
+    """What a follower got from a broker in a step of time."""
+
+    size: int = 0
+    """The bytes of the answers."""
+
+    def merge(self, later: _Copied) -> None:
+        """Add a later part."""
+        self.size += later.size
 
 
 class Replication(Statistic):
@@ -148,6 +153,8 @@ class Replication(Statistic):
         """By node, broker and connection. The time between two connections is no pause."""
         self._writes: Timelines[str] = Timelines(self.room)
         """For each host, slow writes: sent, number, answered, and the topics."""
+        self._copied: Rows[tuple[int, str, int], _Copied] = Rows(_Copied, self.room, _STEP_BYTES)
+        """By node, broker and step of time."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -178,7 +185,10 @@ class Replication(Statistic):
             return
         row.add(exchange.begun_ns, exchange.number, exchange.api_version or 0)
         if exchange.response is not None:
-            row.copy(exchange.response.frame.last_ns // QUOTA_NS, exchange.response.frame.size)
+            frame = exchange.response.frame
+            copied = self._copied.row((node, exchange.broker, frame.last_ns // QUOTA_NS))
+            if copied is not None:
+                copied.size += frame.size
         if exchange.response is not None and (request.get("topics") or exchange.error is not None):
             self._answered(row, exchange, request)
 
@@ -205,10 +215,12 @@ class Replication(Statistic):
     def merge(self, later: Self) -> None:
         self._followers.merge(later._followers)
         self._writes.merge(later._writes)
+        self._copied.merge(later._copied)
 
     @property
     def left_out(self) -> int:
-        return self._followers.left_out + self._writes.left_out
+        found = self._followers.left_out + self._writes.left_out
+        return found + self._copied.left_out if self._writes else found  # it matters around slow writes only
 
     def result(self) -> list[Row]:
         followers: dict[tuple[int, str], _Follower] = {}
@@ -217,7 +229,11 @@ class Replication(Statistic):
             whole.last_ns = None
             whole.merge(row)
         found = []
-        slow = self._slow_steps({step for row in followers.values() for step in row.copied})
+        slow = self._slow_steps({step for _, _, step in self._copied.rows})
+        copied: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+        for (node, broker, step), each in sorted(self._copied.rows.items() if slow else ()):
+            if step in slow:
+                copied[node, broker].append((step * QUOTA_NS, each.size))
         for (node, broker), row in sorted(followers.items()):
             held = [
                 (number, answered - asked)
@@ -247,9 +263,7 @@ class Replication(Statistic):
                         for asked, number, answered, topics in self._writes.line(_host(broker))
                         for topic in topics
                     ][: MOST * MOST],
-                    "copied": [
-                        [step * QUOTA_NS, row.copied[step]] for step in sorted(slow & row.copied.keys())
-                    ],
+                    "copied": [list(each) for each in copied[node, broker]],
                     "exchanges": evidence,
                     "first_ns": row.span.first_ns,
                     "last_ns": row.span.last_ns,

@@ -17,6 +17,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import NOTICE, WARNING, Finding
+from kdissect.limits import Limits
 from tests.analysis.folds import events_of, made
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
@@ -348,6 +349,17 @@ def test_what_is_copied_around_slow_writes_is_counted() -> None:
     assert [tuple(each) for each in one["copied"]] == [(10 * SECOND, 2 * size), (20 * SECOND, size)]
     (none,) = rows(*fetches)
     assert none["copied"] == []
+
+
+def test_what_is_copied_takes_of_the_memory_for_facts() -> None:
+    """Without slow writes, nobody needs to know."""
+    found = Replication(Limits(rows=3))
+    for at_s in range(5, 60, 10):
+        found.feed(fetch(at_s))
+    assert found.left_out == 0
+    found.feed(_wrote(21 * SECOND, 33 * SECOND))
+    assert found.left_out == 3
+    assert [ns for ns, _ in found.result()[0]["copied"]] == [10 * SECOND, 20 * SECOND]
 
 
 @pytest.mark.timeout(60)
