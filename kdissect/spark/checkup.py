@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import kdissect
 from kdissect.spark import probe
 from kdissect.spark.launch import is_connect
-from kdissect.spark.spark_errors import how_executors_end, is_of_spark, is_stopped, why
+from kdissect.spark.spark_errors import executors_end, how_executors_end, is_of_spark, is_stopped, why
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -72,15 +72,7 @@ def failure(words: str | None, ends: str | None, application: str | None) -> str
     :param application: its id in a standalone cluster; None in others.
     """
     if words is None or is_stopped(words):
-        how = "" if ends is None else f" ({ends})"
-        file = "stderr of an executor"
-        if application is not None:
-            file = f"the file work/{application}/0/stderr of its Spark"
-        return (
-            f"executors end before they take a task{how}: look for the reason on a worker, in {file}."
-            " Often Java, a setting such as spark.executor.extraJavaOptions, or the version of Spark is not"
-            " the right one there"
-        )
+        return executors_end(ends, application)
     words = words.rstrip(".")
     if _NO_PROGRAM in words:
         return f"{words}; name the Python of the workers with --conf spark.pyspark.python=PATH: {_HOW}"

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import kdissect
 from kdissect.spark.jvm import NoGatewayError
 from kdissect.spark.jvm import start as start_jvm
-from kdissect.spark.spark_errors import is_of_spark, is_stopped, why, why_in, why_killed
+from kdissect.spark.spark_errors import is_of_spark, is_stopped, why, why_in, why_not_started
 from kdissect.spark.storage import is_remote, plain_path
 from kdissect.wording import how_to_install
 
@@ -204,8 +204,8 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
             words = why(error)
             if "JAVA_GATEWAY_EXITED" in words and log is not None:
                 words = why_in(log) or words
-            if is_stopped(words) and log is not None and (reason := why_killed(log)) is not None:
-                words = f"{master} does not answer as a master of Spark ({reason.rstrip('.!')})"
+            if is_stopped(words) and log is not None:
+                words = why_not_started(master, log) or words
             if "ExitCodeException" in words and "spark.archives" in settings:
                 words = f"{settings['spark.archives']} cannot be unpacked; it may be damaged"
             where = "" if log is None else f" ({log} has what Spark said)"

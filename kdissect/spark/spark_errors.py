@@ -24,6 +24,15 @@ _TASK = re.compile(r"Lost task \S+ in stage \S+ \(TID \d+\) \((\S+) executor \S+
 _KILLED = "Application has been killed. Reason: "
 """The words before the reason why the master ended an application."""
 
+_REMOVED = "Master removed our application: "
+"""The beginning of such a reason if a master of Spark answered. The state of the application follows."""
+
+_NAMED = re.compile(r"Connected to Spark cluster with app ID (\S+)")
+"""The words with the id of an application in a standalone cluster."""
+
+_UNSTARTED = "Error running executor: "
+"""The beginning of such a reason if a worker could not start the executor's process."""
+
 _ENDED = re.compile(r"Executor updated: \S+ is now (?:EXITED|FAILED|LOST) \((.*)\)\s*$")
 """The line about an executor that ended, with the reason."""
 
@@ -111,7 +120,56 @@ def how_executors_end(log: str) -> str | None:
     """How the last executor ended, in the words of a standalone cluster in a log; None if none ended."""
     with suppress(OSError), open(log, encoding="utf-8", errors="replace") as file:
         found = [ended[1] for line in file if (ended := _ENDED.search(line))]
-        return _CLASS.sub("", found[-1]) if found else None
+        return _CLASS.sub("", found[-1]).rstrip(".") if found else None
+    return None
+
+
+def executors_end(ends: str | None, application: str | None) -> str:
+    """The words about a cluster whose executors end before they take a task, and what to do.
+
+    :param ends: how they ended; None if unknown.
+    :param application: its id in a standalone cluster; None in others, or if unknown.
+    """
+    if ends is not None and ends.startswith(_UNSTARTED):
+        reason = _CLASS.sub("", ends.removeprefix(_UNSTARTED))
+        return (
+            f"workers cannot start executors ({reason}): check Spark and Java on the workers (SPARK_HOME,"
+            " JAVA_HOME); the log of a worker says more"
+        )
+    how = "" if ends is None else f" ({ends})"
+    file = "stderr of an executor"
+    if application is not None:
+        file = f"the file work/{application}/0/stderr of its Spark"
+    return (
+        f"executors end before they take a task{how}: look for the reason on a worker, in {file}."
+        " Often Java, a setting such as spark.executor.extraJavaOptions, or the version of Spark is not"
+        " the right one there"
+    )
+
+
+def why_not_started(master: str, log: str) -> str | None:
+    """Why the application ended while Spark started, in words; None if the log does not tell.
+
+    The master ends an application as ``FAILED`` after several of its executors failed in a row (Spark's
+    ``spark.deploy.maxExecutorRetries``).
+    """
+    if (reason := why_killed(log)) is None:
+        return None
+    reason = reason.rstrip(".!")
+    if not reason.startswith(_REMOVED):
+        return f"{master} does not answer as a master of Spark ({reason})"
+    if reason.removeprefix(_REMOVED) == "FAILED":
+        if (ends := how_executors_end(log)) is None:  # Spark says it at INFO only
+            return (
+                f"executors fail before they take a task; kdissect doctor spark --cluster {master} says how"
+            )
+        return executors_end(ends, _application_in(log))
+    return f"its application has ended ({reason})"
+
+
+def _application_in(log: str) -> str | None:
+    with suppress(OSError), open(log, encoding="utf-8", errors="replace") as file:
+        return next((named[1] for line in file if (named := _NAMED.search(line))), None)
     return None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from kdissect.spark.launch import NoSparkError, _no_java_left, _refuse_archives, choose_python
+from kdissect.spark.launch import NoSparkError, _no_java_left, _refuse_archives, choose_python, session
 
 
 def test_an_interrupt_while_spark_starts_ends_its_java() -> None:
@@ -50,3 +51,39 @@ def test_only_archives_of_this_machine_that_cannot_be_unpacked_are_refused(
     monkeypatch.setattr("tarfile.is_tarfile", refuse)
     with pytest.raises(NoSparkError, match="cannot be read: Permission denied"):
         _refuse_archives({"spark.archives": str(archive)})
+
+
+class StoppedError(Exception):
+    """As PySpark raises it."""
+
+    __module__ = "pyspark.errors"
+
+
+class Failing:
+    """A builder whose application ends while Spark starts."""
+
+    def appName(self, _: str) -> Failing:  # noqa: N802
+        return self
+
+    def master(self, _: str) -> Failing:
+        return self
+
+    def config(self, *_: str) -> Failing:
+        return self
+
+    def getOrCreate(self) -> None:  # noqa: N802
+        os.write(2, b"ERROR Application has been killed. Reason: Master removed our application: FAILED\n")
+        raise StoppedError(": IllegalStateException: Cannot call methods on a stopped SparkContext.")
+
+
+def test_executors_that_fail_at_once_are_not_taken_for_a_master_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", Failing())
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = "spark://127.0.0.1:{}".format(server.getsockname()[1])
+        with pytest.raises(NoSparkError, match="executors fail before they take a task") as raised:
+            session(url, {}, str(tmp_path / "log"))
+    assert "does not answer" not in str(raised.value)

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.spark_sessions import running
-from kdissect.spark.spark_errors import how_executors_end, why, why_in, why_killed
+from kdissect.spark.spark_errors import how_executors_end, why, why_in, why_killed, why_not_started
 
 JAVA = """An error occurred while calling o68.parquet.
 : org.apache.spark.SparkException: Job aborted due to stage failure
@@ -145,3 +145,52 @@ def test_a_log_tells_why_a_master_ended_the_application(tmp_path: Path) -> None:
     log.write_text("INFO something\n")
     for path in (log, tmp_path / "none"):
         assert why_killed(str(path)) is how_executors_end(str(path)) is None
+
+
+UPDATED = "INFO StandaloneAppClient$ClientEndpoint: Executor updated: app-7/0 is now "
+ENDED = "ERROR StandaloneSchedulerBackend: Application has been killed. Reason: "
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            f"{ENDED}All masters are unresponsive! Giving up.\n",
+            "spark://a:7077 does not answer as a master of Spark (All masters are unresponsive! Giving up)",
+        ),
+        (
+            f"{UPDATED}FAILED (Error running executor: java.lang.IllegalStateException: Cannot find it.)\n"
+            f"{ENDED}Master removed our application: FAILED\n",
+            "workers cannot start executors (IllegalStateException: Cannot find it): check Spark and Java on "
+            "the workers (SPARK_HOME, JAVA_HOME); the log of a worker says more",
+        ),
+        (
+            "INFO StandaloneSchedulerBackend: Connected to Spark cluster with app ID app-7\n"
+            f"{UPDATED}EXITED (Command exited with code 1)\n"
+            f"{ENDED}Master removed our application: FAILED\n",
+            "executors end before they take a task (Command exited with code 1): look for the reason on a "
+            "worker, in the file work/app-7/0/stderr of its Spark",
+        ),
+        (
+            f"{ENDED}Master removed our application: FAILED\n",
+            "executors fail before they take a task; kdissect doctor spark --cluster spark://a:7077 says how",
+        ),
+        (
+            f"{ENDED}Master removed our application: KILLED\n",
+            "its application has ended (Master removed our application: KILLED)",
+        ),
+        ("INFO something\n", None),
+    ],
+)
+def test_an_application_that_ends_while_spark_starts_is_told(
+    lines: str, told: str | None, tmp_path: Path
+) -> None:
+    """A master that removed the application answers as one. Only its executors fail."""
+    log = tmp_path / "log"
+    log.write_text(lines)
+    words = why_not_started("spark://a:7077", str(log))
+    if told is None:
+        assert words is None
+    else:
+        assert words is not None
+        assert words.startswith(told)

@@ -14,6 +14,10 @@ def cluster_rows(master: str, conf: Sequence[str], paths: Sequence[str]) -> Iter
     :raises Wrong: there is no session.
     """
     from kdissect.spark.checkup import check_cluster
+    from kdissect.spark.launch import is_connect
 
-    with running({"master": master, "conf": conf, "spark_log": None}) as (spark, _, log):
+    # Spark says how executors end at INFO. While a session starts, it passes over lines of the very level
+    # that is set.
+    logged = () if is_connect(master) else ("spark.log.level=DEBUG",)
+    with running({"master": master, "conf": (*logged, *conf), "spark_log": None}) as (spark, _, log):
         yield from check_cluster(spark, master, [within_reach(path, master) for path in paths], log)
