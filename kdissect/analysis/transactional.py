@@ -65,18 +65,31 @@ PlaceAt = tuple[Place, str]
 @packed
 @dataclass(slots=True)
 class StableTo:
-    """The highest offset up to which a partition was seen to be stable, and when that was first seen."""
+    """How far a partition was seen to be stable: the highest offset, and the latest one. A topic that is made
+    anew begins at 0 again, so the latest may be lower."""
 
     stable: int = -1
     ns: int = 0
+    """When the highest offset was first seen."""
+    latest: int = -1
+    latest_ns: int = 0
 
     def take(self, stable: int, ns: int) -> None:
         """Take in an answer."""
         if stable > self.stable or (stable == self.stable and ns < self.ns):
             self.stable, self.ns = stable, ns
+        if (ns, stable) > (self.latest_ns, self.latest):
+            self.latest, self.latest_ns = stable, ns
 
     def merge(self, later: StableTo) -> None:
         self.take(later.stable, later.ns)
+        self.take(later.latest, later.latest_ns)
+
+    def passed(self, offset: int, since_ns: int) -> bool:
+        """Whether it was seen to be stable beyond an offset at this time or later."""
+        return (self.stable > offset and self.ns >= since_ns) or (
+            self.latest > offset and self.latest_ns >= since_ns
+        )
 
 
 _STABLE_BYTES = 300

@@ -277,7 +277,7 @@ class _TransactionsLook:
         """Whether nothing was open in one of its partitions later. Then it was over there, though nobody
         shows when: the capture has a hole, or readers came back after a while."""
         return any(
-            one.stable > offset and one.ns >= each.last_ns
+            one.passed(offset, each.last_ns)
             for place, offset in _first_offsets(each).items()
             for one in self._free.get(place, ())
         )

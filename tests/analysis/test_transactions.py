@@ -193,6 +193,16 @@ def test_one_that_readers_passed_in_a_hole_of_the_capture_is_not_open(
     assert held["outcome"] == "unknown"
 
 
+def test_one_that_readers_passed_in_a_topic_that_was_made_anew_is_not_open() -> None:
+    """The offsets of the older topic were higher."""
+    older = fetch(1, b"", high=100, stable=100)
+    begun = init(4), add(10), write(12, "a", offset=0)
+    (row,) = rows(older, *begun, fetch(600_000, b"", high=3, stable=3))
+    assert row["outcome"] == "unknown"
+    (row,) = rows(older, *begun, fetch(600_000, b"", high=0, stable=0))
+    assert row["outcome"] == "open"
+
+
 def test_who_takes_the_id_of_one_that_timed_out_is_told() -> None:
     begun = init(0), add(10), write(12, "a", offset=0)
     (row,) = rows(*begun, init(20_000, epoch=1, connection=1))
