@@ -315,12 +315,12 @@ class Rows(dict[K, R]):
 
     def __missing__(self, key: K) -> R | None:
         is_refused = self._whole is not None and key not in self._whole
-        if is_refused or len(self) >= self._most or not self._room.takes(self._row_bytes):
-            self.left_out += 1
-            self._room.refused |= is_refused and self._is_short
-            return None
-        row = self[key] = self._new()
-        return row
+        if not is_refused and len(self) < self._most and self._room.takes(self._row_bytes):
+            row = self[key] = self._new()
+            return row
+        self.left_out += 1
+        self._room.refused |= is_refused and self._is_short
+        return None
 
     @property
     def rows(self) -> dict[K, R]:
