@@ -260,9 +260,9 @@ def _given_up(tries: Sequence[SentBatch], batches: Sequence[SentBatch], out: Acc
 
 def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     """Examine batches without a producer id, which are identified by their content."""
-    last_of: dict[int, tuple[int, int]] = {}
-    for each in batches:
-        last_of[each.connection] = (each.ns, each.number)
+    last_of = {each.connection: (each.ns, each.number) for each in batches}
+    if len(last_of) < 2 and all(each.state != REFUSED for each in batches):
+        return  # as mostly: the producer had no reason to send one again
     by_crc: dict[tuple[int, int, int], list[int]] = {}
     by_first: dict[tuple[int, int], list[int]] = {}
     by_time: dict[tuple[int, int], list[int]] = {}
