@@ -170,11 +170,13 @@ def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -
     """The produced batches by offset, each once: by the offset in the answer, else by the fetches."""
     by_base: dict[int, Arrival] = {}
     by_content: dict[tuple[int | None, ...], int] = {}
-    for arrivals in consumers.values():
+    needs_content = any(batch.base is None for batch in batches)
+    needs_base = any(batch.last is None for batch in batches)
+    for arrivals in consumers.values() if needs_content or needs_base else ():
         for each in arrivals:
             if each.base is not None:
                 by_base.setdefault(each.base, each)
-                if each.crc is not None:
+                if needs_content and each.crc is not None:
                     content = each.crc, each.last - each.base + 1, each.first_ms, each.last_ms
                     by_content.setdefault(content, each.base)
     placed: dict[int, _Placed] = {}
@@ -375,8 +377,13 @@ def _time(
         if arrival.requested_ns is not None:
             out.waited.add(max(0, arrival.requested_ns - acknowledged), records)
     if batch.first_ms is not None and batch.last_ms is not None:
-        stamps = batch.sample or _evenly(batch.first_ms, batch.last_ms, records)
-        if len(stamps) == records:
+        stamps = batch.sample
+        if not stamps and batch.last_ms > batch.first_ms:
+            stamps = _evenly(batch.first_ms, batch.last_ms, records)
+        if not stamps:  # all have one timestamp
+            if records > 0:
+                out.create.add(came - batch.first_ms * MILLISECOND, records)
+        elif len(stamps) == records:
             out.create.add_each([came - ms * MILLISECOND for ms in stamps])
         else:
             for part, ms in enumerate(stamps):
@@ -400,10 +407,10 @@ def _time(
         out.visible.add(visible - sent)
 
 
-def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
+def _evenly(first_ms: int, last_ms: int, records: int) -> tuple[int, ...]:
     """Timestamps of the records of a batch, estimated from its header."""
-    parts = min(records, SAMPLE) if last_ms > first_ms else 1
-    return [first_ms + (last_ms - first_ms) * (2 * part + 1) // (2 * parts) for part in range(parts)]
+    parts, whole = min(records, SAMPLE), last_ms - first_ms
+    return tuple([first_ms + whole * (2 * part + 1) // (2 * parts) for part in range(parts)])
 
 
 @packed
