@@ -260,20 +260,21 @@ class Histogram:  # noqa: PLW1641 - it changes
             for rank, at in wanted:
                 found[at] = min(max(_middle(_bucket(values[rank - 1])), least), most)
             return found
-        counts, below, following = self.buckets, 0, 0
+        self._flush()
+        counts, below, following = self._buckets or {}, 0, 0
         for bucket in sorted(counts):
-            below += counts[bucket]
-            while following < len(wanted) and wanted[following][0] <= below:
+            known = counts[bucket]
+            below += known.count
+            while wanted[following][0] <= below:
                 found[wanted[following][1]] = min(max(_middle(bucket), least), most)
                 following += 1
-            if following == len(wanted):
-                break
+                if following == len(wanted):
+                    return found
         return found
 
-    def up_to(self, values: Sequence[int | None]) -> list[int]:
-        """For each of these values, the number of counted values that are less than it or lie in its bucket;
-        0 for None."""
-        ends = [None if value is None else _bucket(value) for value in values]
+    def up_to(self, ends: Sequence[int | None]) -> list[int]:
+        """For each of these buckets (:func:`bucket_of`), the number of counted values in it and in lower
+        ones; 0 for None."""
         buckets = [_bucket(value) for value in self._fresh_values()]
         out = []
         for end in ends:
@@ -295,10 +296,11 @@ class Histogram:  # noqa: PLW1641 - it changes
         """The buckets that contain the percentiles. All values must already be in their buckets."""
         found: list[int] = []
         ranks = self._ranks(percents)
-        counts = self.buckets
+        counts = self._buckets or {}
         below = 0
         for bucket in sorted(counts):
-            below += counts[bucket]
+            known = counts[bucket]
+            below += known.count
             while len(found) < len(ranks) and ranks[len(found)] <= below:
                 found.append(bucket)
         return found
@@ -311,6 +313,11 @@ def add_known(histograms: list[Histogram], values: tuple[int | None, ...]) -> No
         if value is not None:
             histogram = histograms[at]
             histogram.add(value)
+
+
+def bucket_of(value: int) -> int:
+    """The bucket of a value."""
+    return _bucket(value)
 
 
 def ceiling_of(value: int) -> int:

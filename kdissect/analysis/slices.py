@@ -15,7 +15,7 @@ from math import ceil, floor, sqrt
 from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.fold import SECOND
-from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.histogram import Histogram, bucket_of
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
@@ -362,17 +362,18 @@ class SlicedTimes(Sliced):
 
         :param whole: the result of :meth:`all`.
         """
-        count, slices = whole.count, len(self.slices)
+        count, slices, deviations = whole.count, len(self.slices), self._deviations
         values = whole.at_ranks([ceil(percent / 100 * count) for percent in percents])
         if slices < 3 or not count:
             return [Estimate(value) for value in values]
-        each_up_to = [(each.count, each.up_to(values)) for each in self._in_order()]
+        buckets = [None if value is None else bucket_of(value) for value in values]
+        each_up_to = [(each.count, each.up_to(buckets)) for each in self._in_order()]
         ranks = []
         for at, percent in enumerate(percents):
             part, below = percent / 100, sum([up_to[at] for _, up_to in each_up_to]) / count
             squares = sum([(up_to[at] - below * every) ** 2 for every, up_to in each_up_to])
             error = max(
-                sqrt(slices / (slices - 1) * squares) / count * self._deviations,
+                sqrt(slices / (slices - 1) * squares) / count * deviations,
                 NORMAL * sqrt(part * (1 - part) / count),
             )
             ranks += [floor(count * (part - error)), ceil(count * (part + error)) + 1]
