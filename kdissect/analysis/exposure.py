@@ -379,10 +379,16 @@ def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) ->
         topics.
     """
     name = config.get("name")
-    if not isinstance(name, str) or _SECRET_CONFIG.search(name) is None:
+    if not isinstance(name, str) or not _looks_secret(name):
         return False
     kinds = (each["resourceType"] for each in reversed(ancestors) if "resourceType" in each)
     return is_secret_config(next(kinds, TOPIC), name)
+
+
+@lru_cache(maxsize=4096)
+def _looks_secret(name: str) -> bool:
+    """Whether a setting has a name of secrets. Brokers send the same few hundred names again and again."""
+    return _SECRET_CONFIG.search(name) is not None
 
 
 def _ms(ms: Any) -> int | None:
