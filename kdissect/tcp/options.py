@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 _END, _NOTHING, _MSS, _SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
@@ -36,8 +37,22 @@ def _options_in(options: bytes) -> list[tuple[int, bytes]]:
     return found
 
 
+_LINUX = bytes((_SACK_PERMITTED, 2, _TIMESTAMPS, 10))
+"""The options after the first one, an MSS of 4 bytes, as Linux and Android write them. 8 bytes of clocks
+follow."""
+_CLOCKS = bytes(8)
+
+
 def offered(options: bytes) -> Offered:
     """The options of a SYN."""
+    if options[:2] == b"\2\4" and options[4:8] == _LINUX and len(options) >= 16:
+        options = options[:8] + _CLOCKS + options[16:]  # the clocks differ each time, and do not count
+    return _offered(options)
+
+
+@lru_cache(maxsize=1_024)
+def _offered(options: bytes) -> Offered:
+    """Clients open many connections with the same options, so each kind is read once."""
     mss = scale = None
     sack = timestamps = False
     for kind, value in _options_in(options):

@@ -11,6 +11,14 @@ def test_a_syn_tells_what_its_sender_offers() -> None:
     assert offered(b"") == Offered()
 
 
+def test_clocks_in_a_syn_change_nothing() -> None:
+    for clocks in (b"\x02\x04\x00\x01\x03\x03\x03\x03", bytes(8), b"\xff" * 8):
+        assert offered(LINUX[:8] + clocks + LINUX[16:]) == Offered(1460, 7, True, True)
+        assert offered(LINUX[:8] + clocks + LINUX[16:-1] + b"\x09").scale == 9
+    inside = bytes.fromhex("0906 0000 0402 080a 0204 0001 0303 0303 0303 05".replace(" ", ""))
+    assert offered(inside) == Offered(None, 5, False, True)  # the first option is no MSS
+
+
 def test_a_scale_that_is_too_large_counts_as_the_largest() -> None:
     assert offered(b"\x03\x03\xff").scale == 14
 
