@@ -155,15 +155,15 @@ class Lag(Statistic):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        take = _TAKEN.get(exchange.api or "")
-        if exchange.response is None or exchange.request is None:
+        request, response, api = exchange.request, exchange.response, exchange.api or ""
+        if response is None or request is None:
             return
-        if exchange.api == "Produce":
+        if api == "Produce":
             self._produce(exchange)
-        elif exchange.api in TOPIC_ID_APIS:
+        elif api in TOPIC_ID_APIS:
             self._forget(self._lives.take(exchange, self._labels))
-        elif take is not None and not follows_log(exchange):
-            take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
+        elif api in _TAKEN and not follows_log(exchange):
+            _TAKEN[api](self, exchange, request.body(), response.body(), counts)
 
     # -- ends of logs -----------------------------------------------------------------------------------
 
