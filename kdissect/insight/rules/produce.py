@@ -124,7 +124,7 @@ _OF_OTHER_CLOCK = {
 def produce_refused(facts: Facts) -> Iterator[Finding]:
     """Records that the broker will never take."""
     refused = [row for row in facts.rows(Errors) if row["api"] == "Produce" and row["error"] in _FINAL]
-    skews = group_by(facts.rows(Producers), "client", "client_id", "topic")
+    skews = group_by(facts.rows(Producers), "client", "client_id", "topic") if refused else {}
     for (subject, code), rows in _by_code(refused, "client", "client_id", "topic").items():
         more, why = "", {"fix": _FIXES.get(code, facts.written.do)}
         if code == "INVALID_TIMESTAMP":
@@ -166,7 +166,7 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
     refused = [
         row for row in facts.rows(Errors) if row["error"] == "MESSAGE_TOO_LARGE" and row["api"] == "Produce"
     ]
-    written = group_by(facts.rows(Producers), "client", "client_id", "topic")
+    written = group_by(facts.rows(Producers), "client", "client_id", "topic") if refused else {}
     for subject, rows in group_by(refused, "client", "client_id", "topic").items():
         largest = max((row["batch_bytes_max"] or 0 for row in written.get(subject, ())), default=0)
         size = f" The largest batch of this producer for this topic has {largest:,} bytes." if largest else ""
