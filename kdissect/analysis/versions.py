@@ -479,28 +479,31 @@ class Versions(Batched, Statistic):
                 )
             return
         api_key, api_version = request.api_key, request.api_version
-        talker = Talker(exchange.connection, address(exchange.client), exchange.client_id, exchange.broker)
-        is_news = exchange.response is not None and not self._facts.is_answered(
-            talker.broker, api_key, api_version
-        )
-        if is_news and exchange.error != REFUSED:
-            self._facts.note_answered(talker.broker, api_key, api_version)
+        facts, broker, response = self._facts, exchange.broker, exchange.response
+        talker = _talker(exchange)
+        is_answered = facts.is_answered(broker, api_key, api_version)
+        if not is_answered and response is not None and exchange.error != REFUSED:
+            facts.note_answered(broker, api_key, api_version)
+            is_answered = facts.is_answered(broker, api_key, api_version)
         if api_key == apis.API_VERSIONS:
-            ranges = ranges_in(exchange, exchange.response) if exchange.response is not None else {}
-            self._facts.take_api_versions(talker, exchange.number, request.body(), ranges)
-        elif not (counts and self._facts.is_used(talker, api_key, api_version)):  # else it was looked at
+            ranges = ranges_in(exchange, response) if response is not None else {}
+            facts.take_api_versions(talker, exchange.number, request.body(), ranges)
+        elif not (counts and facts.is_used(talker, api_key, api_version)):  # else it was looked at
             api = exchange.api or ""
             replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
             if is_of_broker(api, api_version, replica_id):
-                self._facts.note_between_brokers(exchange.connection)
+                facts.note_between_brokers(exchange.connection)
         if counts:
-            talk = self._facts.add_requests(talker, api_key, api_version)
-            is_answered = self._facts.is_answered(talker.broker, api_key, api_version)
-            is_spoken = talk is not None and (api_key, api_version) in talk.spoken
-            if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[exchange.connection, api_key, api_version] = exchange.client_id, talk
+            talk = facts.add_requests(talker, api_key, api_version)
+            if talk is not None and is_answered and api_key != apis.API_VERSIONS:
+                self._remember(exchange, api_key, api_version, talk)
+
+    def _remember(self, exchange: Exchange, api_key: int, api_version: int, talk: _SpokenVersions) -> None:
+        """Remember an answered request. The next such request gives no new fact."""
+        if (api_key, api_version) in talk.spoken:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[exchange.connection, api_key, api_version] = exchange.client_id, talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
