@@ -109,10 +109,11 @@ class Profile(Batched, Statistic):
         """The number of exchanges in ``_alike``."""
         self._kinds: dict[tuple[Any, ...], DirectMeasures] = {}
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
+        self._codecs: dict[tuple[Topic, str], SlicedSums | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         self._flush()
-        return {**self.__dict__, "_alike": {}, "_kinds": {}, "_batches": {}}
+        return {**self.__dict__, "_alike": {}, "_kinds": {}, "_batches": {}, "_codecs": {}}
 
     @property
     def left_out(self) -> int:
@@ -286,6 +287,15 @@ class Profile(Batched, Statistic):
             self._batches[topic, done] = found
         return found
 
+    def _of_codec(self, topic: Topic, codec: str) -> SlicedSums | None:
+        """The measure of a topic's batches with a codec."""
+        key = topic, codec
+        if key not in self._codecs:
+            if len(self._codecs) >= _MOST_KINDS:
+                self._codecs.clear()
+            self._codecs[key] = self._sums(topic, TOPIC_AREA, f"codec {codec}", SHARE, "codec")
+        return self._codecs[key]
+
     def _sums(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> SlicedSums | None:
         """The sums of a measure, for a caller that keeps them."""
         row = self._often((subject, area, what, kind, of))
@@ -399,7 +409,11 @@ def _count_batches(exchange: Exchange, ns: int, done: str, profile: Profile) -> 
                 else:
                     profile._rows.left_out += 1
             if is_written:
-                profile._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
+                sums = profile._of_codec(topic, batch.codec)
+                if sums is not None:
+                    sums.add(ns, 1, 0)
+                else:
+                    profile._rows.left_out += 1
 
 
 def _may_be_ids(topics: list[str]) -> bool:
