@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from functools import lru_cache
+from struct import error, pack
 from typing import Any
 from zlib import compress, crc32
 
@@ -13,7 +14,7 @@ from kdissect.analysis.fetched_codecs import way_of
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.resends import ACKS_0, GOOD, REFUSED, UNANSWERED, UNKNOWN
+from kdissect.analysis.resends import ACKS_0, GOOD, REFUSED, UNANSWERED, UNKNOWN, WIDTH
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.protocol.errors import error_name
@@ -22,6 +23,8 @@ from kdissect.record.compression import decompress
 
 AHEAD_MS = 5_000
 """A record is dated in the future if its time is this much later than the packet's."""
+_FORM = f"{WIDTH}q"
+"""The kept form of a batch."""
 SAMPLED_BYTES = 256 << 10
 """About one batch per this many bytes is sampled. Its checksum decides, so the choice is always the same."""
 _SAMPLED_BYTES = SAMPLED_BYTES
@@ -186,8 +189,8 @@ def keep(
         _checksum(exchange.broker),
     )
     try:
-        row.sent.extend(array("q", kept))
-    except OverflowError:
+        row.sent.frombytes(pack(_FORM, *kept))  # in half the time of extending it by the numbers
+    except error:  # a number of more than 64 bits
         row.sent.extend(map(fit, kept))
 
 
