@@ -6,9 +6,12 @@ mean nothing on a busy machine, so the load is printed. Beside their ratio is th
 allow. That is the CPU seconds of one job, divided by those of the busiest process or by an equal share of all
 CPU seconds, whichever is more. Peaks are of one process.
 
-``many`` assumes ``--cores`` processors, and a run with as many jobs. The processes with the parts are spread
-over the processors, the longest first. The first process, which joins and writes, works beside them. The
-figure says how many times faster than one job the longest of these is.
+Two figures assume ``--cores`` processors and as many jobs. The parts and their processes are those of such a
+run, but each part is done alone, so that no process takes a processor or a cache from another. Then the CPU
+seconds of the parts are spread over the processors, the longest first. ``parts`` says how many times faster
+than one job they are. ``all`` also counts the first process. Its start comes before all parts; the rest of
+its work (cutting, stitching, writing) is done beside them, and may take longer than they do. ``first`` shows
+the CPU milliseconds of both. No figure counts time in which a process waits for another one.
 
 ``--parts`` measures the cost of cutting. It compares one job with a run in which the capture has this many
 parts, each in another process. The ratio is that of all processor time.
@@ -19,6 +22,7 @@ parts, each in another process. The ratio is that of all processor time.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import sys
@@ -55,8 +59,6 @@ class Figures(NamedTuple):
     """CPU seconds of all processes."""
     busiest: float
     """CPU seconds of the busiest process."""
-    many: float
-    """The seconds with many processors, if each process did the same work."""
     peak: int
     """The peak of memory in bytes, of the largest process."""
 
@@ -70,8 +72,87 @@ from kdissect.cli import main
 sys.exit(main())
 """
 
+_ONE_BY_ONE = """
+import json, sys
+from pathlib import Path
+from time import process_time
+import kdissect.jobs.cutting as cutting
+import kdissect.jobs.workers as workers
+parts, start = [], []
 
-def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int, size: int | None = None) -> Figures:
+class OneByOne(workers.Workers):
+    may_begin = False
+    resting = ()
+
+    def begin_part(self, task):
+        start[:] = start or [process_time()]
+        if len(self._idle) < {cores}:
+            self.resting, self._idle = self._idle, []
+        else:
+            self._idle.append(self._idle.pop(0))
+        try:
+            return super().begin_part(task)
+        finally:
+            self._idle[:0] = self.resting
+            self.resting = ()
+
+    def submit_part(self, part, seam, before=None):
+        super().submit_part(part, seam, before)
+        self.finish()
+        parts.append(part.seconds)
+
+    def _descriptors(self):
+        yield from super()._descriptors()
+        for process, _ in self.resting:
+            yield from (process.answers, process.asks)
+
+workers.Workers = OneByOne
+from kdissect.cli import main
+try:
+    code = main()
+except SystemExit as error:
+    code = error.code
+used = process_time()
+begun = start[0] if start else used
+Path({told!r}).write_text(json.dumps([begun, used - begun, parts]))
+sys.exit(code)
+"""
+"""A run as with ``cores`` jobs, with the same parts and processes. Only one part is done at a time, each in
+the process that has rested longest."""
+
+
+class Simulated(NamedTuple):
+    """The CPU seconds of a run with many processes."""
+
+    start: float
+    """Of the first process until it begins the first part of another process."""
+    rest: float
+    """Of the first process after that."""
+    parts: list[float]
+    """Of each part."""
+
+    def spread(self, cores: int) -> float:
+        """The seconds that the parts take on ``cores`` processors, the longest first."""
+        loads = [0.0] * cores
+        for each in sorted(self.parts, reverse=True):
+            heapreplace(loads, loads[0] + each)
+        return max(loads)
+
+    def all(self, cores: int) -> float:
+        """The seconds of everything, with the first process beside these processors."""
+        return self.start + max(self.rest, self.spread(cores))
+
+
+def simulate(command: tuple[str, ...], capture: Path, cores: int) -> Simulated:
+    """Run a command once, with the processes of ``cores`` jobs, but one part at a time."""
+    with tempfile.TemporaryDirectory(prefix="kdissect-bench-") as folder:
+        told = Path(folder) / "seconds"
+        words = [*command, str(capture), "--jobs", str(cores), "-q", "-o", os.devnull]
+        measure([sys.executable, "-c", _ONE_BY_ONE.format(cores=cores, told=str(told)), *words])
+        return Simulated(*json.loads(told.read_text()))
+
+
+def run(command: tuple[str, ...], capture: Path, jobs: int, size: int | None = None) -> Figures:
     """Run a command once. CPU seconds of all processes are the system's count, which includes every process.
 
     :param size: bytes of a part; None to let kdissect choose.
@@ -82,19 +163,7 @@ def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int, size: in
     seconds, used = measure([sys.executable, *program, *words])
     cpus = [used[number].cpu for number in sorted(used)]
     cpu = _children() - before
-    first, *others = cpus
-    # CPU seconds that only the system counted belong to processes that had ended before the next look.
-    missed = (cpu - first) / sum(others) if sum(others) else 1.0
-    many = max(first, spread([missed * each for each in others], cores))
-    return Figures(seconds, cpu, max(cpus), many, max(each.peak for each in used.values()))
-
-
-def spread(times: list[float], cores: int) -> float:
-    """The seconds that these take on ``cores`` processors, the longest first."""
-    loads = [0.0] * cores
-    for each in sorted(times, reverse=True):
-        heapreplace(loads, loads[0] + each)
-    return max(loads)
+    return Figures(seconds, cpu, max(cpus), max(each.peak for each in used.values()))
 
 
 def _children() -> float:
@@ -105,8 +174,8 @@ def _children() -> float:
 
 def middle(runs: list[Figures]) -> Figures:
     """The medians; for peaks the maximum."""
-    seconds, cpu, busiest, many = (median(run[at] for run in runs) for at in range(4))
-    return Figures(seconds, cpu, busiest, many, max(run.peak for run in runs))
+    seconds, cpu, busiest = (median(run[at] for run in runs) for at in range(3))
+    return Figures(seconds, cpu, busiest, max(run.peak for run in runs))
 
 
 def cost_of_parts(capture: Path, parts: int, rounds: int, only: str) -> None:
@@ -118,8 +187,8 @@ def cost_of_parts(capture: Path, parts: int, rounds: int, only: str) -> None:
             continue
         ones, others = [], []
         for _ in range(rounds):
-            ones.append(run(command, capture, 1, 1).cpu)
-            others.append(run(command, capture, 2, 1, size).cpu)
+            ones.append(run(command, capture, 1).cpu)
+            others.append(run(command, capture, 2, size).cpu)
         one, other = min(ones), min(others)
         print(f"{' '.join(command):44} {one:6.2f} s {other:6.2f} s {other / one:5.2f}", flush=True)
 
@@ -128,21 +197,28 @@ def compare(capture: Path, jobs: int, rounds: int, cores: int, only: str) -> Non
     """Print the table."""
     size = capture.stat().st_size / 1e6
     print(f"{size:,.0f} MB, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    titles = f"{f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'many':>5} {'peak':>6}"
+    titles = f"{f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'peak':>7}"
+    titles += f" {'parts':>5} {'all':>5} {'first':>9}"
     print(f"{'':44} {'1 job':>8} {titles}")
     for command in COMMANDS:
         if only not in " ".join(command):
             continue
-        ones, others, every = [], [], []
+        ones, others, many = [], [], []
         for _ in range(rounds):
-            ones.append(run(command, capture, 1, cores))
-            others.append(run(command, capture, jobs, cores))
-            every.append(run(command, capture, cores, cores))
-        one, other, many = middle(ones), middle(others), middle(every)
+            ones.append(run(command, capture, 1))
+            others.append(run(command, capture, jobs))
+            many.append(simulate(command, capture, cores))
+        one, other = middle(ones), middle(others)
+        parts, everything = (
+            median(how(each, cores) for each in many) for how in (Simulated.spread, Simulated.all)
+        )
+        start = 1_000 * median(each.start for each in many)
+        rest = 1_000 * median(each.rest for each in many)
         print(
             f"{' '.join(command):44} {one.seconds:6.2f} s {other.seconds:6.2f} s"
             f" {one.seconds / other.seconds:6.2f} {one.cpu / max(other.busiest, other.cpu / jobs):6.2f}"
-            f" {one.cpu:5.1f}→{other.cpu:<5.1f} {one.cpu / many.many:5.1f} {other.peak >> 20:3} MiB",
+            f" {one.cpu:5.1f}→{other.cpu:<5.1f} {other.peak >> 20:3} MiB"
+            f" {one.cpu / parts:5.1f} {one.cpu / everything:5.1f} {start:4.0f}+{rest:<4.0f}",
             flush=True,
         )
 
