@@ -10,7 +10,8 @@ import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from kdissect.jobs.serving import ANSWER, ENDING, QUESTION, become
+from kdissect.jobs.answers import ANSWER
+from kdissect.jobs.serving import ENDING, QUESTION, become
 
 _PIPE_BYTES = 1 << 20
 """The size that a pipe is set to, if the system allows it."""

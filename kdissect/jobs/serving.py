@@ -27,6 +27,7 @@ from time import process_time
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kdissect.dissect import Event
+from kdissect.jobs.answers import PIECE_BYTES, Answers
 from kdissect.jobs.batches import Batch, used_up
 from kdissect.system.confining import confine
 
@@ -42,8 +43,6 @@ class WholePiece(Protocol):
 Piece = bytes | WholePiece
 Write = Callable[[Piece], None]
 
-ANSWER = Struct("<BQ")
-"""The kind of an answer, and the size of its data."""
 QUESTION = Struct("<BQ")
 """The kind of a message to a process with a part, and the size of its data. Other processes get no
 messages."""
@@ -55,9 +54,6 @@ LESS_URGENT = 2
 COLLECTOR_THRESHOLD = 1_000_000
 """The threshold of Python's garbage collector. A process has a batch in memory all the time. Looking for
 cycles in it took a fifth of its time."""
-
-
-_PIECE_BYTES = 256 << 10
 
 
 class Before(NamedTuple):
@@ -133,12 +129,17 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
         os._exit(code)
 
 
-def serve_batch(
+def serve_batch(work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int) -> None:
+    """Do a batch and send the results."""
+    _do_batch(work, batch, state, shared, Answers(answered))
+
+
+def _do_batch(
     work: Work,
     batch: Batch,
     state: Any,
     shared: tuple[object, ...],
-    answered: int,
+    answers: Answers,
     counted: Any = None,
     begin: float | None = None,
 ) -> None:
@@ -147,33 +148,37 @@ def serve_batch(
     :param counted: the counts of its events.
     :param begin: the CPU seconds of this process before its part of a capture; None if it has no part.
     """
-    pieces = _GatheredPieces(answered)
+    pieces = _GatheredPieces(answers)
     try:
         outcome = work.do(used_up(batch), state, pieces.write)
         pieces.flush()
         seconds = 0.0 if begin is None else process_time() - begin
-        _answer(answered, DONE, dump((*outcome, counted, seconds), shared))
+        answers.send(DONE, dump((*outcome, counted, seconds), shared))
     except BrokenPipeError:
         raise
     except Exception as error:  # the first process raises it when the batch's turn comes
         pieces.flush()
-        _answer(answered, FAILED, _dumped_error(error))
+        answers.send(FAILED, _dumped_error(error))
+    answers.flush()
 
 
 def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
     """Dissect a part. Then do it as a batch, each time that a seam comes. Do the same with each later
     part."""
     begin = 0.0  # what the process did since the fork is for the first part
+    answers = Answers(answered)
     with open(asked, "rb") as source:
         while True:
             try:
-                _answer(answered, EDGE, task.edge())
+                answers.send(EDGE, task.edge())
+                answers.flush()
             except BrokenPipeError:
                 raise
-            except Exception as error:  # the first process raises it, as in serve_batch
-                _answer(answered, FAILED, _dumped_error(error))
+            except Exception as error:  # the first process raises it, as in _do_batch
+                answers.send(FAILED, _dumped_error(error))
+                answers.flush()
                 return
-            order = _serve_seams(work, task, shared, source, answered, begin)
+            order = _serve_seams(work, task, shared, source, answers, begin)
             if order is None:
                 return
             begin = process_time()
@@ -185,7 +190,7 @@ def _serve_seams(
     task: PartTask,
     shared: tuple[object, ...],
     source: BufferedReader,
-    answered: int,
+    answers: Answers,
     begin: float,
 ) -> bytes | None:
     """Do a dissected part as often as asked. Return the message with the next part; None if no part
@@ -205,39 +210,32 @@ def _serve_seams(
             batch, counted = task.batch(seam)
         # Only work with a state may have to be done again.
         some = batch if state is None else list(batch)
-        serve_batch(work, some, state, shared, answered, counted, begin)
+        _do_batch(work, some, state, shared, answers, counted, begin)
     return None
 
 
 class _GatheredPieces:
     """Joins pieces until they are large enough to send."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
         self._pieces: list[bytes] = []
         self._size = 0
 
     def write(self, data: Piece) -> None:
         if not isinstance(data, bytes):
             self.flush()
-            _answer(self._descriptor, WHOLE, dump(data, ()))
+            self._answers.send(WHOLE, dump(data, ()))
             return
         self._pieces.append(data)
         self._size += len(data)
-        if self._size >= _PIECE_BYTES:
+        if self._size >= PIECE_BYTES:
             self.flush()
 
     def flush(self) -> None:
         if self._pieces:
-            _answer(self._descriptor, PIECE, b"".join(self._pieces))
+            self._answers.send(PIECE, b"".join(self._pieces))
             self._pieces, self._size = [], 0
-
-
-def _answer(descriptor: int, kind: int, data: bytes) -> None:
-    for each in (ANSWER.pack(kind, len(data)), data):
-        left = memoryview(each)
-        while left:
-            left = left[os.write(descriptor, left) :]
 
 
 def _shared_at(place: int) -> object:

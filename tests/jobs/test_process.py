@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.jobs.answers import ANSWER
 from kdissect.jobs.process import WorkerProcess, fork
-from kdissect.jobs.serving import ANSWER, NEXT, PIECE, QUESTION, WHOLE
+from kdissect.jobs.serving import NEXT, PIECE, QUESTION, WHOLE
 
 ANSWERS = [(PIECE, b"abc"), (WHOLE, b""), (PIECE, b"x" * 300)]
 
