@@ -9,6 +9,7 @@ from os import PathLike
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.part import gathered
+from kdissect.analysis.whole import Whole
 from kdissect.dissect import Event
 from kdissect.insight import judge
 from kdissect.insight.catalogue import RULES
@@ -93,8 +94,12 @@ def explain(
         if name not in STATISTICS:
             raise LookupError(f"there is no statistic {name!r}{nearest(name, STATISTICS)}")
     given = (paths,) if isinstance(paths, str | PathLike) else tuple(paths)
-    asked = {text: statistic(text, limits)[1] for text in tables}
-    found = judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})
+
+    def new() -> judge.Judge:
+        asked = {text: statistic(text, limits)[1] for text in tables}
+        return judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})
+
+    whole = Whole(new)
     came: list[Event] = []
 
     def events() -> Iterator[list[Event]]:
@@ -113,7 +118,8 @@ def explain(
         yield came
 
     for together in gathered(events()):
-        found.feed_all(together)
-    report = Report(*found.report(thresholds, ignore))
+        whole.feed_all(together)
+    whole.finish()
+    report = Report(*whole.counted.report(thresholds, ignore))
     report.paths = tuple(os.fspath(path) for path in given)
     return report

@@ -44,11 +44,9 @@ class Affiliations:
             return
         who, names_topics = speaker(exchange), exchange.api in _NAMES_TOPICS
         for group, asked in _named(exchange.request.body()):
-            groups = self._groups.get(who)
+            groups = self._of(who)
             if groups is None:
-                if len(self._groups) >= self._most or not self._room.takes(_CLIENT_BYTES):
-                    continue
-                groups = self._groups[who] = {}
+                continue
             known = groups.get(group)
             if known is None:
                 if len(groups) >= self._most:
@@ -57,10 +55,21 @@ class Affiliations:
             if names_topics and len(known) < self._most:
                 known.update(name for topic in asked.get("topics") or () if (name := _topic(topic)))
 
+    def _of(self, who: Speaker) -> dict[str, set[str]] | None:
+        """The groups of a client, to add to; None if there is no room for them."""
+        groups = self._groups.get(who)
+        if groups is None:
+            if self._room.refuses(len(self._groups) >= self._most) or not self._room.takes(_CLIENT_BYTES):
+                return None
+            groups = self._groups[who] = {}
+        return groups
+
     def merge(self, later: Affiliations) -> None:
         """Add the groups of later exchanges."""
         for who, groups in later._groups.items():
-            mine = self._groups.setdefault(who, {})
+            mine = self._of(who)
+            if mine is None:
+                continue
             for group, topics in groups.items():
                 mine.setdefault(group, set()).update(topics)
 

@@ -7,7 +7,7 @@ exchanges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Batched, KeepsTo, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
@@ -162,9 +162,6 @@ class Clients(Batched, Statistic):
                 named.merge(_NamedClient(software, software))
                 self._talkers.pop(exchange.connection, None)
         return named
-
-    def tables(self) -> Sequence[KeepsTo]:
-        return (self._named,)  # a talk may have another key once its software is known
 
     def merge(self, later: Self) -> None:
         self._talkers.clear()

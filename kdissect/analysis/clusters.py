@@ -151,7 +151,7 @@ class Clusters:
         found = kept.get(key)
         if found is not None and value in found:
             return
-        if self._count < self._most and self._room.takes(_PAIR_BYTES):
+        if not self._room.refuses(self._count >= self._most) and self._room.takes(_PAIR_BYTES):
             self._count += 1
             kept.setdefault(key, set()).add(value)
 

@@ -13,7 +13,7 @@ Ports of KRaft controllers are known by the APIs that they offer in ApiVersions:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.declared import EXCHANGE, column, time_column
@@ -35,6 +35,10 @@ EVIDENCE = 4
 _LISTED_BYTES = 300
 """The approximate size of an entry that a row lists."""
 T = TypeVar("T")
+
+
+_LISTS = ("nodes", "told_to", "told_by", "client_ids", "clients")
+"""The lists of a row."""
 
 
 @packed
@@ -67,6 +71,7 @@ class _Endpoint:
     exchanges: list[int] = field(default_factory=list)
 
     def merge(self, later: _Endpoint) -> None:
+        """Add later counts. The lists are left to the statistic, which has the room for them."""
         for name in (
             *("told", "connections", "answered", "refused", "silent"),
             *("kafka", "kafka_alerted", "kafka_closed", "tls", "tls_closed"),
@@ -74,11 +79,6 @@ class _Endpoint:
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.has_metadata |= later.has_metadata
         self.has_votes |= later.has_votes
-        self.nodes |= later.nodes
-        self.told_to |= later.told_to
-        self.told_by |= later.told_by
-        self.client_ids |= later.client_ids
-        self.clients |= later.clients
         self.told_first_ns = least(self.told_first_ns, later.told_first_ns)
         self.told_last_ns = most(self.told_last_ns, later.told_last_ns)
         self.failed_first_ns = least(self.failed_first_ns, later.failed_first_ns)
@@ -171,8 +171,19 @@ class Endpoints(OneTable[str, _Endpoint]):
 
     def _keep(self, among: set[T], one: T) -> None:
         """Add to the list of a row, if there is room."""
-        if one not in among and len(among) < self.limits.rows and self.room.takes(_LISTED_BYTES):
+        if one in among or self.room.refuses(len(among) >= self.limits.rows):
+            return
+        if self.room.takes(_LISTED_BYTES):
             among.add(one)
+
+    def merge(self, later: Self) -> None:
+        super().merge(later)
+        for broker, theirs in later._rows.items():
+            mine = self._rows.get(broker)
+            for name in _LISTS if mine is not None else ():
+                among = getattr(mine, name)
+                for one in sorted(getattr(theirs, name) - among):  # if memory is full, always the same ones
+                    self._keep(among, one)
 
     @staticmethod
     def _judge(row: _Endpoint, over: Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kdissect.analysis.headers import Header
@@ -38,8 +39,13 @@ class FetchedCodecs:
 
     def merge(self, later: FetchedCodecs) -> None:
         """Add later fetches."""
-        for at in range(0, len(later.runs), _RUN):
-            self.add(*later.runs[at : at + _RUN])
+        for run in later:
+            self.add(*run)
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        """First offset, last offset, and magic with codec of each run."""
+        numbers = iter(self.runs)
+        return zip(*[numbers] * _RUN, strict=True)
 
 
 def way_of(batch: Header) -> int:

@@ -8,7 +8,9 @@ If a filter chooses the exchanges that count, all other events go to ``statistic
 because names of topic ids, fetch sessions and requests in flight follow from the whole traffic.
 
 If ``b`` was fed the events after those of ``a``, ``a.merge(b)`` joins the two. Then ``a`` has the same
-contents as one statistic fed with all events, as long as no limit was hit. Memory is bounded: the first
+contents as one statistic fed with all events, as long as no limit was hit. :mod:`kdissect.analysis.whole`
+makes this so beyond limits, too: it opens the rooms of folds. For this, a merged part must take as much room
+as its events would have taken. Memory is bounded: the first
 ``limits.rows`` rows of a table are kept, and the events of other rows are counted in
 :attr:`Statistic.left_out`.
 """
@@ -16,16 +18,13 @@ contents as one statistic fed with all events, as long as no limit was hit. Memo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.latest import Latest
-from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.room import Room
-from kdissect.analysis.statements import Statements
-from kdissect.analysis.timelines import Timelines
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
@@ -57,17 +56,6 @@ def interval_ns(name: str, text: str) -> int:
     if length < SHORTEST_NS:
         raise ValueError(f"{name},{text}: the interval is {FORM}, and no less than 1us")
     return length
-
-
-class KeepsTo(Protocol):
-    """Keeps things by key, as long as there is room."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for a further thing, and never will be."""
-
-    def keep_to(self, whole: Any) -> None:
-        """Keep nothing that would have no room in ``whole``, to which this will be added."""
 
 
 class Fold(ABC):
@@ -156,11 +144,6 @@ class Fold(ABC):
     @abstractmethod
     def left_out(self) -> int:
         """The number of things that were not counted because there would have been too many rows."""
-
-    def tables(self) -> Sequence[KeepsTo]:
-        """The objects that it keeps by key and merges under the same key. They are in the order in which it
-        made them, so those of its beginning come first."""
-        return [each for each in vars(self).values() if isinstance(each, _KEPT)]
 
 
 class Batched(Fold):
@@ -291,35 +274,15 @@ class Rows(dict[K, R]):
         self._room = room
         self._row_bytes = row_bytes
         self._most = room.limits.rows if most is None else most
-        self._whole: Rows[K, R] | None = None
-        """The rows to which these will be added, if they take no further keys."""
-        self._is_short = False
-        """Whether they have no memory for further keys."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the rows to which these will be added: the other process has them."""
-        return {**self.__dict__, "_whole": None}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for a further key, and never will be."""
-        return len(self) >= self._most or not self._room.has(self._row_bytes)
-
-    def keep_to(self, whole: Rows[K, R]) -> None:
-        """Make no rows that would have no room in ``whole``, to which these will be added."""
-        self._whole = whole if whole.is_full else None
-        self._is_short = not whole._room.has(self._row_bytes)
 
     row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
     """The row of a key, made on first use; if there are too many, None, and it is counted."""
 
     def __missing__(self, key: K) -> R | None:
-        is_refused = self._whole is not None and key not in self._whole
-        if not is_refused and len(self) < self._most and self._room.takes(self._row_bytes):
+        if not self._room.refuses(len(self) >= self._most) and self._room.takes(self._row_bytes):
             row = self[key] = self._new()
             return row
         self.left_out += 1
-        self._room.refused |= is_refused and self._is_short
         return None
 
     @property
@@ -334,10 +297,6 @@ class Rows(dict[K, R]):
             mine = self.row(key)
             if mine is not None:
                 mine.merge(theirs)
-
-
-_KEPT = (Rows, Timelines, Ledgers, Statements)
-"""The types that can keep to the room that is left in a whole."""
 
 
 def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:

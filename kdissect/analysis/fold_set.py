@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
-from kdissect.analysis.room import share
+from kdissect.analysis.room import Room, are_exceeded, close_all, open_all, share
 from kdissect.analysis.shared_parts import share as share_parts
 from kdissect.analysis.shared_parts import unshare as unshare_parts
 from kdissect.dissect import Event
@@ -96,16 +96,22 @@ class Together:
         """Whether exchanges that do not count tell one of them something."""
         return any(type(each)._other is not Fold._other for each in self._fed)
 
-    @property
-    def full_tables(self) -> int:
-        """The number of tables that have no room for a further key."""
-        return sum(table.is_full for fold in self._fed for table in fold.tables())
+    def set_open(self) -> None:
+        """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
+        open_all(self._rooms)
 
-    def keep_to(self, whole: Self) -> None:
-        """Make no rows that would have no room in the statistics to which these will be added."""
-        for mine, theirs in zip(self._fed, whole._fed, strict=True):
-            for table, other in zip(mine.tables(), theirs.tables(), strict=False):
-                table.keep_to(other)
+    @property
+    def exceeds(self) -> bool:
+        """Whether it accepted more than the limits allow."""
+        return are_exceeded(self._rooms)
+
+    def close(self) -> None:
+        """Keep to the limits from now on. Call it if they are not exceeded."""
+        close_all(self._rooms)
+
+    @property
+    def _rooms(self) -> list[Room]:
+        return [each.room for each in self._fed]
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
@@ -170,11 +176,22 @@ class Together:
 
     def merge(self, later: Self) -> None:
         """Add the results of the same statistics over later events."""
+        for _ in self._merge(later):
+            pass
+
+    def take(self, later: Self) -> None:
+        """Add the same results, and empty ``later`` meanwhile: both together would take much memory."""
+        for theirs in self._merge(later):
+            vars(theirs).clear()
+
+    def _merge(self, later: Self) -> Iterator[Fold]:
+        """Add later results. Gives each fold that was added."""
         if self._fed:
             self._fed[0].latest.merge(later._fed[0].latest)
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
             mine.room.refused |= theirs.room.refused
+            yield theirs
 
 
 _UNKNOWN = ""

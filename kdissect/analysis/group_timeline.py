@@ -7,7 +7,7 @@ Fetches of a client. Nearby gaps in the capture of a connection are kept as one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.clusters import Clusters, NameAt
@@ -127,10 +127,14 @@ class GroupTimeline(Fold):
     def _group(self, exchange: Exchange, request: dict[str, Any]) -> NameAt:
         return self.latest.clusters.name_at(exchange, request["groupId"])
 
+    def _is_too_much(self, kept: Mapping[Any, Any]) -> bool:
+        """Whether a further key must be left out."""
+        return self.room.refuses(len(kept) >= self.limits.rows)
+
     def _take_connection(self, connection: int) -> None:
         if connection in self.answered:
             return
-        if len(self.answered) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
+        if not self._is_too_much(self.answered) and self.room.takes(_NUMBER_BYTES):
             self.answered[connection] = None
 
     def _stretch(
@@ -138,7 +142,7 @@ class GroupTimeline(Fold):
     ) -> None:
         found = kept.get(key)
         if found is None:
-            if len(kept) >= self.limits.rows or not self.room.takes(_RUN_BYTES):
+            if self._is_too_much(kept) or not self.room.takes(_RUN_BYTES):
                 self._left_out += 1
                 return
             found = kept[key] = Stretches(gap_ns, self.limits.timeline_key_events)
@@ -238,7 +242,7 @@ class GroupTimeline(Fold):
         found = kept.get(key)
         if found is not None:
             found.merge(run)
-        elif len(kept) >= self.limits.rows or not self.room.takes(_RUN_BYTES):
+        elif self._is_too_much(kept) or not self.room.takes(_RUN_BYTES):
             self._left_out += 1
         else:
             kept[key] = RepeatedMark(
@@ -252,7 +256,7 @@ class GroupTimeline(Fold):
         self._end(connection.connection, end)
 
     def _end(self, connection: int, end: ConnectionEnd) -> None:
-        if len(self.ends) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
+        if not self._is_too_much(self.ends) and self.room.takes(_NUMBER_BYTES):
             self.ends[connection] = end
 
     def merge(self, later: Self) -> None:

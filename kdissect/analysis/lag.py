@@ -206,17 +206,21 @@ class Lag(Statistic):
     def _begin(self, place: _Beginning, mark: Mark) -> None:
         """Note the beginning of a log. Before the first deletion there is nothing to note."""
         if mark[2] > 0 and self._begins_at.get(place) != mark[2]:
-            if place in self._begins_at or len(self._begins_at) < self.limits.rows:
+            is_beyond = place not in self._begins_at and len(self._begins_at) >= self.limits.rows
+            if not self.room.refuses(is_beyond):
                 self._begins_at[place] = mark[2]
             self._beginnings.add(place, mark)
 
     def _end(self, ns: int, place: _Place, offset: int) -> None:
         """Note the end of a log, as a response gives it. An end that adds nothing new is not kept."""
-        if offset < 0:
-            return
+        if offset >= 0:
+            self._add_end(place, ns, offset)
+
+    def _add_end(self, place: _Place, ns: int, offset: int) -> None:
         highest, since_ns = self._highest.get(place, (-1, ns))
         if offset > highest or ns < since_ns:
-            if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):
+            is_beyond = place not in self._highest and len(self._highest) >= self.limits.rows
+            if offset > highest and not self.room.refuses(is_beyond):
                 self._highest[place] = offset, ns
             self._ends.add(place, ns, offset)
 
@@ -314,12 +318,19 @@ class Lag(Statistic):
         self._labels.merge(later._labels)
         self._commits.merge(later._commits)
         self._ended.merge(later._ended)
-        self._ends.merge(later._ends)
         for beginning in later._beginnings:
             for mark in later._beginnings.line(beginning):
                 self._begin(beginning, mark)
         self._beginnings.left_out += later._beginnings.left_out
-        self._forget(self._lives.merge(later._lives))
+        anew = self._lives.merge(later._lives)
+        self._forget(anew)
+        is_anew = frozenset(anew)
+        for place in later._ends:
+            # The later part did not know what earlier ends had told. Another topic's ends are lower again.
+            add = self._ends.add if place[1].name in is_anew else self._add_end
+            for ns, offset in later._ends.rows(place):
+                add(place, ns, offset)
+        self._ends.left_out += later._ends.left_out
         for place, told in later._highest.items():
             if told[0] > self._highest.get(place, (-1, 0))[0]:
                 self._highest[place] = told

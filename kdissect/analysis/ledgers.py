@@ -39,49 +39,36 @@ class Ledgers(Generic[K]):
         self._count = 0
         self.left_out = 0
         """The number of rows that were not kept."""
-        self._is_shut = False
-        """Whether the ledgers to which this one will be added have no room for a row."""
-        self._is_short = False
-        """Whether they have no memory for it."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for a further row, and never will be."""
-        return self._count >= self._most_rows or not self._room.has(self._row_bytes)
-
-    def keep_to(self, whole: Ledgers[K]) -> None:
-        """Keep no rows that would have no room in the ledgers to which this one will be added."""
-        self._is_shut = whole.is_full
-        self._is_short = not whole._room.has(self._row_bytes)
 
     def add(self, key: K, *row: int) -> None:
         """Add a row. A row with a number beyond 64 bits counts as left out."""
-        if self._is_shut:
-            self.left_out += 1
-            self._room.refused |= self._is_short
-            return
         try:
             numbers = pack(self._form, *row)
         except error:
             self.left_out += 1
             return
         kept = self._kept.get(key)
-        if kept is not None and self._count < self._most_rows and self._room.takes(self._row_bytes):
+        is_beyond = self._count >= self._most_rows
+        if kept is not None and not self._room.refuses(is_beyond) and self._room.takes(self._row_bytes):
             kept.frombytes(numbers)  # in half the time of extending it by the numbers
             self._count += 1
         else:
-            self._add(key, array("q", numbers))
+            self.add_all(key, array("q", numbers))
 
-    def _add(self, key: K, numbers: array[int]) -> None:
+    def add_all(self, key: K, numbers: array[int]) -> None:
+        """Add several rows, in the form of :meth:`numbers`. Without memory for all of them, none is kept."""
         kept = self._kept.get(key)
         rows = len(numbers) // self._width
+        if not rows:
+            return
         room = max(0, self._most_rows - self._count)
         if kept is None:
-            if len(self._kept) >= self._most_keys or not room or not self._room.takes(KEY_BYTES):
+            is_beyond = len(self._kept) >= self._most_keys or not room
+            if self._room.refuses(is_beyond) or not self._room.takes(KEY_BYTES):
                 self.left_out += rows
                 return
             kept = self._kept[key] = array("q")
-        if rows > room:
+        if self._room.refuses(rows > room):
             self.left_out += rows - room
             numbers = numbers[: room * self._width]
             rows = room
@@ -95,10 +82,14 @@ class Ledgers(Generic[K]):
         """Add the rows of a later part."""
         self.left_out += later.left_out
         for key, numbers in later._kept.items():
-            self._add(key, numbers)
+            self.add_all(key, numbers)
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._kept)
+
+    def numbers(self, key: K) -> array[int]:
+        """The numbers of the rows of ``key``, in a new array."""
+        return self._kept[key][:]
 
     def rows(self, key: K) -> Iterator[tuple[int, ...]]:
         """The rows of ``key``, in the order in which they came."""

@@ -99,7 +99,8 @@ class MetadataLog:
     def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)
         if known is None:
-            if len(self._records) >= self._limits.timeline_events or not self._room.takes(_RECORD_BYTES):
+            is_beyond = len(self._records) >= self._limits.timeline_events
+            if self._room.refuses(is_beyond) or not self._room.takes(_RECORD_BYTES):
                 self.left_out += 1
                 return
             self._records[place] = logged

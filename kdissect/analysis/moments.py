@@ -161,7 +161,7 @@ class Moments:
     def _add(self, known: dict[Any, _First], key: Any, first: _First) -> None:
         before = known.get(key)
         if before is None:
-            if len(known) < self._most and self._room.takes(_FIRST_BYTES):
+            if not self._room.refuses(len(known) >= self._most) and self._room.takes(_FIRST_BYTES):
                 known[key] = first
         elif first[0] < before[0]:
             known[key] = first

@@ -1,26 +1,26 @@
 """A part of a capture's events, counted elsewhere: in another process, or in a task of Spark.
 
-    part = counted(lists, Together(…), chooser)
-    add(whole, part, chosen)                        part by part, in the order of the events
+    part = counted(lists, lambda: Together(…), chooser)
+    whole.add(part, chosen)                         part by part, in the order of the events
 
-If a filter chooses the events that count, an ended connection counts if one of its exchanges does. That
-exchange may have been in an earlier part. So such connections travel with the part and are fed when parts are
-added.
+:class:`~kdissect.analysis.whole.Whole` adds them. If a filter chooses the events that count, an ended
+connection counts if one of its exchanges does. That exchange may have been in an earlier part. So such
+connections travel with the part and are fed when parts are added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
+from kdissect.analysis.segments import FIRST, Segment, in_segments
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 
 
 class Counted(Protocol):
-    """A fold, or folds, that count events."""
+    """A fold, or folds, that count events and have limits."""
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event. An event that does not count may tell of others."""
@@ -30,6 +30,19 @@ class Counted(Protocol):
 
     def merge(self, later: Self) -> None:
         """Add later counts."""
+
+    def take(self, later: Self) -> None:
+        """Add later counts, and empty ``later`` meanwhile."""
+
+    def set_open(self) -> None:
+        """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it accepted more than the limits allow."""
+
+    def close(self) -> None:
+        """Keep to the limits from now on. Call it if they are not exceeded."""
 
 
 class Chooses(Protocol):
@@ -71,45 +84,57 @@ def gathered(lists: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
     yield waiting
 
 
-class Part(NamedTuple, Generic[C]):
-    """The counts of a part of the events."""
+class Piece(NamedTuple, Generic[C]):
+    """The counts of those events of a part that belong to one segment."""
 
+    segment: Segment
+    """The segment, as far as the part knows: the events before it may have reached a later one."""
     counted: C
-    chosen: frozenset[int] = frozenset()
-    """Connections with an exchange that counts."""
-    connections: Sequence[tuple[Connection, bool]] = ()
+    connections: list[tuple[Connection, bool]]
     """Ended connections, if a filter chooses; and whether an exchange in this part already makes them
     count."""
 
 
-def counted(lists: Iterable[Sequence[Event]], into: C, chooser: Chooses | None) -> Part[C]:
+class Part(NamedTuple, Generic[C]):
+    """The counts of a part of the events, in the order of the segments."""
+
+    pieces: Sequence[Piece[C]]
+    chosen: frozenset[int] = frozenset()
+    """Connections with an exchange that counts."""
+
+
+def counted(lists: Iterable[Sequence[Event]], new: Callable[[], C], chooser: Chooses | None) -> Part[C]:
     """Count a part.
 
     :param lists: its events, in lists of any length.
-    :param into: the object to count into; it must be new.
+    :param new: makes an empty fold.
     :param chooser: a chooser for this part alone; None if everything counts.
     """
-    if chooser is None:
-        for together in gathered(lists):
-            into.feed_all(together)
-        return Part(into)
-    connections: list[tuple[Connection, bool]] = []
-    for event in chain.from_iterable(lists):
+    pieces: list[Piece[C]] = []
+    for together in gathered(lists):
+        before = pieces[-1].segment if pieces else FIRST
+        for segment, events in in_segments(together, before):
+            if not pieces or pieces[-1].segment != segment:
+                pieces.append(Piece(segment, opened(new), []))
+            if chooser is None:
+                pieces[-1].counted.feed_all(events)
+            else:
+                _choose(pieces[-1], events, chooser)
+    return Part(pieces, frozenset() if chooser is None else frozenset(chooser.chosen))
+
+
+def opened(new: Callable[[], C]) -> C:
+    """A new fold that accepts more than its limits allow."""
+    made = new()
+    made.set_open()
+    return made
+
+
+def _choose(piece: Piece[C], events: Sequence[Event], chooser: Chooses) -> None:
+    """Add events, of which some count."""
+    for event in events:
         counts = chooser.counts(event)
         if isinstance(event, Connection):
-            connections.append((event, counts))
+            piece.connections.append((event, counts))
         else:
-            into.feed(event, counts)
-    return Part(into, frozenset(chooser.chosen), connections)
-
-
-def add(whole: C, part: Part[C], chosen: set[int]) -> None:
-    """Add the next part.
-
-    :param chosen: connections with an exchange that counts in the parts before. This part's connections are
-        added to it.
-    """
-    whole.merge(part.counted)
-    for connection, counts in part.connections:
-        whole.feed(connection, counts or connection.connection in chosen)
-    chosen |= part.chosen
+            piece.counted.feed(event, counts)

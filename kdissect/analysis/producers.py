@@ -248,15 +248,28 @@ class Producers(OneTable[_Key, Production]):
 
     def _has_room(self, row: Production) -> bool:
         """Take room for a batch that may be sent again; False if there is no room."""
-        if (
-            len(row.sent) >= self._most_sent
-            or self._kept >= self._most_kept
-            or not self.room.takes(WIDTH * 9)
-        ):
-            self._not_kept += 1
+        return self._takes(1, len(row.sent) >= self._most_sent or self._kept >= self._most_kept)
+
+    def _make_room(self, row: Production, kept: int) -> None:
+        """Take room for added batches that may be sent again, or forget them.
+
+        :param kept: how many numbers the row had for batches before.
+        """
+        count = (len(row.sent) - kept) // WIDTH
+        is_beyond = len(row.sent) > self._most_sent or self._kept + count > self._most_kept
+        if count and not self._takes(count, is_beyond):
+            del row.sent[kept:]
+
+    def _takes(self, count: int, is_beyond: bool) -> bool:
+        if self.room.refuses(is_beyond) or not self.room.takes(count * WIDTH * 9):
+            self._not_kept += count
             return False
-        self._kept += 1
+        self._kept += count
         return True
+
+    def _has_no_room_for_runs(self) -> bool:
+        """Whether the codecs of a further partition must be left out; if not, take room for them."""
+        return self.room.refuses(len(self._fetched) >= self.limits.rows) or not self.room.takes(_RUNS_BYTES)
 
     def _read(self, fetched: SharedSet, broker: str) -> None:
         """Take in the codecs of a fetched record set."""
@@ -271,27 +284,37 @@ class Producers(OneTable[_Key, Production]):
             if batch.is_control:
                 continue
             if found is None:
-                if len(self._fetched) >= self.limits.rows or not self.room.takes(_RUNS_BYTES):
+                if self._has_no_room_for_runs():
                     self._not_kept += 1
                     return
                 found = self._fetched[key] = FetchedCodecs()
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
-            if self._kept >= self._most_kept:
-                self._not_kept += 1
-            elif found.add(fit(first), fit(batch.last_offset), way_of(batch)):
-                self._kept += 1
+            self._add_run(found, fit(first), fit(batch.last_offset), way_of(batch))
+
+    def _add_run(self, found: FetchedCodecs, first: int, last: int, way: int) -> None:
+        if self.room.refuses(self._kept >= self._most_kept):
+            self._not_kept += 1
+        elif found.add(first, last, way):
+            self._kept += 1
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
-        super().merge(later)
+        self._rows.left_out += later._rows.left_out
+        for producer, production in later._rows.items():
+            row = self._rows.row(producer)
+            if row is not None:
+                kept = len(row.sent)
+                row.merge(production)
+                self._make_room(row, kept)
         for key, theirs in later._fetched.items():
-            if key in self._fetched or len(self._fetched) < self.limits.rows:
-                self._fetched.setdefault(key, FetchedCodecs()).merge(theirs)
-            else:
+            if key not in self._fetched and self._has_no_room_for_runs():
                 self._not_kept += 1
+                continue
+            found = self._fetched.setdefault(key, FetchedCodecs())
+            for run in theirs:
+                self._add_run(found, *run)
         for connection in later._blind:
             self._see_no_more(connection)
-        self._kept += later._kept
         self._not_kept += later._not_kept
 
     @property

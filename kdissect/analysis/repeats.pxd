@@ -45,4 +45,4 @@ cdef class _Repeat:
     cpdef merge(self, _Repeat later)
 
 @cython.locals(exchange=Exchange, response=Message, row=_Repeat)
-cdef list _count(list exchanges, rows)
+cdef _count(list exchanges, rows, count_failed)

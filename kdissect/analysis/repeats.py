@@ -7,7 +7,7 @@ such a stretch. The longest stretch with at most a second between requests shows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from zlib import crc32
 
 from kdissect.analysis.counters import Span
@@ -240,8 +240,7 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
         self._labels = Labels(self.latest, limits)
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
-        for exchange in _count(exchanges, self._rows):
-            self._failed(exchange)
+        _count(exchanges, self._rows, self._failed)
 
     def _failed(self, exchange: Exchange) -> None:
         """Count each error of an exchange."""
@@ -268,22 +267,23 @@ NOWHERE = Topic("", "")
 """For rows without a topic."""
 
 
-def _count(exchanges: list[Exchange], rows: Rows[_Key, _Repeat]) -> list[Exchange]:
-    """Count exchanges without errors; return those with errors."""
-    failed = []
+def _count(
+    exchanges: list[Exchange], rows: Rows[_Key, _Repeat], count_failed: Callable[[Exchange], None]
+) -> None:
+    """Count exchanges without errors, and have those with errors counted, in their order: if there is no room
+    for all rows, the first are kept."""
     for exchange in exchanges:
         response = exchange.response
         if exchange.request is None or response is None:
             continue
         if exchange.error is not None:
-            failed.append(exchange)
+            count_failed(exchange)
         elif not response.is_cut:  # the answer is unknown if the capture lacks bytes of it
             api = exchange.api or ""
             if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
                 row = rows.row((NOWHERE, exchange.connection, api, 0, -1))
                 if row is not None:
                     row.add(exchange, 0)
-    return failed
 
 
 def _is_idle(exchange: Exchange) -> bool:

@@ -136,29 +136,10 @@ class Statements:
         """Repeated messages that the statements have not yet taken in."""
         self.left_out = 0
         """The number of statements that were not kept."""
-        self._whole: Statements | None = None
-        """The statements to which these will be added, if new ones have no room there."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the statements to which these will be added: the other process has them."""
         self._flush()
-        return {**self.__dict__, "_whole": None}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for a further thing or teller, and never will be."""
-        return not self._room.has(_THING_BYTES)
-
-    def keep_to(self, whole: Statements) -> None:
-        """Keep nothing that would have no room in the statements to which these will be added."""
-        self._whole = whole if whole.is_full else None
-
-    def _finds_room(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str]) -> bool:
-        """Whether the teller's statement may have room in the statements to which these will be added."""
-        if self._whole is None:
-            return True
-        line = self._whole._kinds.get(kind, {}).get(subject)
-        return line is not None and teller in line.rows
+        return self.__dict__
 
     def add(self, statements: Sequence[Statement], source: Source) -> Kept | None:
         """Add the statements of one message, after earlier ones.
@@ -236,21 +217,17 @@ class Statements:
         :param line: the statements about the thing, if there are any.
         :param row: this teller's statements about it, if there are any.
         """
-        if not self._finds_room(kind, subject, teller):
-            self.left_out += 1
-            self._room.refused = True
-            return None
         if line is None:
             things = self._kinds.setdefault(kind, {})
-            if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
+            if self._room.refuses(len(things) >= self._limits.rows) or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return None
             line = things[subject] = ThingStatements()
-        if (
-            line.count >= self._limits.timeline_key_events
-            or self._count >= self._limits.timeline_events
-            or not self._room.takes(_SAID_BYTES if row is not None else _LINE_BYTES)
-        ):
+        is_beyond = (
+            line.count >= self._limits.timeline_key_events or self._count >= self._limits.timeline_events
+        )
+        size = _SAID_BYTES if row is not None else _LINE_BYTES
+        if self._room.refuses(is_beyond) or not self._room.takes(size):
             self.left_out += 1
             return None
         self._count += 1

@@ -6,12 +6,11 @@ for the interval of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
-from kdissect.analysis.fold import SECOND, Batched, KeepsTo, OneTable, Row, Rows
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.moments import MARKING, Moments
 from kdissect.analysis.waits import split
@@ -101,9 +100,6 @@ class Timeline(Batched, OneTable[int, _TimelineInterval]):
         for exchange in exchanges:
             _count([exchange], self._rows, self._length_ns)
             self._keep_few()
-
-    def tables(self) -> Sequence[KeepsTo]:
-        return ()  # an interval of a part may be a piece of a longer one
 
     def merge(self, later: Self) -> None:
         if later._length_ns > self._length_ns:

@@ -36,38 +36,18 @@ class Timelines(Generic[K]):
         self._count = 0
         self.left_out = 0
         """The number of marks that were not kept."""
-        self._is_shut = False
-        """Whether the timelines to which these will be added have no room for a mark."""
-        self._is_short = False
-        """Whether they have no memory for it."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for a further mark, and never will be."""
-        return self._count >= self._limits.timeline_events or not self._room.has(MARK_BYTES)
-
-    def keep_to(self, whole: Timelines[K]) -> None:
-        """Keep no marks that would have no room in the timelines to which these will be added."""
-        self._is_shut = whole.is_full
-        self._is_short = not whole._room.has(MARK_BYTES)
 
     def add(self, key: K, mark: Mark) -> None:
         """Add a mark to the timeline of ``key``."""
-        if self._is_shut:
-            self.left_out += 1
-            self._room.refused |= self._is_short
-            return
         line = self._lines.get(key)
         if line is None:
-            if len(self._lines) >= self._limits.rows or not self._room.takes(KEY_BYTES):
+            if self._room.refuses(len(self._lines) >= self._limits.rows) or not self._room.takes(KEY_BYTES):
                 self.left_out += 1
                 return
             line = self._lines[key] = []
-        if (
-            len(line) >= self._limits.timeline_key_events
-            or self._count >= self._limits.timeline_events
-            or not self._room.takes(MARK_BYTES)
-        ):
+        limits = self._limits
+        is_beyond = len(line) >= limits.timeline_key_events or self._count >= limits.timeline_events
+        if self._room.refuses(is_beyond) or not self._room.takes(MARK_BYTES):
             self.left_out += 1
             return
         line.append(mark)

@@ -75,7 +75,7 @@ class TopicLives:
             first, last = spans[key]
             spans[key] = min(first, span[0]), max(last, span[1])
             return False
-        if self._count >= self._room.limits.rows or not self._room.takes(SPAN_BYTES):
+        if self._room.refuses(self._count >= self._room.limits.rows) or not self._room.takes(SPAN_BYTES):
             self.left_out += 1
             return False
         self._count += 1

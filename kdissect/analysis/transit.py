@@ -42,9 +42,10 @@ from kdissect.protocol.schema import ZERO_UUID
 FETCHES = ("Fetch", "ShareFetch")
 LOST = ("not captured", "gap", "skipped")
 """The reasons for a missing message that may have been on the wire."""
-_COUNTS, _CREATE_TIME, _SHARED = 1, 2, 4
+_COUNTS, _CREATE_TIME, _SHARED, _FIRST = 1, 2, 4, 8
 """Flags of a kept batch: whether its exchange counts, whether its timestamps are the producer's, and whether
-a share group fetched it. Share groups get records repeatedly by design (KIP-932)."""
+a share group fetched it. Share groups get records repeatedly by design (KIP-932). The last flag is one of
+kept requests without records: whether an earlier part may have the same request."""
 
 Place = tuple[str | None, int]
 """Topic by name, and partition."""
@@ -223,9 +224,11 @@ class Transit(Fold):
             self._answered(exchange, exchange.response.body(), asked_ns, named, flags)
         for place, offset in named.items():
             key = exchange.connection, *place
-            if (names_all or self._asked.get(key) != offset) and not _is_metadata(place[0]):
+            before = self._asked.get(key)
+            if (names_all or before != offset) and not _is_metadata(place[0]):
+                own = flags | (_FIRST if before is None and not names_all else 0)
                 self._remember(key, offset)
-                self._fetched.add(key, offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, flags)
+                self._fetched.add(key, offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, own)
 
     def _answered(
         self, exchange: Exchange, body: dict[str, Any], asked_ns: int, named: dict[_Place, int], flags: int
@@ -261,13 +264,14 @@ class Transit(Fold):
                         offset = None
 
     def _remember(self, key: _Read, offset: int) -> None:
-        if key in self._asked or len(self._asked) < self.limits.delivery_sets:
+        if key in self._asked or not self.room.refuses(len(self._asked) >= self.limits.delivery_sets):
             self._asked[key] = offset
 
     def _rise(self, place: _PlaceAt, high: int, ns: int) -> None:
         highest, since_ns = self._high.get(place, (-1, ns))
         if high > highest or (high >= 0 and ns < since_ns):
-            if high > highest and (place in self._high or len(self._high) < self.limits.delivery_sets):
+            is_beyond = place not in self._high and len(self._high) >= self.limits.delivery_sets
+            if high > highest and not self.room.refuses(is_beyond):
                 self._high[place] = high, ns
             self._heights.add(place, ns, high)
 
@@ -283,15 +287,29 @@ class Transit(Fold):
         self._readers.merge(later._readers)
         self._produced.merge(later._produced)
         self._samples.merge(later._samples)
-        self._heights.merge(later._heights)
-        self._fetched.merge(later._fetched)
+        for place in later._heights:
+            for ns, high in later._heights.rows(place):
+                self._rise(place, high, ns)
+        self._heights.left_out += later._heights.left_out
+        self._merge_fetched(later)
         self._lost.merge(later._lost)
         self._anew.merge(later._anew)
         self._let_go.merge(later._let_go)
-        for place, told_then in later._high.items():
-            if told_then[0] > self._high.get(place, (-1, 0))[0]:
-                self._high[place] = told_then
-        self._asked |= later._asked
+
+    def _merge_fetched(self, later: Self) -> None:
+        """Add the fetches of a later part, except for repetitions of the last request of this one."""
+        self._fetched.left_out += later._fetched.left_out
+        for key in later._fetched:
+            before, numbers = self._asked.get(key), later._fetched.numbers(key)
+            if before is not None and max(numbers[8::9]) >= _FIRST:
+                at = next(at for at in range(0, len(numbers), 9) if numbers[at + 8] & _FIRST)
+                if numbers[at] == before:
+                    del numbers[at : at + 9]
+                else:
+                    numbers[at + 8] &= ~_FIRST
+            self._fetched.add_all(key, numbers)
+        for key, offset in later._asked.items():
+            self._remember(key, offset)
 
     @property
     def left_out(self) -> int:

@@ -15,12 +15,12 @@ Requests between brokers are no client's: connections with one such request are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
-from kdissect.analysis.fold import Batched, KeepsTo, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
@@ -457,9 +457,6 @@ class Versions(Batched, Statistic):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
-
-    def tables(self) -> Sequence[KeepsTo]:
-        return self._facts.tables()
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._known, self._counted)

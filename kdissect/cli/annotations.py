@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import BinaryIO
 
+from kdissect.analysis.whole import Whole
 from kdissect.cli.annotating import EXCHANGES, FINDINGS, Renumber
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -40,7 +41,7 @@ class Annotations:
         self._options = options
         self._file = file
         self._size = 0
-        self._judge = Judge(limits) if FINDINGS in kinds else None
+        self._whole = Whole(lambda: Judge(limits)) if FINDINGS in kinds else None
         self._tells_exchanges = EXCHANGES in kinds
         self._exchanges = 0
         self._packets = array("q")
@@ -62,8 +63,8 @@ class Annotations:
 
     def feed(self, event: Event) -> None:
         """Take in an event."""
-        if self._judge is not None:
-            self._judge.feed(event)
+        if self._whole is not None:
+            self._whole.feed(event)
         if not isinstance(event, Exchange):
             return
         self._exchanges += 1
@@ -93,9 +94,10 @@ class Annotations:
         :param ignored: rules that are not run.
         """
         self._order = array("q", sorted(range(len(self._packet_of)), key=self._packet_of.__getitem__))
-        if self._judge is None:
+        if self._whole is None:
             return
-        self._judged = self._judge.judged(thresholds, tuple(ignored))
+        self._whole.finish()
+        self._judged = self._whole.counted.judged(thresholds, tuple(ignored))
         for finding in self._judged.findings:
             for number, text in finding_comments(finding):
                 for packet in finding.packets if number is None else self._packets_of(number):

@@ -136,24 +136,26 @@ class Chooser:
 
         :param names: whether to learn the names of topic ids too.
         """
-        judge = None
+        whole = None
         if self.must_judge:
+            from kdissect.analysis.whole import Whole
             from kdissect.insight.judge import Judge
 
-            judge = Judge(self._limits)
+            whole = Whole(lambda: Judge(self._limits))
 
         def feed(event: Event) -> None:
             if self._must_know_slow:
                 self.slowness.feed(event)
-            if judge is not None:
-                judge.feed(event)
+            if whole is not None:
+                whole.feed(event)
 
         reading.read_before(names, feed)
         if self._must_know_slow and self.slowness.is_none_slow:
             complain(self.slowness.none_slow_message)
-        if judge is not None:
+        if whole is not None:
+            whole.finish()
             config = load_config()
-            self.evidence.learn(judge.judged(config.thresholds, config.ignored).findings)
+            self.evidence.learn(whole.counted.judged(config.thresholds, config.ignored).findings)
             if not self.evidence:
                 complain("-Y: no finding refers to an exchange (kdissect explain shows all findings)")
 

@@ -11,13 +11,14 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import click
 
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.part import Counted, Part, add, counted, gathered
+from kdissect.analysis.part import Counted, Part, counted, gathered
+from kdissect.analysis.whole import Whole
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
 from kdissect.cli.filters import Chooser, Within, chooser_of
@@ -61,18 +62,7 @@ def _seldom_collected() -> Iterator[None]:
         restore_thresholds(before)
 
 
-class CountedInParts(Counted, Protocol):
-    """A fold that counts events, where each of several processes counts a part."""
-
-    @property
-    def full_tables(self) -> int:
-        """The number of tables that have no room for a new key."""
-
-    def keep_to(self, whole: Self) -> None:
-        """Make no rows for which ``whole`` would have no room."""
-
-
-C = TypeVar("C", bound=CountedInParts)
+C = TypeVar("C", bound=Counted)
 R = TypeVar("R")
 
 
@@ -107,11 +97,9 @@ class Folding(Generic[C]):
     ) -> None:
         self._given = given
         self._paths = paths
-        self._new = new
         self.config = load_config()
         self.options = Options(limits=self.config.limits, shown_fields=self.config.shown_fields)
-        self.counted = new(self.config.limits)
-        """The fold that is fed."""
+        self._whole = Whole(lambda: new(self.config.limits))
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self.options, self.config.slow_ms, within
         )
@@ -121,6 +109,11 @@ class Folding(Generic[C]):
                 within.first_ns = self._first_ns
         self._jobs = jobs_of(given, paths)
         self._reading: Reading | None = None
+
+    @property
+    def counted(self) -> C:
+        """The fold. It has its contents only once all is read."""
+        return self._whole.counted
 
     @property
     def shows_progress(self) -> bool:
@@ -192,9 +185,10 @@ class Folding(Generic[C]):
         self._feed(reading)
 
     def _feed(self, reading: Reading) -> None:
-        limits = self.config.limits
-        counts = FoldingWork(reading, lambda: self._new(limits), self.counted, self._chooser)
-        _count(reading, counts, self._jobs)
+        try:
+            _count(reading, FoldingWork(reading, self._whole, self._chooser), self._jobs)
+        finally:
+            self._whole.finish()
 
 
 class TableFolding(Folding[Together]):
@@ -205,7 +199,11 @@ class TableFolding(Folding[Together]):
 
     def __init__(self, given: dict[str, Any], make: Callable[[Limits], Sequence[Statistic]]) -> None:
         super().__init__(given, paths_of(given), lambda limits: Together(make(limits)))
-        self.statistics = self.counted.statistics
+
+    @property
+    def statistics(self) -> list[Statistic]:
+        """The statistics. They have their rows only once all is read."""
+        return self.counted.statistics
 
     def _reads_tcp(self) -> bool:
         return any(each.reads_tcp for each in self.statistics)
@@ -247,20 +245,12 @@ class FoldingWork(Generic[C]):
     state: None = None
     """Always None: no batch depends on how the previous one ended."""
 
-    def __init__(
-        self,
-        reading: Reading,
-        new: Callable[[], C],
-        counted: C,
-        chooser: Chooser | None,
-    ) -> None:
+    def __init__(self, reading: Reading, whole: Whole[C], chooser: Chooser | None) -> None:
         """
-        :param new: makes an empty fold like ``counted``.
-        :param counted: the fold that receives everything.
+        :param whole: receives everything.
         """
         self._reading = reading
-        self._new = new
-        self._counted = counted
+        self._whole = whole
         self._chooser = chooser
 
     @property
@@ -268,11 +258,6 @@ class FoldingWork(Generic[C]):
         """As :class:`~kdissect.cli.jobs.SharedWork` defines it: only numbers are read of exchanges in
         brief."""
         return self._reading.source.briefs is not None
-
-    @property
-    def full_tables(self) -> int:
-        """As :class:`~kdissect.cli.jobs.SharedWork` defines it."""
-        return self._counted.full_tables
 
     def expected(self, state: None, before: Before) -> None:
         """As :class:`~kdissect.jobs.serving.Work` defines it."""
@@ -282,27 +267,25 @@ class FoldingWork(Generic[C]):
 
     def many(self, events: Sequence[Event]) -> None:
         """Count the next events."""
-        feed, chooser = self._counted.feed, self._chooser
+        chooser = self._chooser
         if chooser is None:
-            self._counted.feed_all(events)
+            self._whole.feed_all(events)
             return
         for event in events:
-            feed(event, chooser.counts(event))
+            self._whole.feed(event, chooser.counts(event))
 
     def do(self, lists: Iterable[Sequence[Event]], state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
         tally = self._reading.tally.part()
         if tally.looks_inside:  # otherwise the reader has counted them
             lists = _tallied(lists, tally)
-        new = self._new()
-        new.keep_to(self._counted)
-        part = counted(lists, new, None if self._chooser is None else self._chooser.part())
+        part = counted(lists, self._whole.new, None if self._chooser is None else self._chooser.part())
         return None, FoldedBatch(part, tally, problems_so_far())
 
     def done(self, batched: FoldedBatch[C]) -> None:
         """Add the counts of a batch."""
         self._reading.tally.merge(batched.tally)
-        add(self._counted, batched.part, set() if self._chooser is None else self._chooser.chosen)
+        self._whole.add(batched.part, set() if self._chooser is None else self._chooser.chosen)
 
     def write(self, _: Piece) -> None:
         """Do nothing: counting writes nothing."""

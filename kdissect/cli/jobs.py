@@ -112,11 +112,6 @@ class SharedWork(Protocol):
         """Whether the work takes less time than dissecting its events."""
 
     @property
-    def full_tables(self) -> int:
-        """The number of tables that have no room for a new key. Other processes should know it, so that they
-        make no rows in vain."""
-
-    @property
     def state(self) -> Any:
         """The state after the work done so far."""
 
@@ -234,8 +229,7 @@ class _Sharing:
             self._workers = self._begun()
         whose = (cuts, dissector, source, self._workers, self._jobs.processes)
         with _job_errors():
-            asked = (lambda: end.is_reached, lambda: self._work.full_tables)
-            for events in in_parts(*whose, self._flush, self._count, *asked):
+            for events in in_parts(*whose, self._flush, self._count, lambda: end.is_reached):
                 if isinstance(events, PartCounts):
                     before = self.counts
                     seams, given_up = before.seams + events.seams, before.given_up + events.given_up

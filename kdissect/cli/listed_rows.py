@@ -86,11 +86,6 @@ class ListedRows:
         """As :class:`~kdissect.cli.jobs.SharedWork` defines it."""
         self._printer.state = state
 
-    @property
-    def full_tables(self) -> int:
-        """As :class:`~kdissect.cli.jobs.SharedWork` defines it: rows are written and need no room."""
-        return 0
-
     def one(self, event: Event, most: int | None = None) -> None:
         """Print the rows of the next event, up to ``most`` rows in all."""
         self._clock.first_ns = self._reading.first_ns

@@ -360,19 +360,28 @@ class Judge:
         self._coverage.feed_all(events)
         self._together.feed_all(events)
 
-    @property
-    def full_tables(self) -> int:
-        """The number of tables that have no room for a new key."""
-        return self._together.full_tables
+    def set_open(self) -> None:
+        """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
+        self._together.set_open()
 
-    def keep_to(self, whole: Self) -> None:
-        """Make no rows for which ``whole`` would have no room."""
-        self._together.keep_to(whole._together)
+    @property
+    def exceeds(self) -> bool:
+        """Whether it accepted more than the limits allow."""
+        return self._together.exceeds
+
+    def close(self) -> None:
+        """Keep to the limits from now on. Call it if they are not exceeded."""
+        self._together.close()
 
     def merge(self, later: Self) -> None:
         """Add the state of another judge that has the same rules."""
         self._coverage.merge(later._coverage)
         self._together.merge(later._together)
+
+    def take(self, later: Self) -> None:
+        """Add the same, and empty ``later`` meanwhile."""
+        self._coverage.merge(later._coverage)
+        self._together.take(later._together)
 
     def add_capture(self, later: Self) -> None:
         """Add the state of a judge of another capture, whose packets are counted from 1 again."""

@@ -69,7 +69,6 @@ class _CutTask:
     :param true: the true dissector, as it is when the process begins.
     :param count: counts events that this process does not see.
     :param tls: endpoints to which connections with TLS were opened.
-    :param full_tables: how many tables of the work have no room for another key.
     """
 
     def __init__(
@@ -79,13 +78,10 @@ class _CutTask:
         true: Dissector,
         count: Callable[[Sequence[Event]], Any],
         tls: set[Endpoint],
-        full_tables: int,
     ) -> None:
         self.part = part
         self.bytes = 0
         """About its size."""
-        self.full_tables = full_tables
-        """How many full tables the process of the part knows of."""
         self._tls: Collection[Endpoint] = tls
         self._source = source
         self._true = true
@@ -99,7 +95,7 @@ class _CutTask:
 
     def order(self, latest: _CutTask) -> bytes | None:
         """See :class:`~kdissect.jobs.serving.PartTask`."""
-        if not isinstance(self.part, FilePart) or self.full_tables > latest.full_tables:
+        if not isinstance(self.part, FilePart):
             return None
         self.known = latest.known
         going_on = array("q", map(hash, self._true.pairs()))
@@ -251,7 +247,6 @@ def in_parts(
     flush: Callable[[], None],
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
-    full_tables: Callable[[], int],
 ) -> Iterator[Sequence[Event] | PartCounts]:
     """Have the parts behind the :func:`beginning` of a capture done, up to where it can be cut.
 
@@ -260,7 +255,6 @@ def in_parts(
     :param count: how many processes there are.
     :param flush: has the events given so far done as a batch.
     :param is_over: whether no more events are needed.
-    :param full_tables: returns how many tables of the work have no room for another key.
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
@@ -283,7 +277,7 @@ def in_parts(
                 if part is None:
                     break
                 size = min(GROWTH * size, largest)
-                task = _CutTask(part, source, true, count_events, tls, full_tables())
+                task = _CutTask(part, source, true, count_events, tls)
                 task.bytes = _size_of(part, wanted)
                 if not part.is_plain or balance.is_own(task.bytes):
                     waiting.append((None, task))

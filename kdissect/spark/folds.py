@@ -20,7 +20,8 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-from kdissect.analysis.part import C, Part, add, counted
+from kdissect.analysis.part import C, Part, counted
+from kdissect.analysis.whole import Whole
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import PACKET_OVERHEAD, Points
 from kdissect.collector import rarely_collected
@@ -230,9 +231,10 @@ def counted_alone(
     :raises CaptureError: a key log, or a key, cannot be read.
     """
     sent = _part(all_events(paths, settings, note, points), paths, settings, question, note)
-    whole = question.new()
-    add(whole, sent.part, set())
-    return CountedAlone(question.rows(whole), sent.damage)
+    whole = Whole(question.new)
+    whole.add(sent.part, set())
+    whole.finish()
+    return CountedAlone(question.rows(whole.counted), sent.damage)
 
 
 def several_points(point: CapturePoint, settings: TableSettings) -> Points | None:
@@ -317,7 +319,7 @@ def _part(
 ) -> _SentPart[C]:
     damage: list[Fault] = []
     chooser = None if settings.filter is None else Choice(settings)
-    made = counted(((each,) for each in _watched(own, settings, note, damage)), question.new(), chooser)
+    made = counted(((each,) for each in _watched(own, settings, note, damage)), question.new, chooser)
     return _SentPart(made, [named(each, paths) for each in damage])
 
 
@@ -347,7 +349,7 @@ def _add(
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     )
     for at, parts in groupby(every, lambda row: row[0]):
-        whole, chosen = question.new(), set[int]()
+        whole, chosen = Whole(question.new), set[int]()
         damage: list[Fault] = []
         read = 0
         with rarely_collected():
@@ -356,11 +358,12 @@ def _add(
                     read += pickle.loads(data)
                     continue
                 sent: _SentPart[C] = pickle.loads(data)
-                add(whole, sent.part, chosen)
+                whole.add(sent.part, chosen)
                 damage += sent.damage[: settings.limits.rows - len(damage)]
+        whole.finish()
         yield _batch(_ROWS, (at, _DAMAGE, 0, pickle.dumps(damage)))
         yield _batch(_ROWS, (at, _READ, read, b""))
-        made = zip(question.tables, question.rows(whole), strict=True)
+        made = zip(question.tables, question.rows(whole.counted), strict=True)
         for number, (table, rows) in enumerate(made):
             data = _stream(with_point(table, settings.capture_point is not None, points[at]), rows.rows)
             yield _batch(_ROWS, (at, number, rows.left_out, data))

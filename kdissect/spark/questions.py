@@ -123,6 +123,26 @@ class Fed:
         for mine, theirs in zip(self.several, later.several, strict=True):
             mine.merge(theirs)
 
+    def take(self, later: Self) -> None:
+        """Add later counts, and empty ``later`` meanwhile."""
+        for mine, theirs in zip(self.several, later.several, strict=True):
+            mine.take(theirs)
+
+    def set_open(self) -> None:
+        """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
+        for each in self.several:
+            each.set_open()
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether one of them accepted more than the limits allow."""
+        return any(each.exceeds for each in self.several)
+
+    def close(self) -> None:
+        """Keep to the limits from now on. Call it if they are not exceeded."""
+        for each in self.several:
+            each.close()
+
 
 def asked_tables(texts: Sequence[str], judgement: Judgement) -> tuple[Several, tuple[str, ...]]:
     """The question for statistics, with findings if ``findings`` is among them; and the name of each of its

@@ -7,12 +7,10 @@ import pickle
 import pytest
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.fold import _KEPT, Rows
 from kdissect.analysis.fold_set import Together
 from kdissect.analysis.offers import Offers
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.limits import DEFAULTS
 from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 from tests.analysis.folds import SPEC, events_of, fold, made
@@ -40,47 +38,6 @@ def test_parts_that_were_sent_from_elsewhere_are_merged_once(at: int) -> None:
     first.merge(pickle.loads(pickle.dumps(second)))
     for text, each in zip(SPEC, first.statistics, strict=True):
         assert each.result() == fold(text, events_of(CASE)).result(), text
-
-
-@pytest.mark.parametrize("room", [30_000, 100_000, 300_000])
-@pytest.mark.parametrize("case", [CASE, "java39-transactions", "wrong-requests"])
-def test_a_part_makes_no_rows_for_which_there_is_no_room(case: str, room: int) -> None:
-    """They would be thrown away when it is added: the rows are the same without them."""
-    limits, events = DEFAULTS._replace(fact_bytes=room), events_of(case)
-    before = Together(statistic(text, limits)[1] for text in SPEC)
-    free, bound = together(), together()
-    half = len(events) // 2
-    before.feed_all(events[:half])
-    assert before.full_tables > 3
-    bound.keep_to(before)
-    for part in (free, bound):
-        part.feed_all(events[half:])
-    packed = pickle.dumps(before)
-    results, refused = [], list[set[str]]()
-    for part in (free, bound):
-        whole: Together = pickle.loads(packed)
-        whole.merge(pickle.loads(pickle.dumps(part)))
-        results.append([each.result() for each in whole.statistics])
-        refused.append({text for text, each in zip(SPEC, whole.statistics, strict=True) if each.room.refused})
-    for text, one, other in zip(SPEC, *results, strict=True):
-        assert one == other, text
-    assert refused[0] == refused[1]
-    assert sum(_kept(bound)) < sum(_kept(free))
-
-
-def _kept(counted: Together) -> list[int]:
-    return [len(table) for fold in counted._fed for table in fold.tables() if isinstance(table, Rows)]
-
-
-def test_what_a_fold_keeps_by_key_stands_in_the_order_of_a_new_one() -> None:
-    """A part is held against what it is added to, one by one."""
-    fed, new = together(), together()
-    fed.feed_all(events_of(CASE))
-    for one, other in zip(fed._fed, new._fed, strict=True):
-        first, second = (
-            [name for name, each in vars(fold).items() if isinstance(each, _KEPT)] for fold in (one, other)
-        )
-        assert first[: len(second)] == second
 
 
 @pytest.mark.parametrize("size", [1, 7, 128])

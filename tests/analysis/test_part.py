@@ -8,7 +8,8 @@ import pytest
 
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, add, counted, gathered
+from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, counted, gathered
+from kdissect.analysis.whole import Whole
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
@@ -43,12 +44,13 @@ def test_parts_are_the_whole(api: str | None, size: int) -> None:
     whole, chosen, chooser = new(), set[int](), None if api is None else OfApi(api)
     for event in events:
         whole.feed(event, chooser is None or chooser.counts(event))
-    made = new()
+    made = Whole(new)
     for at in range(0, len(events), size):
         own = None if api is None else OfApi(api)
-        add(made, counted([events[at : at + size]], new(), own), chosen)
+        made.add(counted([events[at : at + size]], new, own), chosen)
+    made.finish()
     rows = [each.result() for each in whole.statistics]
-    assert [each.result() for each in made.statistics] == rows
+    assert [each.result() for each in made.counted.statistics] == rows
     assert all(rows)
     assert chooser is None or chosen == chooser.chosen
 
@@ -79,21 +81,6 @@ def test_what_came_before_an_interruption_is_given() -> None:
         next(came)
 
 
-def test_a_part_counts_what_came_before_an_interruption() -> None:
-    events = events_of("java43-groups")
-
-    def interrupted() -> Iterator[Sequence[Event]]:
-        for event in events:
-            yield (event,)
-        raise KeyboardInterrupt
-
-    made, whole = new(), new()
-    whole.feed_all(events)
-    with pytest.raises(KeyboardInterrupt):
-        counted(interrupted(), made, None)
-    assert [each.result() for each in made.statistics] == [each.result() for each in whole.statistics]
-
-
 def test_no_more_exchanges_are_held_than_are_fed_together() -> None:
     held: list[int] = []
     fed: list[int] = []
@@ -105,14 +92,14 @@ def test_no_more_exchanges_are_held_than_are_fed_together() -> None:
         def feed(self, event: Event, counts: bool = True) -> None:
             fed.append(0)
 
-        def merge(self, later: _Counts) -> None:
-            raise AssertionError
+        def set_open(self) -> None:
+            pass
 
     def large() -> Iterator[Sequence[Event]]:
         for at in range(9):
             held.append(at - len(fed))
             yield (produce(0, batch("v" * (MOST_BYTES // 3))),)
 
-    counted(large(), _Counts(), None)
+    counted(large(), _Counts, None)  # type: ignore[type-var]  # nothing is added
     assert len(fed) == 9
     assert max(held) <= 3

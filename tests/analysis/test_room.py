@@ -10,7 +10,7 @@ from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.room import Room, share
+from kdissect.analysis.room import Room, are_exceeded, close_all, open_all, share
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from tests.analysis.folds import events_of
@@ -50,15 +50,57 @@ def test_all_together_keep_to_the_budget() -> None:
     assert 900 < sum(each.held for each in every) <= 1_000
 
 
-def test_what_it_has_is_what_it_takes() -> None:
-    greedy, other, third, fourth = rooms(4, 1_000)
-    for each in (greedy, other, third, fourth):
-        while each.has(10):
-            assert each.takes(10)
-        assert not each.refused
-        assert not each.takes(10)
-        assert each.refused
-        assert not each.has(10)
+def test_open_rooms_are_exceeded_once_they_hold_more_than_strict_ones_would() -> None:
+    for greedy in (0, 1):
+        strict, opened = rooms(3, 1_000), rooms(3, 1_000)
+        open_all(opened)
+        while strict[greedy].takes(10):
+            assert opened[greedy].takes(10)
+            assert not are_exceeded(opened)
+        assert opened[greedy].takes(10)
+        assert are_exceeded(opened)
+
+
+def test_open_rooms_are_exceeded_once_they_share_more_than_there_is() -> None:
+    opened = rooms(4, 1_000)
+    open_all(opened)
+    for each in opened:
+        assert not are_exceeded(opened)
+        assert each.takes(260)
+    assert are_exceeded(opened)
+    assert not any(each.refused for each in opened)
+
+
+def test_open_rooms_take_twice_the_budget_and_no_more() -> None:
+    opened = rooms(2, 1 << 30)
+    open_all(opened)
+    assert opened[0].takes(3 << 29)
+    assert not opened[1].takes((1 << 29) + 1)
+    assert opened[1].refused
+    assert opened[1].takes(1 << 29)
+
+
+def test_open_rooms_note_what_is_beyond_other_limits() -> None:
+    opened = rooms(2, 1_000)
+    assert opened[0].refuses(True)
+    assert not opened[0].refuses(False)
+    open_all(opened)
+    assert not opened[0].refuses(False)
+    assert not are_exceeded(opened)
+    assert not opened[0].refuses(True)
+    assert are_exceeded(opened)
+
+
+def test_closed_rooms_count_what_they_held_while_they_were_open() -> None:
+    every = rooms(2, 1_000)
+    open_all(every)
+    assert every[0].takes(400)
+    assert not are_exceeded(every)
+    close_all(every)
+    assert every[0].takes(100)
+    assert not every[0].takes(10)
+    assert every[1].takes(500)
+    assert not every[1].takes(10)
 
 
 def test_they_may_be_given_a_part_of_it() -> None:

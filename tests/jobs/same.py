@@ -14,6 +14,7 @@ import kdissect.cli.folding
 import kdissect.cli.jobs
 import kdissect.jobs.batches
 import kdissect.jobs.cutting
+from kdissect.analysis import segments
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.cli import main
 
@@ -89,6 +90,17 @@ def small_parts(size: int) -> Iterator[None]:
         mock.patch.object(cutting, "PART_BYTES", 4 * size),
         mock.patch.object(cutting, "LAST_BYTES", size),
         mock.patch.object(cutting, "MOST_POOR", sys.maxsize),
+    ):
+        yield
+
+
+@contextmanager
+def short_segments() -> Iterator[None]:
+    """Segments of some tens of exchanges: full tables keep to their limits at the ends of segments."""
+    with (
+        mock.patch.object(segments, "EXCHANGES", 30),
+        mock.patch.object(segments, "PACKETS", 120),
+        mock.patch.object(segments, "CONNECTIONS", 9),
     ):
         yield
 

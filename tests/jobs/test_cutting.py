@@ -158,31 +158,6 @@ def test_explain_does_too(counts: list[PartCounts]) -> None:
     assert counts[-1].seams
 
 
-def test_where_no_new_row_finds_room_processes_make_none(
-    counts: list[PartCounts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a new process there would be room, for rows that are thrown away when its part is added."""
-    path = tmp_path / "traffic.pcap"
-    grow(path, 2_500_000)
-    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 200_000)
-    command = ("stats", "-z", "connections", "-T", "ndjson", path, "--jobs")
-    monkeypatch.setenv("KDISSECT_LIMITS_ROWS", "9")
-    made: list[int] = []
-    done = FoldingWork.done
-
-    def counted_elsewhere(self: FoldingWork[Any], batched: Any) -> None:
-        made.append(sum(len(table) for fold in batched.part.counted._fed for table in fold.tables()))
-        done(self, batched)
-
-    monkeypatch.setattr(FoldingWork, "done", counted_elsewhere)
-    alone = said(*command, 1)
-    assert "counts for others left out" in alone.err
-    assert said(*command, 2).out == alone.out
-    assert not counts[-1].is_poor
-    assert len(made) > 6
-    assert not any(made[len(made) // 2 :])
-
-
 @pytest.mark.parametrize("place", [15, 16, 19])
 def test_all_is_counted_once_where_one_process_counts_the_rest(
     place: int, counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ import pytest
 
 from tests.amount import LONG
 from tests.cli.run import CAPTURES
-from tests.jobs.same import FORMS, differences, said, small_batches
+from tests.jobs.same import FORMS, differences, said, short_segments, small_batches, small_parts
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))
 SHORT = (0, 1, 3, 9, 10, 13)
@@ -24,6 +24,26 @@ def test_so_many_jobs_say_what_one_says(place: int, path: Path) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: " ".join(form)[:40])
 def test_so_do_they_in_every_form(form: tuple[str, ...]) -> None:
     assert not differences([CAPTURES / "errors.pcapng"], [form], (2,), 5 if LONG else 14)
+
+
+_FULL = [form for form in FORMS if form[0] in ("explain", "stats")]
+
+
+@pytest.mark.parametrize("limit", ["fact_bytes = 200_000", "rows = 2", "timeline_events = 9"])
+@pytest.mark.parametrize("form", _FULL, ids=lambda form: f"{form[0]} {form[-1]}")
+def test_so_do_they_if_tables_are_full(
+    form: tuple[str, ...], limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, path = tmp_path / "config.toml", CAPTURES / "errors.pcapng"
+    config.write_text(f"[limits]\n{limit}\n")
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    with short_segments():
+        alone = said(*form, path, "--jobs", 1)
+        if form[0] == "stats" or "bytes" in limit:  # explain tells only of full memory
+            assert "limit" in alone.err
+        assert not differences([path], [form], (2,), 5 if LONG else 14)
+        with small_parts(40_000):
+            assert said(*form, path, "--jobs", 2) == alone
 
 
 def test_several_files_are_one_capture_for_all_of_them() -> None:

@@ -83,7 +83,7 @@ def test_executors_that_fail_at_once_are_not_taken_for_a_master_that_does_not_an
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", Failing())
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        url = "spark://127.0.0.1:{}".format(server.getsockname()[1])
+        url = f"spark://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(NoSparkError, match="executors fail before they take a task") as raised:
             session(url, {}, str(tmp_path / "log"))
     assert "does not answer" not in str(raised.value)

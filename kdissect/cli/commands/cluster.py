@@ -119,7 +119,6 @@ class _ClusterCommand:
         self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
         check_writable(self._form, given["output"])
         self._folding = TableFolding(given, self._make)
-        self._views = [each for each in self._folding.statistics if isinstance(each, View)]
 
     def _make(self, limits: Limits) -> list[Statistic]:
         return [_TABLES[name](limits) for name in self._names]
@@ -128,17 +127,16 @@ class _ClusterCommand:
         return self._folding.print(self._print)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
-        end_ns = self._views[0].basis.end_ns
+        views = [each for each in self._folding.statistics if isinstance(each, View)]
+        end_ns = views[0].basis.end_ns
         at_ns = None
         if self._moment is not None:
             first_ns = reading.first_ns
             if first_ns is None or end_ns is None:
                 raise Wrong(f"--at {self._moment.text}: the capture is empty")
             at_ns = self._moment.within("--at", first_ns, max(first_ns, end_ns))
-        found = [
-            (name, held_at(view.result(), at_ns)) for name, view in zip(self._names, self._views, strict=True)
-        ]
-        for name, view in zip(self._names, self._views, strict=True):
+        found = [(name, held_at(view.result(), at_ns)) for name, view in zip(self._names, views, strict=True)]
+        for name, view in zip(self._names, views, strict=True):
             self._folding.complain_of_left_out(name, view)
             break  # all tables leave out the same
         if self._form == "text":

@@ -41,9 +41,9 @@ def command(**given: Any) -> int:
     kdissect stats -z graph FILE                   the same as a table
     """
     folding = TableFolding(given, lambda limits: [Graph(limits)])
-    (graph,) = folding.statistics
 
     def print_rows(file: BinaryIO, _: Reading) -> int:
+        (graph,) = folding.statistics
         rows = graph.result()
         TextOutput(file, given["output"]).lines(FORMS[given["form"]](rows))
         folding.complain_of_left_out(Graph.name, graph)

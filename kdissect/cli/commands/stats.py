@@ -109,11 +109,9 @@ class _StatsCommand:
         self._form: str = given["form"]
         self._decoder = self._chosen_decoder()
         self._folding = TableFolding(given, self._statistics)
-        asked = zip(given["tables"], self._folding.statistics, strict=True)
-        self._folds = [(text, fold.name, fold) for text, fold in asked]
-        refuse_several(self._form, len(self._folds))
+        refuse_several(self._form, len(self._folding.statistics))
         check_writable(self._form, given["output"])
-        self._tables = [self._columns(name) for _, name, _ in self._folds]
+        self._tables = [self._columns(each.name) for each in self._folding.statistics]
 
     def _chosen_decoder(self) -> PayloadDecoder | None:
         """The decoder of keys and values, for tables that use them."""
@@ -154,8 +152,9 @@ class _StatsCommand:
         """Print the tables, and return the number of their rows."""
         options = self._folding.options
         clock = Clock(self._given["clock"] or "r", reading.first_ns)
-        out = TablesOutput(file, self._given["output"], self._form, len(self._folds), options, clock)
-        for (text, _, fold), table in zip(self._folds, self._tables, strict=True):
+        folds = zip(self._given["tables"], self._folding.statistics, self._tables, strict=True)
+        out = TablesOutput(file, self._given["output"], self._form, len(self._tables), options, clock)
+        for text, fold, table in folds:
             out.write(text, table, fold.result_rows(), whole=bool(self._given["fields"]))
             self._folding.complain_of_left_out(text, fold)
         return out.rows

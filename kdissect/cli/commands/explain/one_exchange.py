@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.analysis.neighbours import Beside
+from kdissect.analysis.whole import Whole
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
@@ -25,7 +26,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         raise Wrong(f"-T {given['form']}: --exchange prints text; kdissect read -Y 'number == N' has rows")
     config, number = load_config(), given["exchange"]
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
-    judge = Judge(config.limits)
+    whole = Whole(lambda: Judge(config.limits))
     found: list[Exchange] = []
     last = 0
     late: list[tuple[int, int]] = []
@@ -33,7 +34,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
 
     def look(event: Event) -> None:
         nonlocal last
-        judge.feed(event)
+        whole.feed(event)
         if isinstance(event, Connection) and found and event.connection == found[0].connection:
             tcp = event.tcp or {}
             late.extend(zip(tcp.get("rto_ns") or (), tcp.get("rto_packets") or (), strict=True))
@@ -45,6 +46,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
     with reading_of(given, paths, config, options, twice=True) as reading:
         reading.open()
         reading.read_before(names=False, learn=look)
+        whole.finish()
         if not found:
             there = f"they are numbered 1 to {last:,}" if last else "the capture has none"
             raise Wrong(f"--exchange {number}: there is no such exchange: {there}")
@@ -53,7 +55,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         for event in reading:
             if isinstance(event, Exchange):
                 beside.feed(event)
-        judged = judge.judged(config.thresholds, config.ignored).findings
+        judged = whole.counted.judged(config.thresholds, config.ignored).findings
         findings = [each for each in judged if _is_about(each, exchange)]
         with open_output(given["output"], inputs_of(given)) as file:
             output = TextOutput(file, given["output"])

@@ -15,6 +15,7 @@ from kdissect.analysis.story import (
     of_topic,
     of_transactional_id,
 )
+from kdissect.analysis.whole import Whole
 from kdissect.cli.commands.explain.inputs import STORIES
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
@@ -56,20 +57,21 @@ def print_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
     asked = _offset(name) if kind_name == "offset" else name
     check_writable(given["form"], given["output"])
-    story, judge = kind.begin(asked, config.limits), Judge(config.limits)
+    story, whole = kind.begin(asked, config.limits), Whole(lambda: Judge(config.limits))
     with reading_of(given, paths, config, options) as reading:
         reading.open()
         for event in reading:
-            judge.feed(event)
+            whole.feed(event)
             if isinstance(event, Exchange):
                 story.feed(event)
+        whole.finish()
         lines = story.lines_in_order()
         if not lines:
             raise Wrong(f"{STORIES[kind_name]} {name}: {_nothing(kind_name, name, story)}")
         with open_output(given["output"], inputs_of(given)) as file:
             if given["form"] == "text":
                 output = TextOutput(file, given["output"])
-                found = judge.judged(config.thresholds, config.ignored).findings
+                found = whole.counted.judged(config.thresholds, config.ignored).findings
                 about = [each for each in found if _is_about(each.subject, kind_name, asked)]
                 output.lines(about_lines(about))
                 if about:
