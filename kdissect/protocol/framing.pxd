@@ -27,6 +27,7 @@ cdef class Framer:
         self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length
     ) except -1
     cpdef Frame spanned(self)
+    cpdef bint is_at_boundary(self) except -1
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(frame=Frame, raw="const unsigned char*")
     cdef Frame _frame_in(self, Chunk chunk, Py_ssize_t begin, int64_t size)

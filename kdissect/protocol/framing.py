@@ -130,6 +130,10 @@ class Framer:
             return None
         return self._take_frame(self._size)
 
+    def is_at_boundary(self) -> bool:
+        """Whether the next byte surely begins a frame, as after every ordinary one."""
+        return not (self._parts or self._searching or self._skip or self._found_by_search)
+
     def held_bytes(self) -> int:
         """The cost of the bytes of an incomplete frame."""
         return self._have + _PART_BYTES * len(self._parts) if self._parts else 0
@@ -147,6 +151,8 @@ class Framer:
     def close(self, witness: Witness) -> list[Event]:
         """End the stream: the rest of a frame becomes a cut frame, or is skipped."""
         out: list[Event] = []
+        if not self._parts:
+            return out  # in nearly all cases
         if self._searching:
             self._search(witness, out, 0, True)
         if not self._searching and self._parts:

@@ -33,6 +33,7 @@ cdef class Conversation:
     cdef public list _proxies
     cdef public QuickSession _quick
     cdef public Recogniser _recogniser
+    cdef public Dialogue _resting
     cdef public object _secrets
     cdef public Dialogue _session
     cdef public object _skipped
@@ -85,7 +86,11 @@ cdef class Conversation:
     @cython.locals(quick=QuickSession)
     cpdef leave_quick(self)
     cdef bint _is_opened(self, int side) except -1
-    cdef _return_to_quick(self, Session session)
+    cdef _end_of(self, int side)
+    cdef _name(self, int side)
+    cdef list _mark(self, list events)
+    @cython.locals(session=Session, first=Framer, second=Framer)
+    cdef _return_to_quick(self)
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
     @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)

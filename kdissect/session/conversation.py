@@ -37,7 +37,7 @@ from kdissect.protocol.framing import REST, Framer, Witness, chunk_in, read_size
 from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.evidence import begins_ordinary_request
-from kdissect.session.pairing import Completed, Recognised, Session
+from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.quick import PairLayouts, QuickSession, quick_session_of
@@ -57,6 +57,7 @@ Event = SessionEvent | Brief
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
 """Reading a member of an enumeration takes longer than making a framer."""
 _make = tuple.__new__
+_new_connection: Callable[..., Connection] = _make
 
 
 class Connection(NamedTuple):
@@ -137,6 +138,7 @@ class Conversation:
         "_proxies",
         "_quick",
         "_recogniser",
+        "_resting",
         "_secrets",
         "_session",
         "_skipped",
@@ -205,6 +207,8 @@ class Conversation:
         self._forms = forms
         self._quick: QuickSession | None = None
         """Replaces the session while everything is ordinary, and the framers if they are None."""
+        self._resting: Dialogue | None = None
+        """The session that it replaced; None if it is the first."""
         self._first_bytes = self._other_bytes = 0
         """The captured bytes of the first side and of the other."""
         self._skipped = 0
@@ -228,6 +232,7 @@ class Conversation:
             and self._tls is None
             and self._recogniser is None
             and self._preambles is None
+            and self._resting is None
         )
         state = (
             duplex.parts() if is_plain else duplex,
@@ -236,7 +241,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             None if verdict is None else tuple(verdict), self._witnesses, self.counted_bytes, self.ends,
-            self.held_bytes, self.number, self.waits_since,
+            self.held_bytes, self.number, self.waits_since, self._resting,
         )  # fmt: skip
         return _unbegun, (), state
 
@@ -247,7 +252,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
-            self.waits_since,
+            self.waits_since, self._resting,
         ) = state  # fmt: skip
         self._verdict = None if verdict is None else _make(Verdict, verdict)
         self._duplex = duplex_of(duplex) if type(duplex) is tuple else duplex
@@ -310,8 +315,7 @@ class Conversation:
             if frame is not None:
                 found = self._session.feed(frame, packet)
                 out += found if not self._proxied else self._mark(found)
-                if self._session._first.has_logged_in:
-                    self._return_to_quick(self._session._first)
+                self._return_to_quick()
                 self._count_held()
                 return True
             self._frame(side, chunk_in(packet, timestamp_ns, offset, data, start, length), packet, out)
@@ -335,6 +339,8 @@ class Conversation:
         self.number = number
         if self._session is not None:
             self._session.renumber(number, exchange_number)
+        if self._resting is not None:
+            self._resting.renumber(number, exchange_number)
         if self._quick is not None:
             self._quick.renumber(number, exchange_number)
 
@@ -433,12 +439,14 @@ class Conversation:
     def is_ordinary(self) -> bool:
         """Whether it has exchanges of Kafka, without TLS or a proxy, and all its bytes were captured and
         framed."""
+        one, other = self._duplex.streams
+        if self._skipped or one.gaps or other.gaps:
+            return False
         if self._quick is not None:
             return True
-        if self._session is None or self._tls is not None or self._proxied or self._skipped:
+        if self._session is None or self._tls is not None or self._proxied:
             return False
-        one, other = self._duplex.streams
-        return self._session._first.exchanges > 0 and not (one.gaps or other.gaps)
+        return self._session._first.exchanges > 0
 
     @property
     def last_packet(self) -> int:
@@ -559,8 +567,8 @@ class Conversation:
             end = "rst" if duplex.reset else "fin" if duplex.has_fin() else "open"
         shows_tcp = protocol in ("kafka", "tls") or not (self._first_bytes + self._other_bytes)
         one, other = duplex.streams
-        # Without keywords: they would take as long as all the values.
-        return Connection(
+        # All fields at once, which is several times faster than NamedTuple's own __new__.
+        row = (
             self.number,
             endpoint_text(self._end_of(client)),
             endpoint_text(duplex.endpoints[1 - client]),
@@ -583,7 +591,11 @@ class Conversation:
             self._proxies or None,
             (one, other)[client].opened,
             tcp_facts(duplex, client) if adds_tcp and shows_tcp else None,
+            None,
+            None,
+            False,
         )
+        return _new_connection(Connection, row)
 
     # -- the stages ---------------------------------------------------------------------------------
 
@@ -799,29 +811,34 @@ class Conversation:
         )
         self._quick = quick
 
-    def _return_to_quick(self, session: Session) -> None:
-        """Return to the fast path after a login, if all bytes of the connection were captured and nothing
-        waits."""
-        if session.is_waiting:
-            return  # it is tried again
-        session.has_logged_in = False
-        verdict, client_id = self._verdict, session.client_id
-        if verdict is None or client_id is None or not client_id.isascii() or not session.is_ordinary:
+    def _return_to_quick(self) -> None:
+        """Return to the fast path, if what was unusual is over and nothing waits."""
+        if self._forms is None or self._tls is not None or self._session is None or self._framers is None:
             return
-        one, other = self._duplex.streams
-        is_whole = one.opened and other.opened and not (one.gaps or other.gaps or self._skipped)
-        if is_whole and self._may_be_quick(verdict, (True, True)):
+        session = self._session._first
+        if not session.is_settled():
+            return
+        verdict, client_id = self._verdict, session.client_id
+        if verdict is None or client_id is None or not client_id.isascii():
+            return
+        first, second = self._framers
+        if not first.is_at_boundary() or not second.is_at_boundary():
+            return
+        if self._may_be_quick(verdict, (True, True)):
             self._begin_quickly(verdict)
             assert self._quick is not None
             self._quick.take_over(session, client_id)
-            self._session = None
+            self._session, self._resting = None, self._session
 
     def leave_quick(self) -> None:
         """Leave the fast path, because data is not ordinary. From here on the connection has a Session."""
         quick, verdict = self._quick, self._verdict
         if quick is not None and verdict is not None:
             self._quick = None
-            self._begin_session(verdict, (True, True))
+            if self._resting is None:
+                self._begin_session(verdict, (True, True))
+            else:
+                self._session, self._resting = self._resting, None
             assert self._session is not None
             quick.hand_over(self._session._first)
 
@@ -934,6 +951,7 @@ class Conversation:
         events = framer.feed(piece, self._witnesses[side])
         if events:
             self._pair(side, events, packet, out)
+            self._return_to_quick()
 
     def _pair(
         self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int, out: list[Event]

@@ -65,7 +65,6 @@ cdef class Session:
     cdef public object client_id
     cdef public object software
     cdef public Login login
-    cdef public bint has_logged_in
 
     cpdef begin(
         self, connection, client, broker, limits, inferred, correlation_id, client_id, bint from_start,
@@ -76,6 +75,7 @@ cdef class Session:
     @cython.locals(out=list, waiting=Waiting)
     cpdef list close(self)
     cpdef int64_t held_bytes(self) except -1
+    cpdef bint is_settled(self) except -1
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)
     cdef list _feed_request(self, Frame frame, packet)
     cdef bint _is_late_request(self, Request request, Frame frame) except -1
@@ -101,6 +101,7 @@ cdef class Session:
     cdef _learn_from_request(self, Request request)
     cdef _learn_from_response(self, Exchange exchange)
     cdef _missing_reason(self, Waiting waiting)
+    cdef list _report_headless(self, Frame frame, what)
     cdef _loss_reason(self, Waiting waiting)
 
 cdef list _own_faults(Frame frame)

@@ -127,7 +127,7 @@ class Session:
         *("_latest_is_whole", "_latest_ns"),
         *("_lost_behind", "_mute_end_ns", "_pending", "_request_loss", "_requests", "_responses"),
         *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_client_bytes"),
-        *("_turning_effort", "client_id", "ending", "exchanges", "has_logged_in", "login", "software"),
+        *("_turning_effort", "client_id", "ending", "exchanges", "login", "software"),
         *("takes_all", "witness"),
     )
 
@@ -217,8 +217,6 @@ class Session:
         self.software: str | None = None
         """Name and version of the client, from an ApiVersions request."""
         self.login = Login()
-        self.has_logged_in = False
-        """Whether a login has succeeded, until the conversation takes note of it."""
 
     def feed(self, frame: Frame, packet: int) -> list[Event] | None:
         """The events of a frame; ``packet`` is the current one, for the order of recognition. None if the
@@ -267,13 +265,16 @@ class Session:
         """Whether requests wait for their responses."""
         return len(self._pending) > 0
 
-    @property
-    def is_ordinary(self) -> bool:
-        """Whether nothing waits, and the latest response answered a known request. Lost bytes are not
-        considered here; the streams have them."""
-        waits = self.is_waiting or self._expects_tokens
-        answered = self._is_latest and self._latest_id is not None and self._latest_api_key is not None
-        return answered and not waits and not self.takes_all and self._evicted is None
+    def is_settled(self) -> bool:
+        """Whether what was unusual is over. Nothing waits, the latest response answered a known request, and
+        no earlier loss can explain what comes next."""
+        if len(self._pending._waiting) or self._expects_tokens or self.takes_all or not self._is_latest:
+            return False
+        if self._latest_id is None or self._latest_api_key is None or self._request_loss is not None:
+            return False
+        if self._evicted is not None or self._inferred is not None or self.client_id is None:
+            return False
+        return self._answered == self._pending.latest and self.witness._known_correlation is not None
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
         """As :meth:`kdissect.session.conversation.Conversation.renumber`."""
@@ -710,7 +711,6 @@ class Session:
             if not self.login.is_over(body.get("authBytes") or b""):
                 return
             self.login.outcome = "authenticated"
-            self.has_logged_in = True
             lifetime = body.get("sessionLifetimeMs") or 0
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
 

@@ -2,8 +2,8 @@
 
 It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
 answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
-and says so. A Session then takes over, with the requests that wait, and keeps the connection. One case comes
-back here: a login that failed in brief or has an old form. After it, the connection is an ordinary one.
+and says so. A Session then takes over, with the requests that wait. Once the unusual is over and nothing
+waits, the connection comes back here, and the Session rests until the next unusual frame.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
 have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
@@ -125,7 +125,7 @@ class PairLayouts:
 
 
 class QuickSession:
-    """Pairs one Kafka connection that was captured from its beginning, as long as it is ordinary.
+    """Pairs one Kafka connection, as long as it is ordinary.
 
     The parameters are those of :class:`~kdissect.session.pairing.Session`.
 
@@ -468,9 +468,9 @@ class QuickSession:
             brief.form = forms.find(brief.form.key, brief.form.version)
 
     def take_over(self, session: Session, client_id: str) -> None:
-        """Replace a Session that has become ordinary, because the client has logged in.
+        """Replace a settled Session.
 
-        :param client_id: the client id of all its requests.
+        :param client_id: the client id of its latest requests.
         """
         self.login, self.principal = session.login, session.login.principal
         self._client, self.client_id = client_id.encode("ascii"), client_id
@@ -484,7 +484,7 @@ class QuickSession:
         self._serial = session._answered
 
     def hand_over(self, session: Session) -> None:
-        """Let a new Session replace this one."""
+        """Let a Session replace this one: a new one, or the one that this one replaced."""
         session.client_id, session.software = self.client_id, self.software
         session.exchanges = self.exchanges
         session.ending = self.ending
@@ -505,7 +505,7 @@ class QuickSession:
         session._answered = self._serial - len(self._waiting)
         for brief in self._waiting:
             exchange = brief.became = brief.exchange()
-            session._pending.add(exchange, 0)
+            session._pending.add(exchange, session._response_losses)
 
     def _form(self, key: int, version: int) -> PairLayout:
         latest = self._latest_form

@@ -88,10 +88,9 @@ def test_an_error_is_told_in_brief_too() -> None:
         request("Metadata", 1, 2, "naïve", topics=[]),
         request("SaslHandshake", 0, 2, mechanism="PLAIN"),
         metadata(1),
-        b"\0\3",
         b"\0\3\0\x63\0\0\0\2\0\4test",
     ],
-    ids=("client", "nobody", "not-ascii", "login", "same-id", "short", "unknown-version"),
+    ids=("client", "nobody", "not-ascii", "login", "same-id", "unknown-version"),
 )
 def test_what_is_not_ordinary_leaves_with_what_waits(strange: bytes) -> None:
     talk = Talk().ask(metadata(7)).answer(metadata_answer(7)).ask(metadata(1)).ask(strange)
@@ -254,6 +253,54 @@ def test_answers_in_another_order_leave() -> None:
 def test_a_size_that_cannot_be_leaves() -> None:
     talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).say(Talk().client, b"\xff\xff\xff\xff")
     assert tell(talk.ask(metadata(2)).answer(metadata_answer(2))).briefs == ["Metadata v1 #1"]
+
+
+def exchanged(talk: Talk, first: int, last: int) -> Talk:
+    """The talk, and behind it requests of one client with their answers."""
+    for each in range(first, last + 1):
+        talk.ask(metadata(each)).answer(metadata_answer(each))
+    return talk
+
+
+def named(first: int, last: int) -> list[str]:
+    return [f"Metadata v1 #{each}" for each in range(first, last + 1)]
+
+
+def test_a_connection_comes_back_when_what_was_unusual_is_over() -> None:
+    talk = exchanged(Talk(), 1, 2).ask(request("Metadata", 1, 3, "another", topics=[]))
+    exchanged(talk.answer(metadata_answer(3)), 4, 6).ask(metadata(7)).close()
+    assert tell(talk) == Told([*named(1, 2), *named(5, 6)], [*named(3, 4), *named(7, 7)])
+
+
+def test_a_connection_that_began_before_the_capture_comes_in_when_it_is_understood() -> None:
+    talk = exchanged(Talk(), 1, 9)
+    del talk.segments[:5]
+    found = tell(talk)
+    assert found.briefs[-5:] == named(4, 8)
+    assert found.whole
+
+
+def test_a_connection_comes_back_behind_lost_bytes() -> None:
+    talk = exchanged(Talk(mss=30), 1, 20)
+    del talk.segments[6]
+    found = tell(talk)
+    assert found.briefs[-5:] == named(16, 20)
+    assert found.whole
+
+
+@pytest.mark.parametrize("begin", [0, 5])
+@pytest.mark.parametrize("mss", [1460, 40])
+def test_whatever_is_lost_is_told_as_on_the_long_way(begin: int, mss: int) -> None:
+    talk = (
+        exchanged(Talk(mss=mss), 1, 3).ask(metadata(4)).ask(request("Metadata", 1, 5, "another", topics=[]))
+    )
+    talk.answer(metadata_answer(4), metadata_answer(5))
+    exchanged(talk, 6, 12).ask(metadata(13), metadata(14)).answer(metadata_answer(13)).close()
+    segments = talk.segments[begin:]
+    for first in range(len(segments)):
+        for second in range(first, len(segments), 3):
+            talk.segments = [each for at, each in enumerate(segments) if at not in (first, second)]
+            tell(talk)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
