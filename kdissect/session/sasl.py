@@ -24,6 +24,10 @@ PLAIN_LOGINS = frozenset(
 Behind a handshake of version 0 come tokens without headers."""
 _FIRST_COMPACT, _FIRST_LIFETIME = 2, 1
 """Versions of SaslAuthenticate."""
+_MOST_BEARERS = 256
+_bearers: dict[bytes, tuple[str | None, int | None]] = {}
+"""The results of :func:`_read_bearer` for recent tokens, by their digests. A client logs in to each of its
+connections with the same token."""
 
 
 class Login:
@@ -47,9 +51,10 @@ class Login:
     def read_token(self, token: bytes) -> None:
         """Read a token of the client; the first that names a principal counts."""
         if self.principal is None and self.mechanism:
-            self.principal = principal(self.mechanism, token)
             if self.mechanism == "OAUTHBEARER":
-                self.expires_ms = _bearer_expiry(token)
+                self.principal, self.expires_ms = _bearer(token)
+            else:
+                self.principal = principal(self.mechanism, token)
 
     def is_over(self, token: bytes) -> bool:
         """Whether the broker lets the client in with this answer, which has no error. The last answer of
@@ -128,7 +133,7 @@ def principal(mechanism: str, token: bytes) -> str | None:
     if mechanism.startswith("SCRAM-"):
         return _scram_user(token)
     if mechanism == "OAUTHBEARER":
-        return _bearer_subject(token)
+        return _bearer(token)[0]
     return None
 
 
@@ -139,20 +144,33 @@ def _scram_user(token: bytes) -> str | None:
     return None
 
 
-def _bearer_subject(token: bytes) -> str | None:
-    subject = claims(token).get("sub")
-    if not isinstance(subject, str):
-        return None
-    # JSON can contain half of a surrogate pair, which is no text.
-    return subject.encode("utf-8", "backslashreplace").decode("utf-8")
+def _bearer(token: bytes) -> tuple[str | None, int | None]:
+    """The subject of a JWT, and when it expires."""
+    if len(token) > LONGEST_TOKEN:
+        return None, None
+    from hashlib import blake2b  # takes some milliseconds; most captures have no such token
+
+    digest = blake2b(token, digest_size=16).digest()
+    known = _bearers.get(digest)
+    if known is None:
+        if len(_bearers) >= _MOST_BEARERS:
+            _bearers.clear()
+        known = _bearers[digest] = _read_bearer(claims(token))
+    return known
 
 
-def _bearer_expiry(token: bytes) -> int | None:
-    """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None without one, or beyond 64 bits."""
-    seconds = claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
+def _read_bearer(told: dict[str, Any]) -> tuple[str | None, int | None]:
+    """The claims ``sub`` and ``exp`` (RFC 7519, 4.1), the time in ms. None for an absent one, and for a time
+    beyond 64 bits."""
+    subject, seconds = told.get("sub"), told.get("exp")
+    if isinstance(subject, str):
+        # JSON can contain half of a surrogate pair, which is no text.
+        subject = subject.encode("utf-8", "backslashreplace").decode("utf-8")
+    else:
+        subject = None
     if isinstance(seconds, int | float) and 0 < seconds < 1 << 53:
-        return int(seconds * 1000)
-    return None
+        return subject, int(seconds * 1000)
+    return subject, None
 
 
 def claims(token: bytes) -> dict[str, Any]:

@@ -103,6 +103,17 @@ def test_a_bearer_token_says_when_it_ends(claims: object, expires_ms: int | None
     assert login.expires_ms == expires_ms
 
 
+def test_each_bearer_token_names_its_own_subject_however_often_it_comes() -> None:
+    """What was read of a token is remembered; the token itself is not."""
+    tokens = [bearer({"sub": f"client-{each}", "exp": each + 1}) for each in range(300)]
+    for _ in range(2):
+        for each, token in enumerate(tokens):
+            login = Login()
+            login.begin("OAUTHBEARER")
+            login.read_token(token)
+            assert (login.principal, login.expires_ms) == (f"client-{each}", 1_000 * (each + 1))
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 20_000])
 def test_what_a_request_of_a_login_says_first_is_what_its_body_decodes_to(version: int, size: int) -> None:
