@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from kdissect.faults import fault
@@ -237,22 +238,27 @@ class Message:
         return named(body, self.api_key, self.api_version, self.kind)
 
     def _why_opaque(self) -> str:
-        if self.api_key is None:
+        if self.api_key is None or self.api_version is None:
             return "the request is not known"
-        name = apis.api_name(self.api_key)
-        if not apis.is_api(self.api_key):
-            vendor = vendor_of(self.api_key)
-            if vendor is None:
-                return f"unknown API key {self.api_key}"
-            how = f"kdissect schema import --vendor {vendor.lower()} JAR imports them"
-            return f"unknown API key {self.api_key}, one of {vendor}'s own ({how})"
-        known = apis.versions(self.api_key)
-        return f"unknown version {self.api_version} of {name} (known: {known.start} to {known.stop - 1})"
+        return _why_unknown(self.api_key, self.api_version)
 
     def _opaque_faults(self, why: str) -> tuple[Fault, ...]:
         if self.api_key is None:
             return ()
         return (fault("unknown-api", why, self.frame.last_packet, self.body_start),)
+
+
+@lru_cache(maxsize=256)
+def _why_unknown(api_key: int, api_version: int) -> str:
+    """Why the definitions have no schema for a version of an API."""
+    if not apis.is_api(api_key):
+        vendor = vendor_of(api_key)
+        if vendor is None:
+            return f"unknown API key {api_key}"
+        how = f"kdissect schema import --vendor {vendor.lower()} JAR imports them"
+        return f"unknown API key {api_key}, one of {vendor}'s own ({how})"
+    name, known = apis.api_name(api_key), apis.versions(api_key)
+    return f"unknown version {api_version} of {name} (known: {known.start} to {known.stop - 1})"
 
 
 def is_slice(name: str, values: Mapping[str, Any]) -> bool:

@@ -9,7 +9,8 @@ REDACTED = "<redacted>"
 
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 packet``, ``1,234 packets``; ``plural(left, "is", "are")`` gives ``1 is``, ``3 are``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    number = str(count) if -1_000 < count < 1_000 else f"{count:,}"  # grouping takes several times longer
+    return f"{number} {one if count == 1 else many or one + 's'}"
 
 
 EXTRAS = {

@@ -28,6 +28,8 @@ cdef class _SharedColumns:
     cdef tuple ends
     cdef str client
 
+@cython.locals(made=_SharedText)
+cdef _SharedText _shared(bytes text, Py_ssize_t columns, tuple ends)
 cdef _SharedText _shared_text(str text)
 @cython.locals(out=JsonText, end=bytes, raw="const unsigned char*", at=cython.int, part=cython.int, text=bytes)
 cdef _SharedText _ends_text(tuple ends)
@@ -86,4 +88,5 @@ cdef class Lines:
     cdef int _note_cut(self, JsonText out, Exchange exchange, Message message) except -1
     cdef int _note(self, JsonText out, str text, str colour) except -1
 
+cpdef str error_text(Exchange exchange)
 cpdef str api_text(Exchange exchange)

@@ -62,6 +62,14 @@ class _SharedText:
         """Both ends of the connection, if it is their text."""
 
 
+def _shared(text: bytes, columns: int, ends: tuple[Endpoint, Endpoint] | None) -> _SharedText:
+    """``_SharedText(text, columns, ends)``, set attribute by attribute: compiled, that is several times
+    faster."""
+    made = _SharedText.__new__(_SharedText)
+    made.text, made.columns, made.ends = text, columns, ends
+    return made
+
+
 class _SharedColumns:
     """Columns that lines share, with their padding."""
 
@@ -105,7 +113,7 @@ def _ends_text(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
         out.put(b":")
         out.number(raw[4] << 8 | raw[5])
     text = out.take()
-    return _SharedText(text, len(text) - 2, ends)  # ASCII except for the arrow: one cell, three bytes
+    return _shared(text, len(text) - 2, ends)  # ASCII except for the arrow: one cell, three bytes
 
 
 class Lines:
@@ -250,7 +258,10 @@ class Lines:
         self._end(out, CONNECTION, start, out.size() - start)
         self._put(out, ENDS, self._ends_between(number, ends))
         self._put(out, CLIENT, self._client_named(client))
-        told = _SharedColumns(out.take(), number, self._widening, ends, client)
+        # Set attribute by attribute: compiled, that is several times faster than a call.
+        told = _SharedColumns.__new__(_SharedColumns)
+        told.text, told.number, told.widening = out.take(), number, self._widening
+        told.ends, told.client = ends, client
         self._of_connections[place] = told
         return told.text
 

@@ -159,14 +159,16 @@ class Expected:
     def _end_runs(self, told: _AnsweredExchange, codes: list[int]) -> None:
         """End the runs of its API whose error a response does not have. A response without errors also ends
         the runs that last until its API."""
-        for key, run in list(self._runs.items()):
-            code, api_key, theirs = key
-            is_same = api_key == told.api_key and code not in codes
+        over: list[_RunKey] = []
+        for key, run in self._runs.items():
+            is_same = key[1] == told.api_key and key[0] not in codes
             if not is_same and (codes or run.until is None or run.until != told.api):
                 continue
-            about = told.subjects()
+            about, theirs = told.subjects(), key[2]
             if about == theirs or (not is_same and about <= theirs):
-                del self._runs[key]
+                over.append(key)
+        for key in over:
+            del self._runs[key]
 
 
 def expected_of(parts: tuple[Any, ...]) -> Expected:

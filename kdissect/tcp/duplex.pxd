@@ -45,6 +45,13 @@ cdef class Duplex:
     )
     cdef _read_clock(self, int side, int64_t clock, int64_t timestamp_ns, bint is_told)
     cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)
+    cdef _hold(self, int side, pieces)
+    cdef _claim(self, Segment segment, Reassembler theirs)
+    @cython.locals(out=list)
+    cdef list _release(self, bint final=*)
+    @cython.locals(side=cython.int, other=Reassembler)
+    cdef _next_side(self, tuple backlogs, bint final)
+    cdef _delivered_offset(self, tuple backlogs, int side)
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef close(self)
     @cython.locals(ours=Reassembler, theirs=Reassembler, heard=int64_t, most=int64_t)
@@ -53,5 +60,6 @@ cdef class Duplex:
         bytes data, int64_t start, int64_t length, bint is_end, int64_t clock,
     ) except -1
 
+cdef int64_t _cost(piece) except -1
 @cython.locals(made=Duplex)
 cpdef Duplex duplex_of(tuple parts)

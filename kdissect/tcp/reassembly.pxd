@@ -81,6 +81,18 @@ cdef class Reassembler:
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _begin_timing(self, int64_t timestamp_ns)
     cdef _remember(self, int64_t identity, int64_t timestamp_ns)
+    @cython.locals(out=list, is_copy=bint)
+    cdef list _feed_slow(self, piece, int64_t identity)
+    @cython.locals(out=list)
+    cdef list _deliver(self, piece)
+    cdef list _declare(self, int64_t packet, int64_t timestamp_ns)
+    @cython.locals(out=list)
+    cdef list _give_up(self, end, str reason, int64_t packet, int64_t timestamp_ns)
+    cdef _gap(self, int64_t length, str reason, int64_t packet, int64_t timestamp_ns)
+    cdef _compare(self, piece, list out)
+    cdef bint _is_stray(self, piece) except -1
+    cdef int64_t _known_end(self) except? -1
+    cdef _count_again(self, int64_t length, bint is_copy)
     @cython.locals(copies=Copies, round_trips=RoundTrips, numbers=bytearray, raw="unsigned char*")
     cpdef tuple parts(self)
 
