@@ -6,6 +6,7 @@ DecodeError.
 
 from __future__ import annotations
 
+from struct import unpack
 from typing import NamedTuple
 
 from kdissect.model import DecodeError
@@ -169,7 +170,8 @@ def read_client_hello(message: bytes) -> Hello:
     session_id = _vector(cursor, 1)
     suites = _vector(cursor, 2)
     _vector(cursor, 1)
-    codes = tuple(int.from_bytes(suites[at : at + 2], "big") for at in range(0, len(suites) - 1, 2))
+    count = len(suites) // 2
+    codes = unpack(f">{count}H", suites[: 2 * count])
     return Hello(random, version, session_id, codes, 0, _extensions(cursor))
 
 
@@ -262,9 +264,18 @@ def _vector(cursor: Cursor, width: int) -> bytes:
 
 def _extensions(cursor: Cursor) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
-    if cursor.remaining():
-        block = Cursor(_vector(cursor, 2))
-        while block.remaining():
-            code = block.read_uint16()
-            found.setdefault(code, _vector(block, 2))
+    if not cursor.remaining():
+        return found
+    data, at = _vector(cursor, 2), 0
+    size = len(data)
+    while at + 4 <= size:
+        end = at + 4 + (data[at + 2] << 8 | data[at + 3])
+        if end > size:
+            break
+        found.setdefault(data[at] << 8 | data[at + 1], data[at + 4 : end])
+        at = end
+    block = Cursor(data, at)
+    while block.remaining():  # it is too short: the cursor says how
+        code = block.read_uint16()
+        found.setdefault(code, _vector(block, 2))
     return found

@@ -139,6 +139,12 @@ class TlsSecrets:
             self._note_missing(client_random, None)
         return self._known.of(client_random)
 
+    def find(self, client_random: bytes, label: str) -> bytes | None:
+        """The secret of a connection with this label; None if it is not known."""
+        if client_random not in self._missing:
+            self._note_missing(client_random, None)
+        return self._known.find(client_random, label)
+
     def premaster(self, encrypted: bytes) -> bytes | None:
         """The premaster secret that was encrypted to these bytes."""
         return self._known.of(premaster_name(encrypted)).get(PREMASTER)
@@ -151,6 +157,11 @@ class TlsSecrets:
         """Add a session from a handshake, which may be resumed."""
         if self._remember_session(name, master):
             self._taught.add(name)
+
+    @property
+    def has_taught(self) -> bool:
+        """Whether :meth:`take_taught` has any names."""
+        return bool(self._taught)
 
     def take_taught(self) -> set[bytes]:
         """The names of the sessions learned from handshakes since the last call."""

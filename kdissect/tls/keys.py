@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from kdissect.lazy import Later
@@ -17,6 +17,7 @@ else:
 MASTER_BYTES = 48
 
 
+@cache
 def hash_bytes(name: str) -> int:
     """The length of a hash's values."""
     return hashlib.new(name).digest_size
@@ -24,6 +25,10 @@ def hash_bytes(name: str) -> int:
 
 def expand_label(secret: bytes, label: str, length: int, hash_name: str, context: bytes = b"") -> bytes:
     """HKDF-Expand-Label (RFC 8446, 7.1; HKDF-Expand is RFC 5869, 2.3)."""
+    if not context:
+        block = hmac.digest(secret, _only_block(label, length), hash_name)
+        if len(block) >= length:
+            return block[:length]
     info = _label_info(label, length) + bytes((len(context),)) + context
     out = block = b""
     counter = 1
@@ -32,6 +37,12 @@ def expand_label(secret: bytes, label: str, length: int, hash_name: str, context
         out += block
         counter += 1
     return out[:length]
+
+
+@lru_cache(64)
+def _only_block(label: str, length: int) -> bytes:
+    """What the first block is made of, without a context. It is the only one of keys and IVs."""
+    return _label_info(label, length) + b"\0\1"
 
 
 @lru_cache(64)

@@ -50,7 +50,7 @@ class Negotiation:
     """One handshake. A connection of TLS 1.2 may have several."""
 
     __slots__ = (
-        *("_is_complete", "_master", "_resumed", "_transcript", "client_hello", "early_accepted"),
+        *("_is_complete", "_master", "_openers", "_resumed", "_transcript", "client_hello", "early_accepted"),
         *("encrypted_premaster", "is_retried", "server_hello", "suite", "ticket", "version"),
     )
 
@@ -70,6 +70,9 @@ class Negotiation:
         """The messages up to the ClientKeyExchange. The extended master secret is derived from them."""
         self._is_complete = False
         self._master: bytes | None = None
+        self._openers: tuple[Opener, Opener] | None = None
+        """The openers of the client's and the server's records in TLS 1.2: their keys come from one master
+        secret."""
         self._resumed: tuple[bytes, ...] = ()
         """The names of the session that may be resumed."""
 
@@ -85,6 +88,7 @@ class Negotiation:
     def choose(self, hello: Hello) -> None:
         """Take in the server's hello."""
         self.server_hello = hello
+        self._openers = None
         self.version = hello.chosen_version()
         if self.version == TLS_1_3:
             self._is_complete = True
@@ -152,18 +156,19 @@ class Negotiation:
             return None
         if self.version == TLS_1_3:
             label = LABELS.get((stage, is_client))
-            secret = None if label is None else secrets.of(self.client_hello.random).get(label)
+            secret = None if label is None else secrets.find(self.client_hello.random, label)
             return None if secret is None else Opener13.of(self.suite, secret)
         if stage != TRAFFIC or self.server_hello is None:
             return None
-        master = self.master(secrets)
-        if master is None:
-            return None
-        mac_comes_last = ENCRYPT_THEN_MAC in self.server_hello.extensions
-        both = openers_12(
-            self.suite, master, self.client_hello.random, self.server_hello.random, mac_comes_last
-        )
-        return both[0] if is_client else both[1]
+        if self._openers is None:
+            master = self.master(secrets)
+            if master is None:
+                return None
+            mac_comes_last = ENCRYPT_THEN_MAC in self.server_hello.extensions
+            self._openers = openers_12(
+                self.suite, master, self.client_hello.random, self.server_hello.random, mac_comes_last
+            )
+        return self._openers[0 if is_client else 1]
 
     def master(self, secrets: TlsSecrets) -> bytes | None:
         """The master secret of TLS 1.2, from any source."""

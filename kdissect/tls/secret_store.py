@@ -58,6 +58,17 @@ class RememberedSecrets:
             at = end
         return found
 
+    def find(self, name: bytes, label: str) -> bytes | None:
+        """The secret of a name with this label; None if it is not known."""
+        row = self._rows.get(name, b"")
+        code, at = _CODES[label][0], 0
+        while at < len(row):
+            end = at + 3 + (row[at + 1] << 8 | row[at + 2])
+            if row[at] == code:
+                return row[at + 3 : end]
+            at = end
+        return None
+
     def add(self, name: bytes, label: str, secret: bytes) -> bool:
         """Add a secret of at most 64 KiB; return whether it is new. A later secret replaces an earlier
         one."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kdissect.lazy import Later
 from kdissect.tls.crypto import read_certificate
+from kdissect.tls.dates import valid_us
 from kdissect.tls.handshake import (
     ALPN,
     PRE_SHARED_KEY,
@@ -43,7 +45,7 @@ class SeenHandshake:
     """The facts grow with the handshake. After a renegotiation, the new facts replace the old ones."""
 
     __slots__ = (
-        *("alerts", "alpn", "certificates", "client_certificates", "early_data", "offered"),
+        *("_asked", "_certificates", "_client_certificates", "alerts", "alpn", "early_data"),
         *("resumed", "server_name", "suite", "unopened", "version"),
     )
 
@@ -51,12 +53,12 @@ class SeenHandshake:
         self.version: str | None = None
         self.suite: str | None = None
         self.server_name: str | None = None
-        self.offered: dict[str, list[str]] = {}
-        """``versions`` and ``alpn`` of the ClientHello."""
+        self._asked: Hello | None = None
+        """The latest ClientHello. What it offers is seldom asked for, as are the certificates."""
         self.alpn: str | None = None
         """The chosen protocol."""
-        self.certificates: list[dict[str, Any]] = []
-        self.client_certificates: list[dict[str, Any]] = []
+        self._certificates: _Chain = ((), 0)
+        self._client_certificates: _Chain = ((), 0)
         self.resumed: bool | None = None
         self.early_data: str | None = None
         self.alerts: list[dict[str, Any]] = []
@@ -64,10 +66,30 @@ class SeenHandshake:
 
     def client_hello(self, hello: Hello) -> None:
         """Note what a client offers."""
-        self.offered = {"versions": [version_name(each) for each in hello.offered_versions()]}
-        if ALPN in hello.extensions:
-            self.offered["alpn"] = protocols(hello.extensions[ALPN])
-        self.server_name = read_server_name(hello.extensions.get(SERVER_NAME, b"")) or self.server_name
+        self._asked = hello
+        if SERVER_NAME in hello.extensions:
+            self.server_name = read_server_name(hello.extensions[SERVER_NAME]) or self.server_name
+
+    @property
+    def offered(self) -> dict[str, list[str]]:
+        """``versions`` and ``alpn`` of the ClientHello."""
+        asked = self._asked
+        if asked is None:
+            return {}
+        offered = {"versions": [version_name(each) for each in asked.offered_versions()]}
+        if ALPN in asked.extensions:
+            offered["alpn"] = protocols(asked.extensions[ALPN])
+        return offered
+
+    @property
+    def certificates(self) -> list[dict[str, Any]]:
+        """The certificates of the broker, in the form that is shown."""
+        return _shown(*self._certificates)
+
+    @property
+    def client_certificates(self) -> list[dict[str, Any]]:
+        """The certificates of the client, in the same form."""
+        return _shown(*self._client_certificates)
 
     def server_hello(self, hello: Hello, asked: Hello | None) -> None:
         """Note what a broker chooses."""
@@ -86,20 +108,19 @@ class SeenHandshake:
 
     def chain(self, chain: list[bytes], timestamp_ns: int, *, of_client: bool) -> list[str]:
         """Note certificates; return what is wrong with their dates."""
-        shown, wrong = [], []
-        now = _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
-        for der in chain[:MOST_CERTIFICATES]:
-            said = certificate(der, now)
-            shown.append(said)
-            if said.get("warning") in (EXPIRED, NOT_YET):
-                wrong.append(
-                    f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
-                )
+        seen = (tuple(chain[:MOST_CERTIFICATES]), timestamp_ns)
         if of_client:
-            self.client_certificates = shown
+            self._client_certificates = seen
         else:
-            self.certificates = shown
-        return wrong
+            self._certificates = seen
+        lasting = _valid_us(seen[0])
+        if lasting is not None and lasting[0] <= timestamp_ns // 1000 <= lasting[1]:
+            return []
+        return [
+            f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
+            for said in _shown(*seen)
+            if said.get("warning") in (EXPIRED, NOT_YET)
+        ]
 
     def alert(self, sender: str, body: bytes, packet: int) -> None:
         """Note an alert that was sent in the clear, or decrypted."""
@@ -200,6 +221,27 @@ class _Unopened:
 
 
 EXPIRED, NOT_YET = "expired", "not valid yet"
+
+_Chain = tuple[tuple[bytes, ...], int]
+"""Certificates, and the time at which they were shown."""
+
+
+@lru_cache(64)
+def _valid_us(chain: tuple[bytes, ...]) -> tuple[int, int] | None:
+    """The first and the last microsecond, since the epoch, at which all of these certificates are valid; None
+    if the dates of any of them are unknown. Cached: every connection to a broker shows the same chain."""
+    begin, end = -(1 << 63), 1 << 63
+    for der in chain:
+        found = valid_us(der)
+        if found is None:
+            return None
+        begin, end = max(begin, found[0]), min(end, found[1])
+    return begin, end
+
+
+def _shown(chain: tuple[bytes, ...], timestamp_ns: int) -> list[dict[str, Any]]:
+    now = _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
+    return [certificate(der, now) for der in chain]
 
 
 def certificate(der: bytes, now: datetime) -> dict[str, Any]:
