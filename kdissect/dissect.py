@@ -588,11 +588,12 @@ class Dissector:
     def _close_step(self, conversation: Conversation, packet: int, step: list[Step]) -> list[Event]:
         """The events of a packet of a connection, after their effects on other connections."""
         if conversation._tls is not None:
-            self._awaiting.note(conversation)
+            if self._awaiting or conversation.waits_for_secrets:
+                self._awaiting.note(conversation)
             if self.journal is not None:
                 self.journal.note_tls(conversation.endpoints)
-            if taught := self.secrets.take_taught():
-                self._retry(taught, packet, step)
+            if self.secrets.has_taught:
+                self._retry(self.secrets.take_taught(), packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)
             if self._held_bytes > self._most_waiting:

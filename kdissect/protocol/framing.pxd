@@ -22,9 +22,10 @@ cdef class Framer:
     cpdef feed(self, piece, witness)
     @cython.locals(frame=Frame, raw="const unsigned char*", size=int64_t)
     cpdef Frame frame_of(self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
-    @cython.locals(raw="const unsigned char*", taken=int64_t, have=int64_t, size=int64_t)
+    @cython.locals(raw="const unsigned char*", taken=int64_t, have=int64_t, size=int64_t, part=Chunk)
     cpdef int64_t span(
-        self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length
+        self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length,
+        tuple packets=*
     ) except -1
     cpdef Frame spanned(self)
     cpdef bint is_at_boundary(self) except -1

@@ -100,10 +100,20 @@ class Framer:
         frame.fault = None
         return frame
 
-    def span(self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> int:
+    def span(
+        self,
+        packet: int,
+        timestamp_ns: int,
+        offset: int,
+        data: bytes,
+        start: int,
+        length: int,
+        packets: tuple[int, ...] = (),
+    ) -> int:
         """Take bytes of a segment up to the end of the frame that they begin or continue. They begin in
         ``data`` at ``start``.
 
+        :param packets: all packets with parts of the bytes, if there are several.
         :returns: the number of bytes taken. If 0, none were taken, because the frame's end is not certain;
             the caller must feed them.
         """
@@ -120,7 +130,9 @@ class Framer:
             self._size = size
         if self._size >= 0 and taken > self._size + 4 - have:
             taken = self._size + 4 - have
-        self._parts.append(chunk_in(packet, timestamp_ns, offset, data, start, taken))
+        part = chunk_in(packet, timestamp_ns, offset, data, start, taken)
+        part.packets = packets
+        self._parts.append(part)
         self._have = have + taken
         return taken
 

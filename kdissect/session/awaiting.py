@@ -27,6 +27,10 @@ class Awaiting:
         self._names: dict[Conversation, tuple[bytes, ...]] = {}
         self._by_name: dict[bytes, set[Conversation]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether any connection waits."""
+        return bool(self._names)
+
     def note(self, conversation: Conversation) -> None:
         """Note the secrets that a connection waits for now."""
         names, before = conversation.awaited_secrets, self._names.get(conversation, ())

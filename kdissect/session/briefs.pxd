@@ -63,6 +63,7 @@ cdef class Brief:
     cdef public tuple ends
     cdef public PairLayout form
     cdef public bint is_behind
+    cdef public bint is_encrypted
     cdef public bint is_over
     cdef public object limits
     cdef public str missing

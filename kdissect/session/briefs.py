@@ -122,7 +122,8 @@ class Brief:
         *("request_data", "request_body", "request_end", "request_first_ns", "request_frame"),
         *("request_ns", "request_offset", "request_packet", "request_survey", "request_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
-        *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
+        *("ends", "form", "is_behind", "is_encrypted", "is_over", "limits", "missing", "names"),
+        "names_count",
         *(
             "network_ns",
             "number",
@@ -181,6 +182,8 @@ class Brief:
         self.think_ns = self.after_api_key = _NOT_KNOWN
         self.principal: str | None = None
         """The principal that is logged in."""
+        self.is_encrypted = False
+        """Whether it came through TLS."""
         self.is_behind = self.breaks_quota = False
         """Whether it waited behind the answer with the id ``behind_id``."""
         self.behind_id = 0
@@ -334,6 +337,7 @@ class Brief:
         exchange.breaks_quota = self.breaks_quota
         exchange.routine = self.routine
         exchange.principal = self.principal
+        exchange.is_encrypted = self.is_encrypted
         if self.names is not None:
             exchange.topic_names = self.names.up_to(self.up_to_packet, self.names_count)
         return exchange
@@ -453,7 +457,7 @@ def plain_brief(brief: Brief) -> tuple[Any, ...]:
         brief.response_frame, brief.response_survey,
         brief.throttle_ms, brief.behind_ns, brief.network_ns, brief.throttle_ns, brief.think_ns,
         brief.after_api_key, brief.principal, brief.is_behind, brief.breaks_quota, brief.behind_id,
-        brief.routine, brief.up_to_packet, brief.names_count,
+        brief.routine, brief.up_to_packet, brief.names_count, brief.is_encrypted,
     )  # fmt: skip
 
 
@@ -476,7 +480,7 @@ def brief_of(
         brief.response_frame, brief.response_survey,
         brief.throttle_ms, brief.behind_ns, brief.network_ns, brief.throttle_ns, brief.think_ns,
         brief.after_api_key, brief.principal, brief.is_behind, brief.breaks_quota, brief.behind_id,
-        brief.routine, brief.up_to_packet, brief.names_count,
+        brief.routine, brief.up_to_packet, brief.names_count, brief.is_encrypted,
     ) = plain[6:]  # fmt: skip
     brief.is_over = True
     brief.names = names

@@ -50,7 +50,7 @@ cdef class Conversation:
     cpdef begin(self, number, Segment first, limits, broker_ports, secrets, listener, PairLayouts forms)
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
-    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame)
+    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, chunk=Chunk)
     cpdef bint take(
         self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data, list out
     ) except -1
@@ -93,6 +93,11 @@ cdef class Conversation:
     cdef _return_to_quick(self)
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
+    cdef _feed_decrypted(self, list pieces, packet, list out)
+    cdef bint _is_all_decrypted(self) except -1
+    cdef int64_t _encrypted_bytes(self) except? -1
+    @cython.locals(quick=QuickSession, framer=Framer, data=bytes, at=Py_ssize_t, end=Py_ssize_t, taken=Py_ssize_t, frame=Frame, rest=Chunk)
+    cdef _span_quickly(self, int side, Chunk chunk, now, list out)
     @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)
     cdef _frame(self, int side, piece, packet, list out)
     @cython.locals(found=list)

@@ -281,9 +281,9 @@ class Conversation:
         :param data: its packet.
         """
         start, length = seen.start, seen.length
-        if self._tls is not None or (self._flushed and length):
-            return False
         duplex = self._duplex
+        if (self._flushed and length) or (self._tls is not None and duplex.is_finished()):
+            return False
         stream = duplex.streams[side]
         offset = stream.next
         if not duplex.take(
@@ -302,10 +302,14 @@ class Conversation:
         ):
             return False
         if not length:
-            if seen.is_end and duplex.is_finished():
+            if seen.is_end and duplex.is_finished() and not self.waits_for_secrets:
                 out += self._flush(packet, "connection closed")
             return True
-        if self._quick is not None:
+        if self._tls is not None:
+            self._count(side, length)
+            chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
+            self._feed_decrypted(self._tls.feed(side, chunk), packet, out)
+        elif self._quick is not None:
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         elif self._framers is not None and self._session is not None:
@@ -373,7 +377,7 @@ class Conversation:
     @property
     def waits_for_secrets(self) -> bool:
         """Whether encrypted bytes wait, even after both FINs."""
-        return self._tls is not None and self._tls.held_bytes > 0
+        return self._tls is not None and self._tls.waits
 
     @property
     def awaited_secrets(self) -> tuple[bytes, ...]:
@@ -385,7 +389,8 @@ class Conversation:
         """The events of the bytes that waited for new secrets, as of ``packet``."""
         if self._tls is None:
             return []
-        out = self._feed_decrypted(self._tls.retry(), packet)
+        out: list[Event] = []
+        self._feed_decrypted(self._tls.retry(), packet, out)
         if self._duplex.finished and not self._flushed and not self.waits_for_secrets:
             out += self._flush(packet, "connection closed")
         self._count_held()
@@ -437,16 +442,26 @@ class Conversation:
         return one.next == 0 and other.next == 0
 
     def is_ordinary(self) -> bool:
-        """Whether it has exchanges of Kafka, without TLS or a proxy, and all its bytes were captured and
+        """Whether it has exchanges of Kafka, without a proxy, and all its bytes were captured, decrypted and
         framed."""
         one, other = self._duplex.streams
         if self._skipped or one.gaps or other.gaps:
             return False
         if self._quick is not None:
-            return True
+            return self._tls is None or self._is_all_decrypted()
         if self._session is None or self._tls is not None or self._proxied:
             return False
         return self._session._first.exchanges > 0
+
+    def _is_all_decrypted(self) -> bool:
+        """Whether all captured bytes of a TLS connection were decrypted."""
+        return self._tls is not None and self._encrypted_bytes() == 0
+
+    def _encrypted_bytes(self) -> int:
+        """The captured bytes of a TLS connection that were not decrypted."""
+        assert self._tls is not None
+        read = self._tls.read_bytes if self._tls.is_decrypted else 0
+        return self._first_bytes + self._other_bytes - read
 
     @property
     def last_packet(self) -> int:
@@ -461,7 +476,7 @@ class Conversation:
         self._forms = None
         self._take(self._duplex.give_up(limit), packet, out)
         if self._tls is not None:
-            out += self._feed_decrypted(self._tls.give_up(), packet)
+            self._feed_decrypted(self._tls.give_up(), packet, out)
         reason = f"more than {limit:,} bytes wait in all connections"
         self._end_preambles(packet, out)
         if self._recogniser is not None:
@@ -558,9 +573,7 @@ class Conversation:
         if self._recogniser is not None:
             skipped += sum(self._recogniser.dropped_bytes)
         if self._tls is not None:
-            skipped += (self._first_bytes + self._other_bytes) - (
-                self._tls.read_bytes if self._tls.is_decrypted else 0
-            )
+            skipped += self._encrypted_bytes()
             if protocol == "unknown":
                 client, protocol = self._tls.client or 0, "tls"
         if end is None:
@@ -620,20 +633,21 @@ class Conversation:
             if self._tls is None:
                 out += self._feed_plain(side, piece, packet)
             else:
-                out += self._feed_decrypted(self._tls.feed(side, piece), packet)
+                self._feed_decrypted(self._tls.feed(side, piece), packet, out)
 
-    def _feed_decrypted(self, pieces: Iterable[Piece], packet: int) -> list[Event]:
-        """The events of the pieces that TLS decrypted."""
-        out: list[Event] = []
+    def _feed_decrypted(self, pieces: list[Piece], packet: int, out: list[Event]) -> None:
+        """Append the events of the pieces that TLS decrypted."""
         for side, piece in pieces:
             if isinstance(piece, Fault):
                 message = f"from {self._name(side)}: {piece.message}"
                 out.append(of_connection(piece, self.number, message))
+                continue
+            if self._listener is not None and isinstance(piece, Chunk):
+                self._listener.decrypted(self, side, piece)
+            if self._verdict is not None:
+                self._frame(side, piece, packet, out)
             else:
-                if self._listener is not None and isinstance(piece, Chunk):
-                    self._listener.decrypted(self, side, piece)
                 out += self._feed_plain(side, piece, packet)
-        return out
 
     def _feed_plain(self, side: Side, piece: Chunk | Gap, packet: int) -> list[Event]:
         """The events of plain bytes: recognise the protocol, then frame them."""
@@ -702,7 +716,7 @@ class Conversation:
         out: list[Event] = []
         for side, piece in held:
             if not isinstance(piece, Fault):
-                out += self._feed_decrypted(self._tls.feed(side, piece), packet)
+                self._feed_decrypted(self._tls.feed(side, piece), packet, out)
         return out
 
     def _set_protocol(self, verdict: Verdict, packet: int) -> list[Event]:
@@ -774,7 +788,7 @@ class Conversation:
     # -- the short way of frames that are as they should be --------------------------------------------
 
     def _may_be_quick(self, verdict: Verdict, starts: tuple[bool, bool]) -> bool:
-        if self._forms is None or self._tls is not None or self._proxied or self._origin is not None:
+        if self._forms is None or self._proxied or self._origin is not None:
             return False
         return verdict.inferred is None and starts == (True, True)
 
@@ -809,6 +823,7 @@ class Conversation:
             streams[1 - client],
             self._forms,
         )
+        quick.is_encrypted = self._tls is not None
         self._quick = quick
 
     def _return_to_quick(self) -> None:
@@ -903,6 +918,30 @@ class Conversation:
             rest = chunk_in(packet, timestamp_ns, offset + at - start, data, at, end - at)
             self._frame(side, rest, now, out)
 
+    def _span_quickly(self, side: Side, chunk: Chunk, now: int, out: list[Event]) -> None:
+        """As :meth:`_frame_quickly`, for bytes that several packets carried, as a large TLS record."""
+        quick = self._quick
+        assert quick is not None
+        if self._framers is None:
+            self._framers = self._new_framers(quick.client, (True, True))
+        framer: Framer = self._framers[side]
+        data, at, end = chunk.data, 0, len(chunk.data)
+        while self._quick is not None and at < end:
+            taken = framer.span(
+                chunk.packet, chunk.timestamp_ns, chunk.offset + at, data, at, end - at, chunk.packets
+            )
+            if not taken:
+                self.leave_quick()
+                break
+            at += taken
+            frame = framer.spanned()
+            if frame is not None:
+                self._pair_quickly(quick, side == quick.client, frame, now, out)
+        if at < end:
+            rest = chunk_in(chunk.packet, chunk.timestamp_ns, chunk.offset + at, data, at, end - at)
+            rest.packets = chunk.packets
+            self._frame(side, rest, now, out)
+
     def _pair_quickly(
         self, quick: QuickSession, is_request: bool, frame: Frame, now: int, out: list[Event]
     ) -> None:
@@ -933,8 +972,11 @@ class Conversation:
 
     def _frame(self, side: Side, piece: Chunk | Gap, packet: int, out: list[Event]) -> None:
         if self._quick is not None:
-            if isinstance(piece, Chunk) and not piece.packets:
+            if isinstance(piece, Chunk):
                 chunk = piece
+                if chunk.packets:
+                    self._span_quickly(side, chunk, packet, out)
+                    return
                 size = len(chunk.data)
                 self._frame_quickly(
                     side, chunk.packet, chunk.timestamp_ns, chunk.offset, chunk.data, 0, size, packet, out
@@ -986,7 +1028,7 @@ class Conversation:
         if pieces:
             self._take(pieces, packet, out)
         if self._tls is not None:
-            out += self._feed_decrypted(self._tls.close(), packet)
+            self._feed_decrypted(self._tls.close(), packet, out)
         if self._preambles is not None:
             self._end_preambles(packet, out)
         if self._recogniser is not None:

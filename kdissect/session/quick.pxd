@@ -65,6 +65,7 @@ cdef class QuickSession:
     cdef public str client_id
     cdef public str ending
     cdef public int64_t exchanges
+    cdef public bint is_encrypted
     cdef public Login login
     cdef public int64_t most_bytes
     cdef public object principal

@@ -37,7 +37,7 @@ _MOST_FORMS = 4_096
 _KEYS = 256
 _LONGEST_TEXT = 0x7FFF
 """Larger lengths mean null."""
-_PARTS_BYTES = 12 * BYTES
+_PARTS_BYTES = 13 * BYTES
 _HEADER_BYTES = 10
 """The first bytes of a request: API, version, correlation id, length of the client id."""
 _NEVER = -(1 << 63)
@@ -147,7 +147,8 @@ class QuickSession:
             "_responses",
         ),
         *("_serial", "_client_bytes", "_waiting", "_waiting_bytes"),
-        *("client", "client_id", "ending", "exchanges", "login", "most_bytes", "principal", "software"),
+        *("client", "client_id", "ending", "exchanges", "is_encrypted", "login", "most_bytes", "principal"),
+        "software",
     )
 
     def __init__(
@@ -205,6 +206,8 @@ class QuickSession:
         self._mute_end_ns = _NEVER
         self.ending = "capture ended"
         self.exchanges = 0
+        self.is_encrypted = False
+        """Whether its frames come out of TLS."""
         self.login: Login | None = None
         """The login of the client; None without one."""
         self.principal: str | None = None
@@ -225,6 +228,7 @@ class QuickSession:
         put(raw, 72, self.client)
         put(raw, 80, self.exchanges)
         put(raw, 88, self.most_bytes)
+        put(raw, 96, self.is_encrypted)
         return (
             numbers, *self._expected.parts(), self._answers_first, self._client, self._ends, self._forms,
             self._latest_form, self._limits, self._waiting or None, self.client_id, self.ending, self.login,
@@ -318,7 +322,7 @@ class QuickSession:
         _begin(brief)
         brief.connection, brief.ends, brief.form = self._connection, self._ends, form
         brief.client_id, brief.limits = self.client_id, self._limits
-        brief.principal = self.principal
+        brief.principal, brief.is_encrypted = self.principal, self.is_encrypted
         brief.correlation_id, brief.recognised_packet = correlation_id, packet
         brief.request_data, brief.request_start, brief.request_end, brief.request_body = (
             data,
@@ -614,6 +618,7 @@ def quick_session_of(parts: tuple[Any, ...], streams: tuple[Reassembler, Reassem
     made.client = number(raw, 72)
     made.exchanges = number(raw, 80)
     made.most_bytes = number(raw, 88)
+    made.is_encrypted = number(raw, 96) != 0
     made._waiting = [] if waiting is None else waiting
     made._expected = expected_of(tuple(expected))
     made._requests, made._responses = streams[made.client], streams[1 - made.client]

@@ -84,9 +84,13 @@ class Flow:
 
     def open(self, record: TlsRecord) -> Opened | None:
         """The content of a record, under the expected key and sequence number; None if that fails."""
+        return self.open_fragment(record.header, record.fragment)
+
+    def open_fragment(self, header: bytes, fragment: bytes) -> Opened | None:
+        """As :meth:`open`, for the parts of a record."""
         if self.opener is None or self.is_dead:
             return None
-        opened = self.opener.open(record.header, record.fragment, self.seq)
+        opened = self.opener.open(header, fragment, self.seq)
         if opened is not None:
             self.seq += 1
             self.opened += 1

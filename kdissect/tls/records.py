@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -28,8 +27,11 @@ HEADER_BYTES = 5
 LONGEST_FRAGMENT = (1 << 14) + 2048
 """RFC 5246, 6.2.3."""
 MOST_DEFECTS = 64
+_HEADER_BYTES, _LONGEST_FRAGMENT = HEADER_BYTES, LONGEST_FRAGMENT
+_LEAST_TYPE, _LARGEST_TYPE = CHANGE_CIPHER_SPEC, APPLICATION_DATA
 PART_BYTES = 256
 """About how much memory a captured piece takes besides its bytes."""
+_PART_BYTES = PART_BYTES
 
 _HEADER = re.compile(rb"[\x14-\x17]\x03[\x00-\x03]")
 
@@ -71,14 +73,15 @@ class Loss(NamedTuple):
 Item = TlsRecord | Loss
 
 
-@lru_cache(1024)
-def _length_in(header: bytes) -> int | None:
-    """The length of the fragment after a header; None if the bytes are no header. Cached: most headers of a
-    stream are alike."""
-    if len(header) < HEADER_BYTES or not _HEADER.match(header):
-        return None
-    length = int.from_bytes(header[3:], "big")
-    return length if length <= LONGEST_FRAGMENT else None
+def length_at(data: bytes, at: int) -> int:
+    """The length of the fragment after the header at a position; -1 if the bytes are no header."""
+    if at < 0 or at + _HEADER_BYTES > len(data):
+        return -1
+    raw = data
+    if raw[at] < _LEAST_TYPE or raw[at] > _LARGEST_TYPE or raw[at + 1] != 3 or raw[at + 2] > 3:
+        return -1
+    length = raw[at + 3] << 8 | raw[at + 4]
+    return length if length <= _LONGEST_FRAGMENT else -1
 
 
 class RecordReader:
@@ -104,24 +107,32 @@ class RecordReader:
     @property
     def held_bytes(self) -> int:
         """The memory that an incomplete record takes."""
-        return self._have + PART_BYTES * len(self._parts)
+        return self._held()
+
+    def _held(self) -> int:
+        return self._have + _PART_BYTES * len(self._parts)
+
+    def is_empty(self) -> bool:
+        """Whether the next byte begins a record: nothing is held, lost or skipped."""
+        return not self._have and not self._skip and self._lost is None
 
     def feed(self, piece: Chunk | Gap) -> Sequence[Item]:
         """The records that ``piece`` completes, and losses."""
         if isinstance(piece, Gap):
             return self._feed_gap(piece)
+        chunk = piece
         if not self._have:
-            self._offset = piece.offset
+            self._offset = chunk.offset
             self._cut_at = -1
         if self._skip:
-            taken = min(self._skip, len(piece.data))
+            taken = min(self._skip, len(chunk.data))
             self._skip -= taken
-            if taken == len(piece.data):
+            if taken == len(chunk.data):
                 return ()
-            piece = piece._replace(offset=piece.offset + taken, data=piece.data[taken:])
-            self._offset = self._cut_at = piece.offset
-        self._parts.append(piece)
-        self._have += len(piece.data)
+            chunk = chunk._replace(offset=chunk.offset + taken, data=chunk.data[taken:])
+            self._offset = self._cut_at = chunk.offset
+        self._parts.append(chunk)
+        self._have += len(chunk.data)
         if self._have < self._need:
             return ()
         out: list[Item] = []
@@ -149,14 +160,14 @@ class RecordReader:
     def _cut(self, out: list[Item]) -> None:
         """Cut every whole record off the parts."""
         parts, base = self._parts, self._offset
-        data = parts[0].data if len(parts) == 1 else b"".join(part.data for part in parts)
+        data = parts[0].data if len(parts) == 1 else b"".join([part.data for part in parts])
         at, index, index_end = 0, 0, len(parts[0].data)
         size = len(data)
         while True:
             body = at + HEADER_BYTES
             header = data[at:body]
-            length = _length_in(header)
-            if length is None:
+            length = length_at(data, at)
+            if length < 0:
                 if len(header) < HEADER_BYTES:
                     self._need = HEADER_BYTES
                     break
@@ -176,7 +187,7 @@ class RecordReader:
                     index += 1
                     index_end += len(parts[index].data)
                 used = parts[first : index + 1]
-                packets = tuple(dict.fromkeys(part.packet for part in used))
+                packets = tuple(dict.fromkeys([part.packet for part in used]))
                 # The last part need not be the latest packet: a segment may fill a hole later.
                 last = max(used, key=_packet_of)
             whole = (
@@ -215,7 +226,7 @@ class RecordReader:
             missing -= inside
         elif self._lost is None and self._have >= HEADER_BYTES:
             # So many bytes are held only for an incomplete record with a header.
-            header = b"".join(part.data for part in self._parts)[:HEADER_BYTES]
+            header = b"".join([part.data for part in self._parts])[:HEADER_BYTES]
             size = self._need - HEADER_BYTES
             where = (gap.reason, gap.packet, gap.timestamp_ns)
             out.append(Loss(self._offset, self._need, header[0], size, *where))
@@ -245,7 +256,7 @@ class RecordReader:
 
     def _search(self, out: list[Item]) -> None:
         """Search the bytes held for the next record; the bytes before it are lost."""
-        data = b"".join(part.data for part in self._parts)
+        data = b"".join([part.data for part in self._parts])
         starts: set[int] = set()
         at = 0
         for part in self._parts:

@@ -16,8 +16,8 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
 from kdissect.session.awaiting import Awaiting
-from kdissect.session.conversation import Connection, Conversation
-from kdissect.tls.decrypting import MOST_RETRIES, Piece, Tls
+from kdissect.session.conversation import Connection, Conversation, Event
+from kdissect.tls.decrypting import MOST_RETRIES
 from kdissect.tls.keylog import TlsSecrets
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.kafka import Talk as Wire
@@ -68,20 +68,23 @@ def fed(items: Iterable[Item], dissector: Dissector, stored: bool = False) -> li
 
 
 @pytest.fixture
-def retries(monkeypatch: pytest.MonkeyPatch) -> list[Tls]:
+def retries(monkeypatch: pytest.MonkeyPatch) -> list[Conversation]:
     """Every retry of a connection."""
-    found: list[Tls] = []
-    retry = Tls.retry
+    found: list[Conversation] = []
+    retry = Awaiting.retry
 
-    def counted(self: Tls) -> list[Piece]:
-        found.append(self)
-        return retry(self)
+    def counted(
+        self: Awaiting, names: Iterable[bytes], packet: int
+    ) -> Iterator[tuple[Conversation, list[Event]]]:
+        for conversation, events in retry(self, names, packet):
+            found.append(conversation)
+            yield conversation, events
 
-    monkeypatch.setattr(Tls, "retry", counted)
+    monkeypatch.setattr(Awaiting, "retry", counted)
     return found
 
 
-def test_secrets_of_others_cost_those_that_wait_nothing(retries: list[Tls]) -> None:
+def test_secrets_of_others_cost_those_that_wait_nothing(retries: list[Conversation]) -> None:
     dissector = Dissector()
     for number in range(50):
         for segment in waiting(number):
@@ -97,7 +100,9 @@ def test_secrets_of_others_cost_those_that_wait_nothing(retries: list[Tls]) -> N
     assert len(retries) == 51
 
 
-def test_however_often_the_secrets_of_many_change_each_is_tried_a_few_times_only(retries: list[Tls]) -> None:
+def test_however_often_the_secrets_of_many_change_each_is_tried_a_few_times_only(
+    retries: list[Conversation],
+) -> None:
     """All of them say the same client random."""
     dissector = Dissector()
     for number in range(20):

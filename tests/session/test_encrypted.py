@@ -11,6 +11,7 @@ from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 from kdissect.tls.keylog import TlsSecrets
 from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
@@ -168,3 +169,69 @@ def test_a_capture_that_begins_later_is_known_for_tls() -> None:
     assert connection.protocol == "tls"
     assert connection.tls is not None
     assert connection.tls["dark"] == "handshake not captured"
+
+
+def split(segments: list[Segment], size: int) -> list[Segment]:
+    """The same bytes in segments of at most ``size``, each in a packet of its own."""
+    out: list[Segment] = []
+    for each in segments:
+        for at in range(0, max(1, each.length), size):
+            part = each.payload[at : at + size]
+            out.append(each._replace(seq=each.seq + at, payload=part, length=len(part)))
+    return [each._replace(packet=packet) for packet, each in enumerate(out, 1)]
+
+
+def in_brief(segments: list[Segment], key_log: bytes) -> list[Any]:
+    """The events where exchanges may be brief."""
+    secrets = TlsSecrets()
+    secrets.add(key_log)
+    dissector = Dissector(secrets=secrets, briefs=Interest())
+    events: list[Any] = []
+    for segment in segments:
+        events += dissector.feed(segment)
+    return events + list(dissector.close())
+
+
+def facts(exchange: Exchange) -> tuple[Any, ...]:
+    asked, answered = exchange.request, exchange.response
+    assert asked is not None
+    assert answered is not None
+    frames = [
+        (each.frame.offset, each.frame.payload, each.frame.packets, each.frame.first_ns, each.frame.last_ns)
+        for each in (asked, answered)
+    ]
+    return exchange.number, exchange.is_encrypted, exchange.network_ns, exchange.behind_ns, frames
+
+
+@pytest.mark.parametrize("size", [100, 1_460, 100_000])
+@pytest.mark.parametrize("padding", [0, 4_000])
+def test_exchanges_in_brief_are_those_in_full(size: int, padding: int) -> None:
+    made, key_log = talk(turns=4, padding=padding)
+    segments = split(list(made.segments), size)
+    events = in_brief(segments, key_log)
+    briefs = [event for event in events if isinstance(event, Brief)]
+    assert len(briefs) == 4
+    whole = dissected(segments, key_log).exchanges
+    assert [facts(each.exchange()) for each in briefs] == [facts(each) for each in whole]
+    assert all(each.exchange().is_encrypted for each in briefs)
+
+
+def test_a_connection_that_is_decrypted_entirely_has_no_row_beside_briefs() -> None:
+    made, key_log = talk()
+    events = in_brief(list(made.segments), key_log)
+    assert not [event for event in events if isinstance(event, Connection)]
+    (row,) = [event for event in in_brief(list(made.segments), b"") if isinstance(event, Connection)]
+    assert row.tls is not None
+    assert row.tls["dark"] is not None
+
+
+def test_where_packets_are_missing_the_connection_has_a_row_beside_its_exchanges() -> None:
+    made, key_log = talk(turns=6)
+    segments = list(made.segments)
+    data = [at for at, each in enumerate(segments) if each.length]
+    del segments[data[-4]]
+    events = in_brief(segments, key_log)
+    found = [event for event in events if isinstance(event, Exchange | Brief)]
+    assert [event.exchange() if isinstance(event, Brief) else event for event in found]
+    (row,) = [event for event in events if isinstance(event, Connection)]
+    assert row.gaps == 1

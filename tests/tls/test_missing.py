@@ -266,3 +266,44 @@ def test_what_waits_for_the_exchange_of_keys_is_read_when_the_change_behind_it_w
     offset = len(made.flights[0][1])
     machine.feed(CLIENT, Chunk(offset, exchange, 9, 0))
     assert (machine.held_bytes, machine.dark) == (0, None)
+
+
+def halves(pieces: list[tuple[Side, Chunk | Gap]]) -> list[tuple[Side, Chunk | Gap]]:
+    """The same, with each chunk in two: no chunk has a whole record at its beginning."""
+    out: list[tuple[Side, Chunk | Gap]] = []
+    for side, piece in pieces:
+        if isinstance(piece, Chunk):
+            first, rest = piece.data[:3], piece.data[3:]
+            where = (piece.packet, piece.timestamp_ns)
+            out.append((side, Chunk(piece.offset, first, *where)))
+            if rest:
+                out.append((side, Chunk(piece.offset + 3, rest, *where)))
+        else:
+            out.append((side, piece))
+    return out
+
+
+@pytest.mark.parametrize("is_13", [True, False])
+@pytest.mark.parametrize("seed", range(30))
+def test_whole_records_at_once_give_what_their_parts_give(is_13: bool, seed: int) -> None:
+    made = Forged() if is_13 else talk(TLS12)
+    if isinstance(made, Forged):
+        for number in range(12):
+            made.say(CLIENT, "client", b"%02d" % number, padding=number % 3)
+            made.say(BROKER, "broker", b"again" * number)
+    secrets = secrets_of(made.key_log) if isinstance(made, Forged) else made.secrets()
+    pieces = segments(made.flights)
+    lost = set(Random(seed).sample([chunk.packet for _, chunk in pieces[2:12]], seed % 4))
+    said = drop(pieces, lost)
+    assert run(Tls(secrets), said) == run(Tls(secrets), halves(said))
+
+
+def test_a_loss_that_may_have_had_data_is_told_before_the_data_behind_a_ticket() -> None:
+    made = Forged()
+    made.say(BROKER, "broker", message(4, bytes(16)), kind=22)
+    made.say(BROKER, "broker", b"more")
+    out = run(Tls(secrets_of(made.key_log)), drop(segments(made.flights), set(range(4, 7))))
+    first, second = [piece for side, piece in out if side == BROKER]
+    assert isinstance(first, Gap)
+    assert isinstance(second, Chunk)
+    assert second.offset == first.length
