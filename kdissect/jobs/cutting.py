@@ -45,7 +45,7 @@ from kdissect.system.heap import keep_freed_blocks
 FIRST_BYTES = 256 << 10
 """The size of each of the first two parts. Each later part is :data:`GROWTH` times as large as the one
 before."""
-GROWTH = 2
+GROWTH = 4
 PART_BYTES = 16 << 20
 """The size of the largest part: all events of a part are in memory together."""
 BRIEF_TIMES = 2
@@ -55,8 +55,8 @@ MOST_PACKETS = 250_000
 """… but a part of a file has at most this many packets: small packets bring the most events."""
 LAST_BYTES = 4 << 20
 """The smallest size of parts near the end of a file: small parts let all processes end at about the same
-time. With more than :data:`MOST_WITH_OWN` processes it is twice as large: each part costs the first process
-some milliseconds, and all others wait for it."""
+time. With more than :data:`MOST_WITH_OWN` processes, parts do not become smaller than two for each process
+need: each part costs the first process some milliseconds, and all others wait for it."""
 MOST_WITH_OWN = 4
 """With more processes, the first one has no parts of its own: it would be late with seams."""
 MOST_POOR = 3
@@ -258,7 +258,10 @@ def in_parts(
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
-    least = LAST_BYTES if count <= MOST_WITH_OWN else 2 * LAST_BYTES
+    least, shares = LAST_BYTES, count
+    if count > MOST_WITH_OWN:
+        shares = 2 * count
+        least = min(PART_BYTES, max(2 * LAST_BYTES, cuts.left // shares))
     # Other parts than those of files are in the memory of this process.
     largest = PART_BYTES * (BRIEF_TIMES if source.briefs is not None and isinstance(cuts, Cuts) else 1)
     waiting: deque[tuple[PendingBatch | None, _CutTask]] = deque()
@@ -272,7 +275,7 @@ def in_parts(
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
-                wanted = min(size, max(cuts.left // (2 * count), least))
+                wanted = min(size, max(cuts.left // shares, least))
                 part = cuts.next(wanted, MOST_PACKETS) if isinstance(cuts, Cuts) else cuts.next(wanted)
                 if part is None:
                     break

@@ -88,7 +88,7 @@ def test_a_killed_process_is_told_in_one_line_and_what_came_before_is_there(
     program = (
         "import os, signal, sys\n"
         "import kdissect.cli.jobs as j, kdissect.jobs.cutting as c, kdissect.jobs.workers as w\n"
-        "j.CUT_BYTES, c.FIRST_BYTES, take, left = 1, 20_000, w.Workers.submit_part, [3]\n"
+        "j.CUT_BYTES, c.FIRST_BYTES, c.GROWTH, take, left = 1, 20_000, 2, w.Workers.submit_part, [3]\n"
         "def submit(self, part, *rest):\n"
         "    left[0] -= 1\n"
         "    if not left[0]: os.kill(part.process.pid, signal.SIGKILL)\n"

@@ -41,6 +41,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PartCounts]]:
     monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1)
     monkeypatch.setattr(kdissect.jobs.cutting, "FIRST_BYTES", 4_000)
     monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 30_000)
+    monkeypatch.setattr(kdissect.jobs.cutting, "GROWTH", 2)
     monkeypatch.setattr(kdissect.capture.compressed, "PIECE_BYTES", 2_000)
     found: list[PartCounts] = []
     close = kdissect.cli.jobs._Sharing.close
