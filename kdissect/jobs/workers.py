@@ -9,8 +9,8 @@ Rules
 3. The output of a batch may depend on the state in which the batch before it ended (columns of text grow). A
    batch is begun with the state that is known then, or expected after the batches before it. If a batch
    before it ends in another state, the batch is begun again.
-4. Memory is bounded: a limited amount of output is kept here until its turn comes. A process that writes more
-   waits.
+4. Memory is bounded: a limited amount of output is kept here until its turn comes. Each process keeps a
+   limited amount more (:mod:`kdissect.jobs.answers`), then it waits.
 5. If a process dies, the work ends at its batch. The output of earlier batches is written.
 6. A part of a capture is first dissected by its process. Its turn comes when its seam is known. Until then,
    none of its output is written.
