@@ -166,7 +166,9 @@ class Histogram:  # noqa: PLW1641 - it changes
             self._buckets = {}
         found = self._buckets.get(magnitude)
         if found is None:
-            found = self._buckets[magnitude] = _Bucket()
+            found = _Bucket.__new__(_Bucket)  # compiled, a call of the class takes several times as long
+            found.count = 0
+            self._buckets[magnitude] = found
         return found
 
     def _add_buckets(self, counts: dict[int, int]) -> None:
@@ -248,45 +250,68 @@ class Histogram:  # noqa: PLW1641 - it changes
         (bucket,) = self._buckets_of((percent,))
         return min(_highest(bucket), most)
 
-    def at_ranks(self, ranks: Sequence[int]) -> list[int | None]:
-        """The values at these ranks, 1 for the minimum; None for a rank that does not exist."""
+    def in_order(self) -> list[tuple[int, int]]:
+        """Each bucket with its number of values, from the lowest."""
+        counts = self.buckets
+        return [(bucket, counts[bucket]) for bucket in sorted(counts)]
+
+    def at_ranks(
+        self, ranks: Sequence[int], ordered: list[tuple[int, int]] | None = None
+    ) -> list[int | None]:
+        """The values at these ranks, 1 for the minimum; None for a rank that does not exist.
+
+        :param ordered: the result of :meth:`in_order`, if the caller has it.
+        """
         found: list[int | None] = [None] * len(ranks)
         wanted = sorted([(rank, at) for at, rank in enumerate(ranks) if 1 <= rank <= self.count])
         if not wanted:
             return found
         least, most = self.least or 0, self.most or 0
-        if self._buckets is None:
-            values = sorted(self._fresh_values())
-            for rank, at in wanted:
-                found[at] = min(max(_middle(_bucket(values[rank - 1])), least), most)
-            return found
-        self._flush()
-        counts, below, following = self._buckets or {}, 0, 0
-        for bucket in sorted(counts):
-            known = counts[bucket]
-            below += known.count
-            while wanted[following][0] <= below:
+        below, following = 0, 0
+        for bucket, count in self.in_order() if ordered is None else ordered:
+            below += count
+            while following < len(wanted) and wanted[following][0] <= below:
                 found[wanted[following][1]] = min(max(_middle(bucket), least), most)
                 following += 1
-                if following == len(wanted):
-                    return found
+            if following == len(wanted):
+                break
         return found
 
-    def up_to(self, ends: Sequence[int | None]) -> list[int]:
-        """For each of these buckets (:func:`bucket_of`), the number of counted values in it and in lower
-        ones; 0 for None."""
-        buckets = [_bucket(value) for value in self._fresh_values()]
+    def up_to(self, values: Sequence[int | None]) -> list[int]:
+        """For each of these values, the number of counted values that are less than it or lie in its bucket;
+        0 for None."""
+        if self._is_long():
+            return self._long_up_to(values)
         out = []
-        for end in ends:
+        for value in values:
             below = 0
-            if end is not None:
-                for bucket in buckets:
-                    below += bucket <= end
+            if value is not None and value > _SHORT_BELOW:
+                # Values beyond 57 bits are greater than all that are counted here.
+                end = _short_bucket(value) if value < _SHORT else _SHORT_C
+                at = 0
+                while at < self._fresh_count:
+                    below += _short_bucket(self._fresh[at]) <= end
+                    at += 1
                 if self._buckets is not None:
-                    for bucket, known in self._buckets.items():
-                        if bucket <= end:
+                    for short, known in self._buckets.items():
+                        if short <= end:
                             below += known.count
             out.append(below)
+        return out
+
+    def _is_long(self) -> bool:
+        """Whether a value is beyond 57 bits."""
+        if self._least is None or self._most is None:
+            return False
+        is_long: bool = self._least <= _SHORT_BELOW or self._most >= _SHORT
+        return is_long
+
+    def _long_up_to(self, values: Sequence[int | None]) -> list[int]:
+        """The result of :meth:`up_to` for values of any length."""
+        counts, out = self.buckets, []
+        for value in values:
+            end = None if value is None else _bucket(value)
+            out.append(sum([counts[bucket] for bucket in counts if end is not None and bucket <= end]))
         return out
 
     def _ranks(self, percents: tuple[int, ...]) -> list[int]:
@@ -296,11 +321,10 @@ class Histogram:  # noqa: PLW1641 - it changes
         """The buckets that contain the percentiles. All values must already be in their buckets."""
         found: list[int] = []
         ranks = self._ranks(percents)
-        counts = self._buckets or {}
+        counts = self.buckets
         below = 0
         for bucket in sorted(counts):
-            known = counts[bucket]
-            below += known.count
+            below += counts[bucket]
             while len(found) < len(ranks) and ranks[len(found)] <= below:
                 found.append(bucket)
         return found
@@ -313,11 +337,6 @@ def add_known(histograms: list[Histogram], values: tuple[int | None, ...]) -> No
         if value is not None:
             histogram = histograms[at]
             histogram.add(value)
-
-
-def bucket_of(value: int) -> int:
-    """The bucket of a value."""
-    return _bucket(value)
 
 
 def ceiling_of(value: int) -> int:

@@ -67,16 +67,16 @@ class AlikeExchanges:
         found = self.slices
         for sums, total, count in self.asked:
             if sums is not None:
-                sums.merge(found.sums(total, count))
+                sums.merge_alike(found, total, count)
         for answers in self.answers:
             if answers is not None:
-                answers.merge(found.errors())
+                answers.merge_errors(found)
         for times in self.times:
             if times is not None:
-                times.merge(found.broker())
+                times.merge_broker(found)
         for times in self.network:
             if times is not None:
-                times.merge(found.network())
+                times.merge_network(found)
         measures = [*(sums for sums, _, _ in self.asked), *self.answers, *self.times, *self.network]
         self.slices = SlicedAlike()
         return found.count * measures.count(None)

@@ -10,12 +10,12 @@ all counts. So merged parts have the slices of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil, floor, sqrt
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import SECOND
-from kdissect.analysis.histogram import Histogram, bucket_of
+from kdissect.analysis.histogram import Histogram
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
@@ -39,7 +39,6 @@ class Estimate(NamedTuple):
 
 NOTHING = Estimate(None)
 _ONE, _MOST_SLICES = 1, MOST_SLICES
-L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
 class Sums:  # noqa: PLW1641 - it changes
@@ -150,19 +149,15 @@ class Sliced:  # noqa: PLW1641 - it changes
         self.shift = shift
         self._now = None
 
-    def _add(self, later: Sliced, new: Callable[[], Any]) -> None:
-        """Add all slices of another object."""
-        if later._is_empty:
-            return
+    def _cover(self, later: Sliced) -> int:
+        """Cover the times of another object that is not empty.
+
+        :returns: the number of low bits that the numbers of its slices have and those of these have not.
+        """
         self._reach(later._first_ns, later._last_ns)
         if later.shift > self.shift:
             self._widen(later.shift)
-        shift = self.shift - later.shift
-        for number, each in later.slices.items():
-            mine = self.slices.get(number >> shift)
-            if mine is None:
-                mine = self.slices[number >> shift] = new()
-            mine.merge(each)
+        return self.shift - later.shift
 
     def _in_order(self) -> list[Any]:
         """The slices by time: sums of fractions depend on the order, and parts may come in any order."""
@@ -192,15 +187,54 @@ class SlicedSums(Sliced):
 
     def merge(self, later: SlicedSums) -> None:
         """Add a later part."""
-        self._add(later, Sums)
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each.count, each.total)
+
+    def merge_alike(self, later: SlicedAlike, total: int, count: int) -> None:
+        """Add later exchanges, each with this total and this count."""
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each.count * count, each.count * total)
+
+    def merge_errors(self, later: SlicedAlike) -> None:
+        """Add later exchanges, with the number of those with errors as the total."""
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each.count, each.errors)
+
+    def _put(self, number: int, count: int, total: int) -> None:
+        """Add to a slice."""
+        mine = self.slices.get(number)
+        if mine is None:
+            mine = Sums.__new__(Sums)  # compiled, a call of the class takes several times as long
+            mine.count, mine.total = count, total
+            self.slices[number] = mine
+        else:
+            mine.count += count
+            mine.total += total
 
     @property
     def count(self) -> int:
-        return sum(each.count for each in self.slices.values())
+        return self._sum_up()[0]
 
     @property
     def total(self) -> int:
-        return sum(each.total for each in self.slices.values())
+        return self._sum_up()[1]
+
+    def _sum_up(self) -> tuple[int, int]:
+        """The count and the total of all slices."""
+        count = total = 0
+        for each in self.slices.values():
+            count += each.count
+            total += each.total
+        return count, total
 
     def rate(self) -> Estimate:
         """The total per second between the first and the last. A burst has no rate: three requests in 2 ms
@@ -213,26 +247,26 @@ class SlicedSums(Sliced):
         if slices < 3:
             return Estimate(total / seconds)
         mean = total / slices
-        squares = sum((each.total - mean) ** 2 for each in self._in_order())
+        squares = sum([(each.total - mean) ** 2 for each in self._in_order()])
         squares += (slices - len(self.slices)) * mean**2
         error = sqrt(slices / (slices - 1) * squares) * _STUDENT[min(slices - 1, len(_STUDENT)) - 1]
         return Estimate(total / seconds, max(0.0, total - error) / seconds, (total + error) / seconds)
 
     def mean(self) -> Estimate:
         """The total divided by the count."""
-        count, total, slices = self.count, self.total, len(self.slices)
+        (count, total), slices = self._sum_up(), len(self.slices)
         if not count:
             return NOTHING
         value = total / count
         if slices < 3:
             return Estimate(value)
-        squares = sum((each.total - value * each.count) ** 2 for each in self._in_order())
+        squares = sum([(each.total - value * each.count) ** 2 for each in self._in_order()])
         error = sqrt(slices / (slices - 1) * squares) / count * self._deviations
         return Estimate(value, max(0.0, value - error), value + error)
 
     def share(self) -> Estimate:
         """The mean, if a total is a part of the count: it has a margin even if it is 0 or all."""
-        count, total = self.count, self.total
+        count, total = self._sum_up()
         if not count:
             return NOTHING
         value = total / count
@@ -281,7 +315,8 @@ class _AlikeSlice:
 
 class SlicedAlike(Sliced):
     """Exchanges that several measures count in the same way. Each is counted once here, and the measures take
-    in all of them together, with the same result. It never travels between processes."""
+    in all of them together, with the same result (:meth:`SlicedSums.merge_alike` and others). It never
+    travels between processes."""
 
     __slots__ = ()
 
@@ -305,31 +340,6 @@ class SlicedAlike(Sliced):
     def count(self) -> int:
         return sum(each.count for each in self.slices.values())
 
-    def sums(self, total: int, count: int) -> SlicedSums:
-        """The sums of a measure in which each exchange has this total and this count."""
-        return self._with_span(
-            SlicedSums({at: Sums(each.count * count, each.count * total) for at, each in self.slices.items()})
-        )
-
-    def errors(self) -> SlicedSums:
-        """The number of exchanges, with the number of those with errors as the total."""
-        return self._with_span(
-            SlicedSums({at: Sums(each.count, each.errors) for at, each in self.slices.items()})
-        )
-
-    def broker(self) -> SlicedTimes:
-        """The broker's times."""
-        return self._with_span(SlicedTimes({at: each.broker for at, each in self.slices.items()}))
-
-    def network(self) -> SlicedTimes:
-        """The times of the network."""
-        return self._with_span(SlicedTimes({at: each.network for at, each in self.slices.items()}))
-
-    def _with_span(self, made: L) -> L:
-        made.shift = self.shift
-        made._is_empty, made._first_ns, made._last_ns = self._is_empty, self._first_ns, self._last_ns
-        return made
-
 
 class SlicedTimes(Sliced):
     """Durations, ns."""
@@ -348,7 +358,34 @@ class SlicedTimes(Sliced):
 
     def merge(self, later: SlicedTimes) -> None:
         """Add a later part."""
-        self._add(later, Histogram)
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each)
+
+    def merge_broker(self, later: SlicedAlike) -> None:
+        """Add the broker's times of later exchanges."""
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each.broker)
+
+    def merge_network(self, later: SlicedAlike) -> None:
+        """Add the times of the network in later exchanges."""
+        if later._is_empty:
+            return
+        shift = self._cover(later)
+        for number, each in later.slices.items():
+            self._put(number >> shift, each.network)
+
+    def _put(self, number: int, times: Histogram) -> None:
+        """Add to a slice."""
+        mine = self.slices.get(number)
+        if mine is None:
+            mine = self.slices[number] = Histogram()
+        mine.merge(times)
 
     def all(self) -> Histogram:
         """The durations of all slices."""
@@ -362,20 +399,20 @@ class SlicedTimes(Sliced):
 
         :param whole: the result of :meth:`all`.
         """
-        count, slices, deviations = whole.count, len(self.slices), self._deviations
-        values = whole.at_ranks([ceil(percent / 100 * count) for percent in percents])
+        count, slices = whole.count, len(self.slices)
+        ordered = whole.in_order()
+        values = whole.at_ranks([ceil(percent / 100 * count) for percent in percents], ordered)
         if slices < 3 or not count:
             return [Estimate(value) for value in values]
-        buckets = [None if value is None else bucket_of(value) for value in values]
-        each_up_to = [(each.count, each.up_to(buckets)) for each in self._in_order()]
+        each_up_to = [(each.count, each.up_to(values)) for each in self._in_order()]
         ranks = []
         for at, percent in enumerate(percents):
             part, below = percent / 100, sum([up_to[at] for _, up_to in each_up_to]) / count
             squares = sum([(up_to[at] - below * every) ** 2 for every, up_to in each_up_to])
             error = max(
-                sqrt(slices / (slices - 1) * squares) / count * deviations,
+                sqrt(slices / (slices - 1) * squares) / count * self._deviations,
                 NORMAL * sqrt(part * (1 - part) / count),
             )
             ranks += [floor(count * (part - error)), ceil(count * (part + error)) + 1]
-        ends = whole.at_ranks(ranks)
+        ends = whole.at_ranks(ranks, ordered)
         return [Estimate(value, ends[2 * at], ends[2 * at + 1]) for at, value in enumerate(values)]

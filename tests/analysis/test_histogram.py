@@ -89,3 +89,28 @@ def test_a_percentile_of_few_values_is_that_of_many(value: int) -> None:
     """A few are kept as they are, and many in buckets."""
     least, most = -(2**57) + 1, 2**57 - 1
     assert of([least, value, value, most]).percentiles(50) == of([least, *[value] * 20, most]).percentiles(50)
+
+
+ANY_LENGTH = st.integers(-(1 << 62), 1 << 62) | st.integers(-(1 << 70), 1 << 70) | st.integers(-999, 999)
+
+
+@given(
+    values=st.lists(ANY_LENGTH, min_size=1, max_size=30), ends=st.lists(ANY_LENGTH | st.none(), max_size=5)
+)
+def test_values_up_to_an_end_are_those_in_its_bucket_and_below(
+    values: list[int], ends: list[int | None]
+) -> None:
+    """Also for values and ends that are no C numbers."""
+    found = Histogram()
+    for value in values:
+        found.add(value)
+    buckets = {value: next(iter(_one(value).buckets)) for value in (*values, *ends) if value is not None}
+    assert found.up_to(ends) == [
+        0 if end is None else sum(buckets[value] <= buckets[end] for value in values) for end in ends
+    ]
+
+
+def _one(value: int) -> Histogram:
+    found = Histogram()
+    found.add(value)
+    return found
