@@ -8,7 +8,10 @@ from kdissect.session.briefs cimport Brief, PairLayout
 cdef int64_t _MILLISECOND, _NOT_KNOWN
 
 cdef tuple _known
+cdef dict _waits
+cdef object _defined
 cpdef split(Exchange exchange)
+cdef _waits_of(api_key)
 @cython.locals(request=Message, response=Message)
 cdef _split(str waits, turn, served, Exchange exchange)
 @cython.locals(form=PairLayout, at=Py_ssize_t, longest=int64_t, least=int64_t, asked_ns=int64_t)

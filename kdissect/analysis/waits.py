@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
+from kdissect.protocol.library import Library, library
 from kdissect.protocol.polling import place_of_wait
 from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.survey import Survey
@@ -76,6 +77,10 @@ _known: tuple[Exchange | None, Message | None, int | None, WaitAndWork | None] =
 same one. One value, so that no thread sees a mix of two."""
 _new = tuple.__new__
 """``_new(WaitAndWork, values)``: without the second call of NamedTuple's own ``__new__``."""
+_waits: dict[int | None, str | None] = {}
+"""The kind of wait of each API that was asked for, under the definitions ``_defined``. To ask for the traits
+of an API takes longer than the rest of a split."""
+_defined: Library | None = None
 _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.NONE, None, None)
 """The results if nothing more is known."""
 
@@ -92,11 +97,23 @@ def split(exchange: Exchange) -> WaitAndWork:
     asked, response, took, found = _known
     if asked is exchange and found is not None and response is exchange.response and took == served:
         return found
-    found = _split(api_traits(exchange.api_key).waits, turn, served, exchange)
+    found = _split(_waits_of(exchange.api_key), turn, served, exchange)
     _known = (exchange, exchange.response, served, found)
     if shared is not None:
         shared.split = found
     return found
+
+
+def _waits_of(api_key: int | None) -> str | None:
+    """The kind of wait that the requests of an API have."""
+    global _defined  # noqa: PLW0603 - the definitions may be read anew
+    in_use = library()
+    if in_use is not _defined:
+        _waits.clear()
+        _defined = in_use
+    if api_key not in _waits:
+        _waits[api_key] = api_traits(api_key).waits
+    return _waits[api_key]
 
 
 def _split(waits: str | None, turn: int | None, served: int | None, exchange: Exchange) -> WaitAndWork:
