@@ -162,12 +162,17 @@ class GroupLine:
         for refused in refusals.items():
             self._refusals_of.setdefault(refused[0].generation, []).append(refused)
             self._refusals_to.setdefault(refused[0].member, []).append(refused)
-        self._marks_of: dict[str, list[Mark]] = {}
-        """The marks of each member. A group that lives long has thousands, and each member is looked up
-        often."""
+        self._beats_by_epoch: dict[str, list[Beat]] = {}
+        """The single heartbeats of each member. A group that lives long has thousands of marks, and each
+        member is looked up often."""
+        signs: dict[str, _Signs] = {}
         for mark in self.marks:
-            if not isinstance(mark, Leave):
-                self._marks_of.setdefault(mark.member, []).append(mark)
+            if isinstance(mark, Leave):
+                continue
+            if isinstance(mark, Beat):
+                self._beats_by_epoch.setdefault(mark.member, []).append(mark)
+            signs.setdefault(mark.member, _Signs()).add(mark.ns, mark.answered_ns)
+        self._signs = signs
         self._beats_of = _by_member(beats)
         self._commits_of = _by_member(commits)
         self._heard_in: dict[int, list[tuple[BeatKey, RepeatedMark]]] = {}
@@ -243,7 +248,7 @@ class GroupLine:
 
     def epoch_beats_of(self, member: str) -> list[Beat]:
         """The single heartbeats of a member of a KIP-848 group, by time."""
-        return [mark for mark in self._marks_of.get(member, ()) if isinstance(mark, Beat)]
+        return self._beats_by_epoch.get(member, [])
 
     def beats_of(self, member: str) -> list[RepeatedMark]:
         """The repeated heartbeats of a member."""
@@ -288,15 +293,8 @@ class GroupLine:
         for run in chain(self.beats_of(member), self.commits_of(member), refused):
             if run.first_ns <= until_ns:
                 found = most(found, run.last_ns if run.last_ns <= until_ns else run.first_ns)
-        for mark in self._marks_of.get(member, ()):
-            if not isinstance(mark, Leave) and mark.ns <= until_ns:
-                told = (
-                    mark.answered_ns
-                    if mark.answered_ns is not None and mark.answered_ns <= until_ns
-                    else mark.ns
-                )
-                found = most(found, told)
-        return found
+        signs = self._signs.get(member)
+        return found if signs is None else most(found, signs.last_until(until_ns))
 
     def _fetched(self, member: str, alive: set[str]) -> Stretches | None:
         """The Fetches of a member, if no other member of its time has the same client."""
@@ -317,6 +315,38 @@ class GroupLine:
         """The first time from another on at which it was fetching."""
         found = self._fetched(member, alive)
         return None if found is None else found.first_from(ns)
+
+
+class _Signs:
+    """The times of the requests of a member, and of the answers to them."""
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+        self._is_sorted = True
+        self._before: list[tuple[int, int]] = []
+        """Request and answer, if the clock was set back between them. Then only the answer is a sign."""
+
+    def add(self, ns: int, answered_ns: int | None) -> None:
+        """Add a request."""
+        if answered_ns is not None and answered_ns < ns:
+            self._before.append((ns, answered_ns))
+            return
+        self._times.append(ns)
+        if answered_ns is not None:
+            self._times.append(answered_ns)
+        self._is_sorted = False
+
+    def last_until(self, until_ns: int) -> int | None:
+        """The last sign until a time."""
+        if not self._is_sorted:
+            self._times.sort()
+            self._is_sorted = True
+        at = bisect_right(self._times, until_ns)
+        found = self._times[at - 1] if at else None
+        for ns, answered_ns in self._before:
+            if ns <= until_ns:
+                found = most(found, answered_ns)
+        return found
 
 
 class _Sessions:

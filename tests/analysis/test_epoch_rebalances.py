@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.group_rebalance import _Signs
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
@@ -334,3 +335,11 @@ def test_a_leave_of_a_classic_member_begins_one_rebalance() -> None:
     rows = fold("rebalances", dissect(iter(packets))).result()
     leaves = [row for row in rows if row["trigger"] == "member-left" and row["group"].endswith("mig")]
     assert [row["types"] for row in leaves] == [["consumer"]]
+
+
+def test_the_last_sign_of_a_member_is_its_last_request_or_answer_until_a_time() -> None:
+    signs = _Signs()
+    for ns, answered_ns in ((10, 50), (20, 30), (60, None), (90, 70)):  # at last the clock was set back
+        signs.add(ns, answered_ns)
+    asked = (9, 10, 29, 30, 49, 50, 60, 89, 90)
+    assert [signs.last_until(ns) for ns in asked] == [None, 10, 20, 30, 30, 50, 60, 60, 70]
