@@ -66,6 +66,11 @@ class Timelines(Generic[K]):
     def __len__(self) -> int:
         return len(self._lines)
 
+    @property
+    def marks(self) -> int:
+        """The number of marks in all."""
+        return self._count
+
     def line(self, key: K) -> list[Mark]:
         """The marks of ``key`` by time, then by number of the exchange, then in the order in which they were
         added."""

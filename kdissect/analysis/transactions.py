@@ -124,7 +124,10 @@ class Transactions(View[Transactional]):
 
     @property
     def left_out(self) -> int:
-        return self.basis.left_out + max(0, len(self._rows()) - self.limits.rows)
+        basis = self.basis
+        if basis.lines.marks + basis.stable.marks + basis.active.marks <= self.limits.rows:
+            return basis.left_out  # no mark makes more than one row
+        return basis.left_out + max(0, len(self._rows()) - self.limits.rows)
 
     def result(self) -> list[Row]:
         return self._rows()[: self.limits.rows]
