@@ -40,6 +40,19 @@ def test_two_members_that_read_one_partition_for_5_s_are_told() -> None:
     assert not both(reader("one", (0, 9), (16, 20)), reader("two", (10, 15)))  # one after the other
 
 
+def test_each_pair_that_overlaps_is_found_in_any_order_of_the_rows() -> None:
+    rows = (
+        reader("one", (0, 20)),
+        reader("two", (15, 40)),
+        reader("late", (50, 60)),
+        reader("three", (30, 48)),
+    )
+    for some in (rows, rows[::-1], (rows[2], rows[0], rows[3], rows[1])):
+        (found,) = both(*some)
+        assert found.measure == 10  # two and three; one and two only have 5 s
+        assert (found.first_ns, found.last_ns) == (15 * SECOND, 40 * SECOND)
+
+
 def test_what_a_rebalance_parts_is_not_at_the_same_time() -> None:
     rows = reader("one", (0, 20)), reader("two", (10, 18))
     assert both(*rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.positions import Positions
@@ -37,10 +36,8 @@ def double_ownership(facts: Facts) -> Iterator[Finding]:
         shared = [
             (*longest, one, other)
             for same in group_rows(rows, "partition").values()
-            for (one, spells, start, end), (other, others, begun, done) in combinations(_read(same), 2)
-            if start < done
-            and begun < end
-            and _member(one) != _member(other)
+            for (one, spells), (other, others) in _at_once(list(_read(same)))
+            if _member(one) != _member(other)
             and (longest := _both(spells, others, shifts)) is not None
             and longest[1] - longest[0] >= facts.limit("seconds") * SECOND
         ]
@@ -81,8 +78,26 @@ def _both(one: list[Spell], other: list[Spell], shifts: list[Spell]) -> Spell | 
     return best
 
 
-def _read(rows: list[Row]) -> Iterator[tuple[Row, list[Spell], int, int]]:
-    """Rows with the times in which they got records, and the first and the last of these times."""
+_Read = tuple[Row, list[Spell], int, int]
+"""A row with the times in which it got records, and the first and the last of these times."""
+
+
+def _at_once(readers: list[_Read]) -> Iterator[tuple[tuple[Row, list[Spell]], tuple[Row, list[Spell]]]]:
+    """The pairs of readers whose times overlap, in the order of the readers. Most readers of a long capture
+    follow one another, so that not all pairs are compared."""
+    found: list[tuple[int, int]] = []
+    now: list[int] = []
+    for at in sorted(range(len(readers)), key=lambda each: readers[each][2]):
+        _, _, start, end = readers[at]
+        now = [each for each in now if readers[each][3] > start]
+        found += ((min(at, each), max(at, each)) for each in now if readers[each][2] < end)
+        now.append(at)
+    for one, other in sorted(found):
+        yield readers[one][:2], readers[other][:2]
+
+
+def _read(rows: list[Row]) -> Iterator[_Read]:
+    """The rows with their times."""
     for row in rows:
         times = row["reading"]
         yield row, list(zip(times[::2], times[1::2], strict=True)), min(times), max(times)
