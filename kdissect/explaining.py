@@ -9,7 +9,7 @@ from os import PathLike
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.part import gathered
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.dissect import Event
 from kdissect.insight import judge
 from kdissect.insight.catalogue import RULES
@@ -99,7 +99,7 @@ def explain(
         asked = {text: statistic(text, limits)[1] for text in tables}
         return judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})
 
-    whole = Whole(new)
+    whole = WholeFold(new)
     came: list[Event] = []
 
     def events() -> Iterator[list[Event]]:

@@ -3,7 +3,7 @@
     part = counted(lists, lambda: Together(…), chooser)
     whole.add(part, chosen)                         part by part, in the order of the events
 
-:class:`~kdissect.analysis.whole.Whole` adds them. If a filter chooses the events that count, an ended
+:class:`~kdissect.analysis.whole.WholeFold` adds them. If a filter chooses the events that count, an ended
 connection counts if one of its exchanges does. That exchange may have been in an earlier part. So such
 connections travel with the part and are fed when parts are added.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
-from kdissect.analysis.segments import FIRST, Segment, in_segments
+from kdissect.analysis.chapters import FIRST, Chapter, in_chapters
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
@@ -84,11 +84,11 @@ def gathered(lists: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
     yield waiting
 
 
-class Piece(NamedTuple, Generic[C]):
-    """The counts of those events of a part that belong to one segment."""
+class ChapterCounts(NamedTuple, Generic[C]):
+    """The counts of those events of a part that belong to one chapter."""
 
-    segment: Segment
-    """The segment, as far as the part knows: the events before it may have reached a later one."""
+    chapter: Chapter
+    """The chapter, as far as the part knows: the events before it may have reached a later one."""
     counted: C
     connections: list[tuple[Connection, bool]]
     """Ended connections, if a filter chooses; and whether an exchange in this part already makes them
@@ -96,9 +96,9 @@ class Piece(NamedTuple, Generic[C]):
 
 
 class Part(NamedTuple, Generic[C]):
-    """The counts of a part of the events, in the order of the segments."""
+    """The counts of a part of the events, in the order of the chapters."""
 
-    pieces: Sequence[Piece[C]]
+    pieces: Sequence[ChapterCounts[C]]
     chosen: frozenset[int] = frozenset()
     """Connections with an exchange that counts."""
 
@@ -110,12 +110,12 @@ def counted(lists: Iterable[Sequence[Event]], new: Callable[[], C], chooser: Cho
     :param new: makes an empty fold.
     :param chooser: a chooser for this part alone; None if everything counts.
     """
-    pieces: list[Piece[C]] = []
+    pieces: list[ChapterCounts[C]] = []
     for together in gathered(lists):
-        before = pieces[-1].segment if pieces else FIRST
-        for segment, events in in_segments(together, before):
-            if not pieces or pieces[-1].segment != segment:
-                pieces.append(Piece(segment, opened(new), []))
+        before = pieces[-1].chapter if pieces else FIRST
+        for chapter, events in in_chapters(together, before):
+            if not pieces or pieces[-1].chapter != chapter:
+                pieces.append(ChapterCounts(chapter, opened(new), []))
             if chooser is None:
                 pieces[-1].counted.feed_all(events)
             else:
@@ -130,7 +130,7 @@ def opened(new: Callable[[], C]) -> C:
     return made
 
 
-def _choose(piece: Piece[C], events: Sequence[Event], chooser: Chooses) -> None:
+def _choose(piece: ChapterCounts[C], events: Sequence[Event], chooser: Chooses) -> None:
     """Add events, of which some count."""
     for event in events:
         counts = chooser.counts(event)

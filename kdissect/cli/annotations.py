@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import BinaryIO
 
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.cli.annotating import EXCHANGES, FINDINGS, Renumber
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -41,7 +41,7 @@ class Annotations:
         self._options = options
         self._file = file
         self._size = 0
-        self._whole = Whole(lambda: Judge(limits)) if FINDINGS in kinds else None
+        self._whole = WholeFold(lambda: Judge(limits)) if FINDINGS in kinds else None
         self._tells_exchanges = EXCHANGES in kinds
         self._exchanges = 0
         self._packets = array("q")

@@ -138,10 +138,10 @@ class Chooser:
         """
         whole = None
         if self.must_judge:
-            from kdissect.analysis.whole import Whole
+            from kdissect.analysis.whole import WholeFold
             from kdissect.insight.judge import Judge
 
-            whole = Whole(lambda: Judge(self._limits))
+            whole = WholeFold(lambda: Judge(self._limits))
 
         def feed(event: Event) -> None:
             if self._must_know_slow:

@@ -18,7 +18,7 @@ import click
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import Counted, Part, counted, gathered
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
 from kdissect.cli.filters import Chooser, Within, chooser_of
@@ -99,7 +99,7 @@ class Folding(Generic[C]):
         self._paths = paths
         self.config = load_config()
         self.options = Options(limits=self.config.limits, shown_fields=self.config.shown_fields)
-        self._whole = Whole(lambda: new(self.config.limits))
+        self._whole = WholeFold(lambda: new(self.config.limits))
         self._chooser = chooser_of(
             given["filter"], given["slow"], "exchanges", self.options, self.config.slow_ms, within
         )
@@ -245,7 +245,7 @@ class FoldingWork(Generic[C]):
     state: None = None
     """Always None: no batch depends on how the previous one ended."""
 
-    def __init__(self, reading: Reading, whole: Whole[C], chooser: Chooser | None) -> None:
+    def __init__(self, reading: Reading, whole: WholeFold[C], chooser: Chooser | None) -> None:
         """
         :param whole: receives everything.
         """

@@ -16,7 +16,7 @@ PIECE_BYTES = 256 << 10
 """Pieces of output are joined until they have this size."""
 
 
-class Answers:
+class AnswerPipe:
     """Sends answers through a pipe.
 
     The first process reads the output of a part when its turn comes, and few bytes before. If the pipe is

@@ -27,7 +27,7 @@ from time import process_time
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kdissect.dissect import Event
-from kdissect.jobs.answers import PIECE_BYTES, Answers
+from kdissect.jobs.answers import PIECE_BYTES, AnswerPipe
 from kdissect.jobs.batches import Batch, used_up
 from kdissect.system.confining import confine
 
@@ -131,7 +131,7 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
 
 def serve_batch(work: Work, batch: Batch, state: Any, shared: tuple[object, ...], answered: int) -> None:
     """Do a batch and send the results."""
-    _do_batch(work, batch, state, shared, Answers(answered))
+    _do_batch(work, batch, state, shared, AnswerPipe(answered))
 
 
 def _do_batch(
@@ -139,7 +139,7 @@ def _do_batch(
     batch: Batch,
     state: Any,
     shared: tuple[object, ...],
-    answers: Answers,
+    answers: AnswerPipe,
     counted: Any = None,
     begin: float | None = None,
 ) -> None:
@@ -166,7 +166,7 @@ def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: in
     """Dissect a part. Then do it as a batch, each time that a seam comes. Do the same with each later
     part."""
     begin = 0.0  # what the process did since the fork is for the first part
-    answers = Answers(answered)
+    answers = AnswerPipe(answered)
     with open(asked, "rb") as source:
         while True:
             try:
@@ -190,7 +190,7 @@ def _serve_seams(
     task: PartTask,
     shared: tuple[object, ...],
     source: BufferedReader,
-    answers: Answers,
+    answers: AnswerPipe,
     begin: float,
 ) -> bytes | None:
     """Do a dissected part as often as asked. Return the message with the next part; None if no part
@@ -217,7 +217,7 @@ def _serve_seams(
 class _GatheredPieces:
     """Joins pieces until they are large enough to send."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: AnswerPipe) -> None:
         self._answers = answers
         self._pieces: list[bytes] = []
         self._size = 0

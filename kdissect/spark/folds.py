@@ -21,7 +21,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from kdissect.analysis.part import C, Part, counted
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import PACKET_OVERHEAD, Points
 from kdissect.collector import rarely_collected
@@ -231,7 +231,7 @@ def counted_alone(
     :raises CaptureError: a key log, or a key, cannot be read.
     """
     sent = _part(all_events(paths, settings, note, points), paths, settings, question, note)
-    whole = Whole(question.new)
+    whole = WholeFold(question.new)
     whole.add(sent.part, set())
     whole.finish()
     return CountedAlone(question.rows(whole.counted), sent.damage)
@@ -349,7 +349,7 @@ def _add(
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     )
     for at, parts in groupby(every, lambda row: row[0]):
-        whole, chosen = Whole(question.new), set[int]()
+        whole, chosen = WholeFold(question.new), set[int]()
         damage: list[Fault] = []
         read = 0
         with rarely_collected():

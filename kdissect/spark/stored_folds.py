@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kdissect.analysis.chapters import Chapter
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.part import Part, Piece
-from kdissect.analysis.segments import Segment
+from kdissect.analysis.part import ChapterCounts, Part
 from kdissect.lazy import Later
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
@@ -130,7 +130,7 @@ def _count_rows(question: RowQuestion, batches: Iterable[pa.RecordBatch]) -> Ite
                 for topic_id, name in _taught(api_key, row.api_version, kind, text):
                     for fold in folds:
                         fold.learn(topic_id, name)
-    yield part_batch(0, number, Part([Piece(Segment(number), together, [])]), [])
+    yield part_batch(0, number, Part([ChapterCounts(Chapter(number), together, [])]), [])
 
 
 def _taught(api_key: int, version: int | None, kind: str, text: str | None) -> Iterable[tuple[str, str]]:

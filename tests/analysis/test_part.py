@@ -9,7 +9,7 @@ import pytest
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, counted, gathered
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
@@ -44,7 +44,7 @@ def test_parts_are_the_whole(api: str | None, size: int) -> None:
     whole, chosen, chooser = new(), set[int](), None if api is None else OfApi(api)
     for event in events:
         whole.feed(event, chooser is None or chooser.counts(event))
-    made = Whole(new)
+    made = WholeFold(new)
     for at in range(0, len(events), size):
         own = None if api is None else OfApi(api)
         made.add(counted([events[at : at + size]], new, own), chosen)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis import segments
+from kdissect.analysis import chapters
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row
 from kdissect.analysis.fold_set import Together
 from kdissect.analysis.part import counted
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.judge import Judge
@@ -38,23 +38,25 @@ LIMITS = {
 
 
 @pytest.fixture(autouse=True)
-def _short_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "EXCHANGES", 40)
-    monkeypatch.setattr(segments, "PACKETS", 150)
-    monkeypatch.setattr(segments, "CONNECTIONS", 11)
+def _short_chapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chapters, "EXCHANGES", 40)
+    monkeypatch.setattr(chapters, "PACKETS", 150)
+    monkeypatch.setattr(chapters, "CONNECTIONS", 11)
 
 
 def together(limits: Limits) -> Together:
     return Together(statistic(text, limits)[1] for text in SPEC)
 
 
-def fed(whole: Whole[Any], events: Sequence[Event]) -> Whole[Any]:
+def fed(whole: WholeFold[Any], events: Sequence[Event]) -> WholeFold[Any]:
     whole.feed_all(events)
     whole.finish()
     return whole
 
 
-def added(whole: Whole[Any], events: Sequence[Event], random: Random, api: str | None = None) -> Whole[Any]:
+def added(
+    whole: WholeFold[Any], events: Sequence[Event], random: Random, api: str | None = None
+) -> WholeFold[Any]:
     """The events in parts that were cut anywhere. Some of them are fed."""
     cuts = sorted(random.randrange(len(events) + 1) for _ in range(random.randrange(1, 12)))
     chosen = OfApi(api or "")
@@ -73,7 +75,7 @@ def added(whole: Whole[Any], events: Sequence[Event], random: Random, api: str |
     return whole
 
 
-def contents(whole: Whole[Together]) -> dict[str, tuple[Any, ...]]:
+def contents(whole: WholeFold[Together]) -> dict[str, tuple[Any, ...]]:
     return {
         text: (each.result(), each.left_out, each.room.refused, each.room.held)
         for text, each in zip(SPEC, whole.counted.statistics, strict=True)
@@ -84,9 +86,9 @@ def contents(whole: Whole[Together]) -> dict[str, tuple[Any, ...]]:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_parts_are_what_was_fed_at_once(limit: str, case: str) -> None:
     limits, events, random = DEFAULTS._replace(**LIMITS[limit]), events_of(case), Random(f"{limit} {case}")
-    once = contents(fed(Whole(lambda: together(limits)), events))
+    once = contents(fed(WholeFold(lambda: together(limits)), events))
     for _ in range(times(2, 20)):
-        parts = contents(added(Whole(lambda: together(limits)), events, random))
+        parts = contents(added(WholeFold(lambda: together(limits)), events, random))
         for text in SPEC:
             assert parts[text] == once[text], text
 
@@ -97,7 +99,7 @@ def test_every_limit_is_reached(limit: str) -> None:
     left_out = [
         each.left_out
         for case in CASES
-        for each in fed(Whole(lambda: together(limits)), events_of(case)).counted.statistics
+        for each in fed(WholeFold(lambda: together(limits)), events_of(case)).counted.statistics
     ]
     assert (sum(left_out) > 0) == (limit != "none")
 
@@ -105,22 +107,22 @@ def test_every_limit_is_reached(limit: str) -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_one_by_one_is_at_once(limit: str) -> None:
     limits, events = DEFAULTS._replace(**LIMITS[limit]), events_of("java43-groups")
-    whole = Whole(lambda: together(limits))
+    whole = WholeFold(lambda: together(limits))
     for event in events:
         whole.feed(event)
     whole.finish()
-    assert contents(whole) == contents(fed(Whole(lambda: together(limits)), events))
+    assert contents(whole) == contents(fed(WholeFold(lambda: together(limits)), events))
 
 
 @pytest.mark.parametrize("limit", ["none", "little memory", "rows"])
 def test_with_a_filter_too(limit: str) -> None:
     limits, events, api = DEFAULTS._replace(**LIMITS[limit]), events_of("java43-groups"), "JoinGroup"
-    whole, chooser = Whole(lambda: together(limits)), OfApi(api)
+    whole, chooser = WholeFold(lambda: together(limits)), OfApi(api)
     for event in events:
         whole.feed(event, chooser.counts(event))
     whole.finish()
     for seed in range(times(2, 20)):
-        parts = added(Whole(lambda: together(limits)), events, Random(seed), api)
+        parts = added(WholeFold(lambda: together(limits)), events, Random(seed), api)
         assert contents(parts) == contents(whole)
 
 
@@ -128,17 +130,17 @@ def test_with_a_filter_too(limit: str) -> None:
 @pytest.mark.parametrize("case", CASES[:2])
 def test_findings_are_the_same(case: str, size: int) -> None:
     limits, events = DEFAULTS._replace(fact_bytes=size), events_of(case)
-    once = fed(Whole(lambda: Judge(limits)), events).counted.judged()
+    once = fed(WholeFold(lambda: Judge(limits)), events).counted.judged()
     assert once.incomplete
     for seed in range(times(2, 10)):
-        parts = added(Whole(lambda: Judge(limits)), events, Random(seed)).counted.judged()
+        parts = added(WholeFold(lambda: Judge(limits)), events, Random(seed)).counted.judged()
         assert parts == once
 
 
-def test_what_fits_is_as_without_segments() -> None:
+def test_what_fits_is_as_without_chapters() -> None:
     events, alone = events_of("java43-groups"), together(DEFAULTS)
     alone.feed_all(events)
-    whole = fed(Whole(lambda: together(DEFAULTS)), events).counted
+    whole = fed(WholeFold(lambda: together(DEFAULTS)), events).counted
     assert [each.result() for each in whole.statistics] == [each.result() for each in alone.statistics]
 
 
@@ -153,13 +155,13 @@ def test_no_more_is_kept_than_the_limits_allow_and_the_first_stay() -> None:
 
 
 def rows_within(limits: Limits) -> dict[str, list[Row]]:
-    whole = fed(Whole(lambda: together(limits)), events_of("java43-groups"))
+    whole = fed(WholeFold(lambda: together(limits)), events_of("java43-groups"))
     return {text: each.result() for text, each in zip(SPEC, whole.counted.statistics, strict=True)}
 
 
 def test_it_keeps_to_the_limits_after_its_end() -> None:
     events = events_of("java43-groups")
-    whole = Whole(lambda: together(DEFAULTS._replace(fact_bytes=8_000_000)))
+    whole = WholeFold(lambda: together(DEFAULTS._replace(fact_bytes=8_000_000)))
     fed(whole, events)
     assert not any(each.left_out for each in whole.counted.statistics)
     for copy in range(1, 6):

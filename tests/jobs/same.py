@@ -14,7 +14,7 @@ import kdissect.cli.folding
 import kdissect.cli.jobs
 import kdissect.jobs.batches
 import kdissect.jobs.cutting
-from kdissect.analysis import segments
+from kdissect.analysis import chapters
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.cli import main
 
@@ -95,12 +95,12 @@ def small_parts(size: int) -> Iterator[None]:
 
 
 @contextmanager
-def short_segments() -> Iterator[None]:
-    """Segments of some tens of exchanges: full tables keep to their limits at the ends of segments."""
+def short_chapters() -> Iterator[None]:
+    """Chapters of some tens of exchanges: full tables keep to their limits at the ends of chapters."""
     with (
-        mock.patch.object(segments, "EXCHANGES", 30),
-        mock.patch.object(segments, "PACKETS", 120),
-        mock.patch.object(segments, "CONNECTIONS", 9),
+        mock.patch.object(chapters, "EXCHANGES", 30),
+        mock.patch.object(chapters, "PACKETS", 120),
+        mock.patch.object(chapters, "CONNECTIONS", 9),
     ):
         yield
 

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 import kdissect.jobs.answers
-from kdissect.jobs.answers import ANSWER, Answers
+from kdissect.jobs.answers import ANSWER, AnswerPipe
 
 KIND = 3
 LARGE = b"x" * (1 << 20)
@@ -40,7 +40,7 @@ def sent(*texts: bytes) -> bytes:
 
 
 def test_answers_that_the_pipe_does_not_take_are_kept_and_come_in_order(pipe: tuple[int, int]) -> None:
-    answers = Answers(pipe[1])
+    answers = AnswerPipe(pipe[1])
     texts = (b"first", LARGE, b"", b"last")
     for each in texts:
         answers.send(KIND, each)  # nobody reads, and it does not wait
@@ -52,7 +52,7 @@ def test_answers_that_the_pipe_does_not_take_are_kept_and_come_in_order(pipe: tu
 
 def test_it_waits_if_it_keeps_too_much(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kdissect.jobs.answers, "MOST_KEPT", len(LARGE) // 2)
-    answers = Answers(pipe[1])
+    answers = AnswerPipe(pipe[1])
     sending = Thread(target=answers.send, args=(KIND, LARGE))
     sending.start()
     sending.join(0.2)
@@ -66,7 +66,7 @@ def test_it_waits_if_it_keeps_too_much(pipe: tuple[int, int], monkeypatch: pytes
 @pytest.mark.parametrize("is_full", [False, True])
 def test_it_says_that_nobody_reads_any_more(is_full: bool) -> None:
     end, other = os.pipe()
-    answers = Answers(other)
+    answers = AnswerPipe(other)
     if is_full:
         answers.send(KIND, LARGE)
     os.close(end)

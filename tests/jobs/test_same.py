@@ -6,7 +6,7 @@ import pytest
 
 from tests.amount import LONG
 from tests.cli.run import CAPTURES
-from tests.jobs.same import FORMS, differences, said, short_segments, small_batches, small_parts
+from tests.jobs.same import FORMS, differences, said, short_chapters, small_batches, small_parts
 
 CASES = sorted(CAPTURES.glob("*.pcap*"))
 SHORT = (0, 1, 3, 9, 10, 13)
@@ -37,7 +37,7 @@ def test_so_do_they_if_tables_are_full(
     config, path = tmp_path / "config.toml", CAPTURES / "errors.pcapng"
     config.write_text(f"[limits]\n{limit}\n")
     monkeypatch.setenv("KDISSECT_CONFIG", str(config))
-    with short_segments():
+    with short_chapters():
         alone = said(*form, path, "--jobs", 1)
         if form[0] == "stats" or "bytes" in limit:  # explain tells only of full memory
             assert "limit" in alone.err

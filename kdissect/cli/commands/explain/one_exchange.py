@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.analysis.neighbours import Beside
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
@@ -26,7 +26,7 @@ def explain_exchange(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         raise Wrong(f"-T {given['form']}: --exchange prints text; kdissect read -Y 'number == N' has rows")
     config, number = load_config(), given["exchange"]
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
-    whole = Whole(lambda: Judge(config.limits))
+    whole = WholeFold(lambda: Judge(config.limits))
     found: list[Exchange] = []
     last = 0
     late: list[tuple[int, int]] = []

@@ -15,7 +15,7 @@ from kdissect.analysis.story import (
     of_topic,
     of_transactional_id,
 )
-from kdissect.analysis.whole import Whole
+from kdissect.analysis.whole import WholeFold
 from kdissect.cli.commands.explain.inputs import STORIES
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
@@ -57,7 +57,7 @@ def print_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -
     options = Options(limits=config.limits, shown_fields=config.shown_fields)
     asked = _offset(name) if kind_name == "offset" else name
     check_writable(given["form"], given["output"])
-    story, whole = kind.begin(asked, config.limits), Whole(lambda: Judge(config.limits))
+    story, whole = kind.begin(asked, config.limits), WholeFold(lambda: Judge(config.limits))
     with reading_of(given, paths, config, options) as reading:
         reading.open()
         for event in reading:
