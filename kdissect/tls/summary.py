@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.lazy import Later
 from kdissect.tls.crypto import read_certificate
-from kdissect.tls.dates import valid_us
 from kdissect.tls.handshake import (
     ALPN,
     PRE_SHARED_KEY,
@@ -113,8 +112,8 @@ class SeenHandshake:
             self._client_certificates = seen
         else:
             self._certificates = seen
-        lasting = _valid_us(seen[0])
-        if lasting is not None and lasting[0] <= timestamp_ns // 1000 <= lasting[1]:
+        begin, end = _valid_between(seen[0])
+        if begin <= _time(timestamp_ns) <= end:
             return []
         return [
             f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
@@ -227,20 +226,20 @@ _Chain = tuple[tuple[bytes, ...], int]
 
 
 @lru_cache(64)
-def _valid_us(chain: tuple[bytes, ...]) -> tuple[int, int] | None:
-    """The first and the last microsecond, since the epoch, at which all of these certificates are valid; None
-    if the dates of any of them are unknown. Cached: every connection to a broker shows the same chain."""
-    begin, end = -(1 << 63), 1 << 63
-    for der in chain:
-        found = valid_us(der)
-        if found is None:
-            return None
-        begin, end = max(begin, found[0]), min(end, found[1])
-    return begin, end
+def _valid_between(chain: tuple[bytes, ...]) -> tuple[datetime, datetime]:
+    """The first and the last moment at which all of these certificates are valid; those that cannot be read
+    do not count. Cached: every connection to a broker shows the same chain."""
+    found = [each for each in map(read_certificate, chain) if each is not None]
+    begin = max((each.begins for each in found), default=datetime.min.replace(tzinfo=UTC))
+    return begin, min((each.expires for each in found), default=datetime.max.replace(tzinfo=UTC))
+
+
+def _time(timestamp_ns: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
 
 
 def _shown(chain: tuple[bytes, ...], timestamp_ns: int) -> list[dict[str, Any]]:
-    now = _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
+    now = _time(timestamp_ns)
     return [certificate(der, now) for der in chain]
 
 
