@@ -157,21 +157,17 @@ class Together:
         exchanges = batch.exchanges(None)
         self._latest.see_all(exchanges)
         share_parts(exchanges)
-        rows = batch.rows
         for fold, take, take_many, take_row, take_any in self._in_turn:
-            is_mixed = rows is None and take_any is not None
-            for part in batch.in_order(fold.apis) if is_mixed else (batch.exchanges(fold.apis),):
+            take_other = take_row if batch.has_rows_only else take_any
+            for part in batch.in_order(fold.apis) if take_other else (batch.exchanges(fold.apis),):
                 if not isinstance(part, list):
-                    if take_any is not None:
-                        take_any(part)
+                    if take_other is not None:
+                        take_other(part)
                 elif take_many is not None:
                     take_many(part)
                 else:
                     for exchange in part:
                         take(exchange)
-            if rows is not None and take_row is not None:
-                for row in rows:
-                    take_row(row)
         unshare_parts(exchanges)
 
     def merge(self, later: Self) -> None:
@@ -202,15 +198,18 @@ class _FedEvents:
     """Events that are taken in together."""
 
     def __init__(self, events: Sequence[Event]) -> None:
-        self._exchanges = [each for each in events if isinstance(each, Exchange)]
-        others = [at for at, each in enumerate(events) if not isinstance(each, Exchange)]
-        self._others = [(at - before, events[at]) for before, at in enumerate(others)]
+        self._exchanges: list[Exchange] = []
+        self._others: list[tuple[int, Event]] = []
         """Events that are no exchanges, each with the number of exchanges before it."""
-        rows = [each for _, each in self._others if isinstance(each, Connection) and not each.is_copy]
-        self.rows = rows if len(rows) == len(self._others) else None
-        """They, if all are rows of connections, from the capture point that counts. The row of a connection
-        comes after its exchanges, and no fold relates it to those of other connections. So rows can be taken
-        in after all exchanges here. Otherwise None: the order may matter."""
+        for event in events:
+            if isinstance(event, Exchange):
+                self._exchanges.append(event)
+            else:
+                self._others.append((len(self._exchanges), event))
+        self.has_rows_only = all(
+            isinstance(each, Connection) and not each.is_copy for _, each in self._others
+        )
+        """Whether all of them are rows of connections, from the capture point that counts."""
         self._places: dict[str | None, list[int]] = {}
         """The exchanges of each API; with None those that every fold is asked for."""
         for at, each in enumerate(self._exchanges):

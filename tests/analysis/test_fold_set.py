@@ -11,7 +11,6 @@ from kdissect.analysis.fold_set import Together
 from kdissect.analysis.offers import Offers
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.model import Fault
 from kdissect.session.conversation import Connection
 from tests.analysis.folds import SPEC, events_of, fold, made
 
@@ -108,26 +107,13 @@ class NotedConnections(Noted):
         self.order.append(connection)
 
 
-def _is_noted(each: Event) -> bool:
-    return isinstance(each, Connection) or (
-        isinstance(each, Exchange) and (each.api == "ApiVersions" or each.missing is not None)
-    )
-
-
-def test_connections_come_after_the_exchanges_fed_with_them() -> None:
-    """No fold relates the row of a connection to exchanges of others, and its own come before it."""
+def test_connections_come_where_they_end() -> None:
     noted = NotedConnections()
     events = events_of(CASE)
-    rows = [each for each in events if isinstance(each, Connection)]
-    assert rows
-    assert events[-1] is not rows[0]
-    Together((noted,)).feed_all([each for each in events if isinstance(each, Exchange | Connection)])
-    exchanges = [each for each in events if isinstance(each, Exchange) and _is_noted(each)]
-    assert noted.order == [*exchanges, *rows]
-
-
-def test_connections_come_where_they_end_among_other_events() -> None:
-    noted = NotedConnections()
-    events = [Fault("tcp", "gap", "bytes are missing"), *events_of(CASE)]
     Together((noted,)).feed_all(events)
-    assert noted.order == list(filter(_is_noted, events))
+    assert noted.order == [
+        each
+        for each in events
+        if isinstance(each, Connection)
+        or (isinstance(each, Exchange) and (each.api == "ApiVersions" or each.missing is not None))
+    ]

@@ -20,6 +20,7 @@ from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.conversation import Connection
 from tests.amount import times
 from tests.analysis.folds import SPEC, events_of
 from tests.analysis.test_part import OfApi
@@ -89,6 +90,23 @@ def test_parts_are_what_was_fed_at_once(limit: str, case: str) -> None:
     once = contents(fed(WholeFold(lambda: together(limits)), events))
     for _ in range(times(2, 20)):
         parts = contents(added(WholeFold(lambda: together(limits)), events, random))
+        for text in SPEC:
+            assert parts[text] == once[text], text
+
+
+@pytest.mark.parametrize("limits", [{"rows": 20}, {"fact_bytes": 400_000}])
+def test_connections_without_exchanges_come_when_they_ended(limits: dict[str, int]) -> None:
+    """As those of a port scan: the order in which rows come decides which ones are kept."""
+    random, events = Random(7), list[Event]()
+    ended = next(each for each in events_of("java43-groups") if isinstance(each, Connection))
+    for event in events_of("java43-groups"):
+        events.append(event)
+        if random.random() < 0.2:
+            number = 40 + len(events)
+            events.append(ended._replace(connection=number, client=f"10.9.9.9:{number}"))
+    once = contents(fed(WholeFold(lambda: together(DEFAULTS._replace(**limits))), events))
+    for _ in range(times(4, 20)):
+        parts = contents(added(WholeFold(lambda: together(DEFAULTS._replace(**limits))), events, random))
         for text in SPEC:
             assert parts[text] == once[text], text
 
