@@ -124,7 +124,7 @@ def everything(
 
 def without_rows(expected: Iterable[Any], found: Iterable[Any]) -> list[Any]:
     """The events that are expected from a dissector that may give exchanges in brief. They lack the rows of
-    ordinary connections of Kafka, and of some connections without data."""
+    ordinary connections of Kafka, also of those that were decrypted, and of some connections without data."""
     have_rows = {each.connection for each in found if isinstance(each, Connection)}
     return [each for each in expected if not may_have_no_row(each) or each.connection in have_rows]
 
@@ -134,7 +134,8 @@ def may_have_no_row(event: Any) -> bool:
         return False
     said = event.bytes_to_broker + event.bytes_from_broker + event.gap_bytes
     if event.protocol == "kafka":
-        return not (event.skipped_bytes or event.gaps or event.tls or event.proxies)
+        is_read = event.tls is None or (event.tls["decrypted"] and event.tls["dark"] is None)
+        return is_read and not (event.skipped_bytes or event.gaps or event.proxies)
     return event.protocol == "unknown" and not said
 
 
