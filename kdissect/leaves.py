@@ -91,6 +91,7 @@ LEAVES = (
     "kdissect.parts.stitch",
     "kdissect.parts.ticks",
     "kdissect.analysis.batches",
+    "kdissect.analysis.chapters",
     "kdissect.analysis.clients",
     "kdissect.analysis.connections",
     "kdissect.analysis.counters",

@@ -8,7 +8,7 @@ finds the chapters of its events by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -34,6 +34,10 @@ class Chapter(NamedTuple):
 FIRST = Chapter()
 
 
+Ends = tuple[int, int, int]
+"""The first exchange, packet and connection of later chapters."""
+
+
 def in_chapters(
     events: Sequence[Event], chapter: Chapter = FIRST
 ) -> Iterator[tuple[Chapter, Sequence[Event]]]:
@@ -42,27 +46,51 @@ def in_chapters(
     :param chapter: the chapter of the events before.
     """
     begin = 0
-    exchange, packet, connection = _ends(chapter)
-    for at, event in enumerate(events):
-        if isinstance(event, Exchange | Brief):
-            if event.number < exchange and event.last_packet < packet:
-                continue
-            reached = Chapter(event.number // EXCHANGES, event.last_packet // PACKETS)
-        elif isinstance(event, Connection) and event.connection >= connection:
-            reached = Chapter(connections=event.connection // CONNECTIONS)
-        else:
-            continue
+    while (at := first_beyond(events, begin, ends_of(chapter))) >= 0:
         if at > begin:
             yield chapter, events[begin:at]
-            begin = at
-        chapter = reached.after(chapter)
-        exchange, packet, connection = _ends(chapter)
+        begin, chapter = at, after(chapter, events[at])
     if begin < len(events):
         yield chapter, events[begin:] if begin else events
 
 
-def _ends(chapter: Chapter) -> tuple[int, int, int]:
-    """The first number of each kind that is in a later chapter."""
+def first_beyond(events: Sequence[Event], begin: int, ends: Ends) -> int:
+    """The position of the first event of a later chapter, from a position on; -1 without any. An event of no
+    exchange and no connection is in the chapter of the events before."""
+    exchange, packet, connection = ends
+    at, count = begin, len(events)
+    while at < count:
+        event = events[at]
+        kind: Any = type(event)
+        if kind is Exchange:
+            whole: Any = event
+            if whole.number >= exchange or whole._last() >= packet:
+                return at
+        elif kind is Brief:
+            brief: Any = event
+            if brief.number >= exchange or brief._last() >= packet:
+                return at
+        elif kind is Connection:
+            ended: Any = event
+            if ended.connection >= connection:
+                return at
+        at += 1
+    return -1
+
+
+def after(chapter: Chapter, event: Event) -> Chapter:
+    """The chapter that begins with an event.
+
+    :param chapter: the chapter of the events before.
+    """
+    if isinstance(event, Exchange | Brief):
+        return Chapter(event.number // EXCHANGES, event.last_packet // PACKETS).after(chapter)
+    assert isinstance(event, Connection)
+    return Chapter(connections=event.connection // CONNECTIONS).after(chapter)
+
+
+def ends_of(chapter: Chapter) -> Ends:
+    """The end of a chapter."""
     return (
         (chapter.exchanges + 1) * EXCHANGES,
         (chapter.packets + 1) * PACKETS,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic
 
-from kdissect.analysis.chapters import FIRST, Chapter, in_chapters
+from kdissect.analysis.chapters import FIRST, Chapter, after, ends_of, first_beyond, in_chapters
 from kdissect.analysis.part import C, Part, opened
 from kdissect.dissect import Event
 
@@ -39,12 +39,13 @@ class WholeFold(Generic[C]):
         self._chapter: C | None = None
         """The fold of the current chapter, if the whole accepts no more."""
         self._at = FIRST
+        self._ends = ends_of(FIRST)
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event. An event that does not count may tell of others."""
-        for chapter, _ in in_chapters((event,), self._at):
-            self._go_to(chapter)
-            self._current().feed(event, counts)
+        if first_beyond((event,), 0, self._ends) >= 0:
+            self._go_to(after(self._at, event))
+        self._current().feed(event, counts)
 
     def feed_all(self, events: Sequence[Event]) -> None:
         """Take in the next events, all of which count."""
@@ -86,7 +87,7 @@ class WholeFold(Generic[C]):
     def _go_to(self, chapter: Chapter) -> None:
         if chapter != self._at:
             self._end_chapter()
-            self._at = chapter
+            self._at, self._ends = chapter, ends_of(chapter)
 
     def _end_chapter(self) -> None:
         if self._chapter is not None:
