@@ -5,22 +5,6 @@ from kdissect.analysis.histogram cimport Histogram
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
-@cython.final
-cdef class _ClosedConnection:
-    cdef public str broker
-    cdef public str client
-    cdef public object clock_ahead_ns
-    cdef public str end
-    cdef public int64_t end_ns
-    cdef public int64_t gap_bytes
-    cdef public int64_t packets
-    cdef public str protocol
-    cdef public int64_t retransmitted
-    cdef public int64_t skipped_bytes
-    cdef public object software
-    cdef public int64_t start_ns
-    cdef public object tls
-
 cdef class _ConnectionSoFar:
     cdef public str client
     cdef public str broker
@@ -33,7 +17,7 @@ cdef class _ConnectionSoFar:
     cdef public Histogram latency
     cdef public Depth depth
     cdef public Span span
-    cdef public _ClosedConnection ended
+    cdef public tuple ended
 
     @cython.locals(request=Message, response=Message)
     cpdef add(self, Exchange exchange)
@@ -41,5 +25,18 @@ cdef class _ConnectionSoFar:
     cpdef count(self, Exchange exchange, asked_ns, answered_ns)
     cpdef merge(self, _ConnectionSoFar later)
 
-@cython.locals(exchange=Exchange, row=_ConnectionSoFar)
+@cython.final
+cdef class _Row:
+    cdef _ConnectionSoFar _open
+    cdef bytes _packed
+
+    cpdef _ConnectionSoFar opened(self)
+    cpdef merge(self, _Row later)
+    @cython.locals(row=_ConnectionSoFar)
+    cdef _pack(self)
+
+cdef bytes _packed(_ConnectionSoFar row)
+@cython.locals(row=_ConnectionSoFar)
+cdef _ConnectionSoFar _unpacked(bytes packed)
+@cython.locals(exchange=Exchange, row=_Row)
 cdef _count(list exchanges, rows)

@@ -1,8 +1,14 @@
-"""Connections: their traffic, the times until answers, and the requests in flight."""
+"""Connections: their traffic, the times until answers, and the requests in flight.
+
+A capture may have hundreds of thousands of connections, so the row of a connection that has ended is packed.
+It takes less than half of the memory.
+"""
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator
+from typing import Any
 
 from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
@@ -21,28 +27,27 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
+_Ended = tuple[Any, ...]
+"""What the row has of a TCP connection that has ended: client, broker, software, protocol, TLS, end, packets,
+retransmitted, missing and skipped bytes, how far its clock is ahead, first and last time."""
 
-class _ClosedConnection:
-    """What the row has of a TCP connection that has ended. The whole :class:`Connection` takes four times the
-    memory."""
 
-    __slots__ = (
-        *("broker", "client", "clock_ahead_ns", "end", "end_ns", "gap_bytes", "packets", "protocol"),
-        *("retransmitted", "skipped_bytes", "software", "start_ns", "tls"),
+def _ended(connection: Connection) -> _Ended:
+    return (
+        connection.client,
+        connection.broker,
+        connection.software,
+        connection.protocol,
+        _tls(connection),
+        connection.end,
+        connection.packets,
+        connection.retransmitted,
+        connection.gap_bytes,
+        connection.skipped_bytes,
+        connection.clock_ahead_ns,
+        connection.start_ns,
+        connection.end_ns,
     )
-
-    def __init__(self, connection: Connection) -> None:
-        self.client, self.broker = connection.client, connection.broker
-        self.software = connection.software
-        self.protocol = connection.protocol
-        self.tls = _tls(connection)
-        self.end = connection.end
-        self.packets = connection.packets
-        self.retransmitted = connection.retransmitted
-        self.gap_bytes = connection.gap_bytes
-        self.skipped_bytes = connection.skipped_bytes
-        self.clock_ahead_ns = connection.clock_ahead_ns
-        self.start_ns, self.end_ns = connection.start_ns, connection.end_ns
 
 
 class _ConnectionSoFar:
@@ -63,19 +68,13 @@ class _ConnectionSoFar:
         self.latency = Histogram()
         self.depth = Depth()
         self.span = Span()
-        self.ended: _ClosedConnection | None = None
+        self.ended: _Ended | None = None
         """The TCP connection, after it has ended."""
 
     @property
     def is_counted(self) -> bool:
         """Whether it has a row. It has none if its exchanges only matter for the requests in flight."""
         return bool(self.requests or self.responses) or self.ended is not None
-
-    def end(self, connection: Connection) -> None:
-        """Note the end of the TCP connection."""
-        self.ended = _ClosedConnection(connection)
-        if self.client == self.ended.client and self.broker == self.ended.broker:  # one text for both
-            self.client, self.broker = self.ended.client, self.ended.broker
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
@@ -120,11 +119,76 @@ class _ConnectionSoFar:
         self.ended = later.ended or self.ended
 
 
+class _Row:
+    """The row of a connection, packed once the connection has ended."""
+
+    __slots__ = ("_open", "_packed")
+
+    def __init__(self) -> None:
+        self._open: _ConnectionSoFar | None = None
+        self._packed = b""
+
+    @property
+    def read(self) -> _ConnectionSoFar:
+        """What it has so far. Do not change it."""
+        return self._open if self._open is not None else _unpacked(self._packed)
+
+    def opened(self) -> _ConnectionSoFar:
+        """What it has so far, to add something to it."""
+        if self._open is None:
+            self._open = _unpacked(self._packed)
+            self._packed = b""
+        return self._open
+
+    def end(self, connection: Connection) -> None:
+        """Note the end of the TCP connection."""
+        self.opened().ended = _ended(connection)
+        self._pack()
+
+    def merge(self, later: _Row) -> None:
+        """Add the same row of a later part."""
+        if self._open is None and not self._packed and later._packed:
+            self._packed = later._packed
+        else:
+            self.opened().merge(later.read)
+            self._pack()
+
+    def _pack(self) -> None:
+        row = self._open
+        if row is not None and row.ended is not None:
+            self._packed, self._open = _packed(row), None
+
+
+def _packed(row: _ConnectionSoFar) -> bytes:
+    counts: tuple[Any, ...] | None = None
+    if row.client or row.depth.first_response_ns is not None:
+        counts = (
+            *(row.client, row.broker, row.client_id, row.requests, row.responses),
+            *(row.request_bytes, row.response_bytes),
+            *[each.__reduce__()[1] for each in (row.errors, row.latency, row.depth, row.span)],
+        )
+    packed: bytes = marshal.dumps((row.ended, counts))
+    return packed
+
+
+def _unpacked(packed: bytes) -> _ConnectionSoFar:
+    row = _ConnectionSoFar()
+    if not packed:
+        return row
+    row.ended, counts = marshal.loads(packed)
+    if counts is not None:
+        row.client, row.broker, row.client_id, row.requests, row.responses = counts[:5]
+        row.request_bytes, row.response_bytes, errors, latency, depth, span = counts[5:]
+        row.errors, row.latency = Grades(*errors), Histogram(*latency)
+        row.depth, row.span = Depth(*depth), Span(*span)
+    return row
+
+
 _Key = tuple[int, str]
 """Number of the connection, and name of the capture point; empty if the input has only one."""
 
 
-class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
+class Connections(Batched, OneTable[_Key, _Row]):
     """The statistic ``connections``."""
 
     name = "connections"
@@ -173,7 +237,7 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_ConnectionSoFar, limits)
+        super().__init__(_Row, limits)
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._rows)
@@ -181,7 +245,8 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
     def _other(self, exchange: Exchange) -> None:
         row = self._rows.row((exchange.connection, exchange.capture_point or ""))
         if row is not None and exchange.request is not None and exchange.response is not None:
-            row.depth.add(exchange.request.frame.last_ns, exchange.response.frame.first_ns, counts=False)
+            asked_ns, answered_ns = exchange.request.frame.last_ns, exchange.response.frame.first_ns
+            row.opened().depth.add(asked_ns, answered_ns, counts=False)
 
     def _connection(self, connection: Connection) -> None:
         row = self._rows.row((connection.connection, connection.capture_point or ""))
@@ -193,45 +258,47 @@ class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
 
     def result_rows(self) -> Iterator[Row]:
         for number, point in sorted(self._rows):
-            row = self._rows[number, point]
+            row = self._rows[number, point].read
             if row.is_counted:
                 yield _result(number, point, row)
 
 
-def _count(exchanges: list[Exchange], rows: Rows[_Key, _ConnectionSoFar]) -> None:
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _Row]) -> None:
     """Count exchanges, and their messages at other capture points."""
     for exchange in exchanges:
         seen = exchange.seen
         row = rows.row((exchange.connection, "" if seen is None else seen.point))
         if row is None:
             continue
-        row.add(exchange)
+        row.opened().add(exchange)
         for copy in () if seen is None else seen.copies:
             row = rows.row((exchange.connection, copy.point))
             if row is not None:
-                row.count(exchange, copy.request_time_ns, copy.response_start_ns)
+                row.opened().count(exchange, copy.request_time_ns, copy.response_start_ns)
 
 
 def row_of(connection: Connection) -> Row:
     """The row of a connection without exchanges."""
     alone = _ConnectionSoFar()
-    alone.end(connection)
+    alone.ended = _ended(connection)
     return _result(connection.connection, connection.capture_point or "", alone)
 
 
 def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
-    ended = row.ended
+    client, broker, software, protocol, tls, end, packets, retransmitted, gap, skipped, ahead, first, last = (
+        row.ended or _unended(row)
+    )
     p50, p99 = row.latency.percentiles(50, 99)
     return {
         "connection": number,
         "capture_point": point or None,
-        "client": ended.client if ended is not None else row.client,
-        "broker": ended.broker if ended is not None else row.broker,
+        "client": client,
+        "broker": broker,
         "client_id": row.client_id,
-        "software": ended.software if ended is not None else None,
-        "protocol": ended.protocol if ended is not None else "kafka",
-        "tls": ended.tls if ended is not None else None,
-        "end": ended.end if ended is not None else None,
+        "software": software,
+        "protocol": protocol,
+        "tls": tls,
+        "end": end,
         "requests": row.requests,
         "responses": row.responses,
         "request_bytes": row.request_bytes,
@@ -242,14 +309,20 @@ def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
         "max_ns": row.latency.most,
         "in_flight_mean": row.depth.mean,
         "in_flight_max": row.depth.deepest if row.depth.count else None,
-        "packets": ended.packets if ended is not None else None,
-        "retransmitted": ended.retransmitted if ended is not None else None,
-        "gap_bytes": ended.gap_bytes if ended is not None else None,
-        "skipped_bytes": ended.skipped_bytes if ended is not None else None,
-        "clock_ahead_ns": ended.clock_ahead_ns if ended is not None else None,
-        "first_ns": ended.start_ns if ended is not None else row.span.first_ns,
-        "last_ns": ended.end_ns if ended is not None else row.span.last_ns,
+        "packets": packets,
+        "retransmitted": retransmitted,
+        "gap_bytes": gap,
+        "skipped_bytes": skipped,
+        "clock_ahead_ns": ahead,
+        "first_ns": first,
+        "last_ns": last,
     }
+
+
+def _unended(row: _ConnectionSoFar) -> _Ended:
+    """What the row has of a TCP connection that has not ended."""
+    unknown = (None,) * 5
+    return (row.client, row.broker, None, "kafka", None, None, *unknown, row.span.first_ns, row.span.last_ns)
 
 
 def _tls(connection: Connection) -> str | None:
