@@ -1,11 +1,12 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.tcp.packed cimport number, put
 
 cdef int _EXACT_BITS
 cdef object _SHORT
 cdef object _SHORT_BELOW
 cdef int64_t _SHORT_C
-cdef Py_ssize_t _MOST_FRESH
+cdef Py_ssize_t _MOST_FRESH, _BYTES
 
 @cython.final
 cdef class _Bucket:
@@ -21,6 +22,12 @@ cdef class Histogram:
     cdef object _total
     cdef public int64_t count
 
+    @cython.locals(
+        known=dict, bucket=_Bucket, packed=bytearray, raw="unsigned char*", at=Py_ssize_t, fresh=Py_ssize_t, size=Py_ssize_t,
+    )
+    cdef bytes _packed(self)
+    @cython.locals(raw="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, fresh=Py_ssize_t)
+    cdef _unpack(self, bytes packed)
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)
     cpdef add_each(self, list values)
@@ -54,5 +61,7 @@ cdef object _bucket(value)
 cdef int64_t _short_bucket(int64_t value) noexcept
 @cython.locals(left=int64_t, shift=cython.int)
 cdef int _short_shift(int64_t magnitude) noexcept
+@cython.locals(made=Histogram)
+cpdef Histogram _unpacked(int64_t count, total, least, most, bytes packed)
 @cython.locals(at=Py_ssize_t, histogram=Histogram)
 cpdef add_known(list histograms, tuple values)

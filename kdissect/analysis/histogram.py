@@ -9,7 +9,10 @@ histograms of parts are equal to the histogram of the whole.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kdissect.tcp.packed import BYTES, number, put
 
 EXACT_BITS = 8
 """The number of leading bits that count. Values below ``2 ** EXACT_BITS`` have a bucket each."""
@@ -22,6 +25,7 @@ _SHORT = 1 << 57
 the fresh values fits in 63 bits too."""
 _SHORT_C = _SHORT
 _SHORT_BELOW = -_SHORT
+_BYTES = BYTES
 
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
@@ -72,8 +76,43 @@ class Histogram:  # noqa: PLW1641 - it changes
     def __repr__(self) -> str:
         return f"Histogram{self._parts()}"
 
-    def __reduce__(self) -> tuple[type[Histogram], tuple[int | dict[int, int] | None, ...]]:
-        return Histogram, self._parts()
+    def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[Any, ...]]:
+        """Its counts become bytes. To pickle them one by one took three times as long."""
+        if self._is_long():
+            return Histogram, self._parts()
+        return _unpacked, (self.count, self._total, self._least, self._most, self._packed())
+
+    def _packed(self) -> bytes:
+        """How many fresh values there are, these values, and each bucket with its count."""
+        known = self._buckets
+        size = _BYTES * (1 + self._fresh_count + (0 if known is None else 2 * len(known)))
+        packed = bytearray(size)
+        raw, at = packed, _BYTES
+        put(raw, 0, self._fresh_count)
+        fresh = 0
+        while fresh < self._fresh_count:
+            put(raw, at, self._fresh[fresh])
+            at += _BYTES
+            fresh += 1
+        if known is not None:
+            for magnitude, bucket in known.items():
+                put(raw, at, magnitude)
+                put(raw, at + _BYTES, bucket.count)
+                at += 2 * _BYTES
+        return bytes(packed)
+
+    def _unpack(self, packed: bytes) -> None:
+        """Take in the values of :meth:`_packed`."""
+        raw, at, end = packed, _BYTES, len(packed)
+        self._fresh_count = number(raw, 0)
+        fresh = 0
+        while fresh < self._fresh_count:
+            self._fresh[fresh] = number(raw, at)
+            at += _BYTES
+            fresh += 1
+        while at < end:
+            self._bucket_of(number(raw, at)).count = number(raw, at + _BYTES)
+            at += 2 * _BYTES
 
     def _parts(self) -> tuple[int | dict[int, int] | None, ...]:
         return self.count, self.total, self.least, self.most, self.buckets
@@ -328,6 +367,13 @@ class Histogram:  # noqa: PLW1641 - it changes
             while len(found) < len(ranks) and ranks[len(found)] <= below:
                 found.append(bucket)
         return found
+
+
+def _unpacked(count: int, total: int, least: int | None, most: int | None, packed: bytes) -> Histogram:
+    """The histogram with these values, of :meth:`Histogram.__reduce__`."""
+    made = Histogram(count, total, least, most)
+    made._unpack(packed)
+    return made
 
 
 def add_known(histograms: list[Histogram], values: tuple[int | None, ...]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +50,16 @@ def test_values_of_63_bits_are_counted_alike_one_by_one(values: list[int]) -> No
     for value in values:
         found.add_one(value)
     assert found == of(values)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10)), VALUES)
+def test_pickled_it_counts_as_before(values: list[int], later: list[int]) -> None:
+    found = pickle.loads(pickle.dumps(of(values)))
+    assert found == of(values)
+    assert found.percentiles(1, 50, 99) == of(values).percentiles(1, 50, 99)
+    for value in later:
+        found.add(value)
+    assert found == of(values + later)
 
 
 @given(VALUES, VALUES)
