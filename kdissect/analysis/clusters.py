@@ -81,7 +81,7 @@ class Clusters:
     """
 
     def __init__(self, room: Room) -> None:
-        self._room = room
+        self._of = self._room = room
         self._most = room.limits.rows
         self._own: dict[str, set[str]] = {}
         """For each broker, the ids that it gave."""
@@ -154,6 +154,23 @@ class Clusters:
         if not self._room.refuses(self._count >= self._most) and self._room.takes(_PAIR_BYTES):
             self._count += 1
             kept.setdefault(key, set()).add(value)
+        elif self._room.refused:
+            self._of.refused = True
+
+    def keep_in(self, room: Room) -> None:
+        """Take memory from another room than that of the fold, because folds that are fed together share
+        these facts. If something does not fit, it is the fold that lacks it."""
+        self._room = room
+
+    @property
+    def room(self) -> Room:
+        """The room from which it takes memory."""
+        return self._room
+
+    def move(self, one: Room, other: Room) -> None:
+        """Belong to the fold of another room if it belonged to that of ``one``."""
+        if self._of is one:
+            self._of = other
 
     def merge(self, later: Clusters) -> None:
         """Add the facts of later exchanges."""

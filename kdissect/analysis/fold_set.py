@@ -1,16 +1,24 @@
-"""Several statistics fed together: their shared parts are fed, kept and merged once."""
+"""Several statistics fed together: their shared parts are fed, kept and merged once.
+
+Limits may apply at the ends of chapters only (:mod:`kdissect.analysis.whole`). Then a fold is open until it
+holds too much at such an end, and full from then on. Open folds take in events as they come. A full fold
+takes in whole chapters: events go to the same fold of a chapter, which is merged at the chapter's end. The
+facts of :class:`~kdissect.analysis.latest.Latest` are sets and maxima, so they are taken in as they come.
+Only the clusters among them have a limit: from the end of the chapter in which they reach it, no more are
+taken.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
-from kdissect.analysis.room import Room, are_exceeded, close_all, open_all, share
+from kdissect.analysis.room import Room, begin_chapter, close_all, crowded, open_all, share
 from kdissect.analysis.shared_parts import share as share_parts
 from kdissect.analysis.shared_parts import unshare as unshare_parts
 from kdissect.dissect import Event
@@ -42,41 +50,62 @@ class Together:
             else:
                 fed.append(each)
         self._fed = fed
-        share([each.room for each in fed], percent)
         share_latest([each.latest for each in fed])
+        self._clusters = fed[0].latest.clusters if fed and fed[0].latest.keeps_clusters else None
+        """The facts in :class:`Latest` that have a limit, if folds keep them."""
+        beside = None
+        if self._clusters is not None:
+            beside = Room(fed[0].limits)
+            self._clusters.keep_in(beside)
+        share([each.room for each in fed], percent, beside)
+        self._full: set[int] = set()
+        """The places of full folds."""
+        self._chapter: Self | None = None
+        """Takes in the events of the current chapter for them."""
         self._find_ways()
 
     def _find_ways(self) -> None:
         """Find where events go. :meth:`Fold.feed` would ask for the type of each event, again for each
         fold."""
         self._latest = self._fed[0].latest if self._fed else Latest()
-        connected = [each for each in self._fed if _takes_connections(type(each))]
+        self._taking = [
+            self._chapter._fed[place] if self._chapter is not None and place in self._full else each
+            for place, each in enumerate(self._fed)
+        ]
+        """The folds that take in events, at the places of all folds."""
+        self._see_too = None if self._chapter is None else self._chapter._latest
+        """The facts that the chapter's folds need."""
+        connected = [each for each in self._taking if _takes_connections(type(each))]
         self._connections = [each._connection for each in connected]
         self._copies = [each._connection for each in connected if each.at_every_point]
         """The functions that take in the rows of connections, including those of other capture points."""
-        self._own = [each for each in self._fed if type(each).feed is not Fold.feed]
+        self._own = [each for each in self._taking if type(each).feed is not Fold.feed]
         """The folds that take in events in their own way."""
-        self._every = [each.handlers()[0] for each in self._fed], [each.handlers()[1] for each in self._fed]
+        self._every = (
+            [each.handlers()[0] for each in self._taking],
+            [each.handlers()[1] for each in self._taking],
+        )
         """The functions for exchanges that count, and for those that do not."""
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same functions for whole exchanges of each API that was seen."""
-        self._briefs = [each.brief_handler() for each in self._fed]
+        self._briefs = [each.brief_handler() for each in self._taking]
         self._takes_briefs = self.briefs is not None
         self._in_turn = [
-            (each, each.handlers()[0], each.batch_handler(), *_ways_of_others(each)) for each in self._fed
+            (each, each.handlers()[0], each.batch_handler(), *_ways_of_others(each)) for each in self._taking
         ]
         """Each fold with its functions: for exchanges that count, for many of them at once, for rows of
         connections that count, and for all other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """The functions that take in whole exchanges of an API."""
-        found = [each.handlers() for each in self._fed if each.apis is None or api in each.apis]
+        found = [each.handlers() for each in self._taking if each.apis is None or api in each.apis]
         out = [count for count, _ in found] if counts else [see for _, see in found]
         self._by_api[not counts][api] = out
         return out
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("statistics", "_fed")}
+        kept = ("statistics", "_fed", "_clusters", "_full", "_chapter")
+        return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -100,18 +129,69 @@ class Together:
         """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
         open_all(self._rooms)
 
-    @property
-    def exceeds(self) -> bool:
-        """Whether it accepted more than the limits allow."""
-        return are_exceeded(self._rooms)
-
     def close(self) -> None:
-        """Keep to the limits from now on. Call it if they are not exceeded."""
+        """Keep to the limits from now on, as events come."""
         close_all(self._rooms)
+        self._full.clear()
+        self._find_ways()
+
+    @property
+    def awaits_chapter(self) -> bool:
+        """Whether a full fold needs a fold for the current chapter."""
+        return bool(self._full) and self._chapter is None
+
+    def begin_chapter(self, chapter: Self) -> None:
+        """Let the open folds of ``chapter`` take in the events of the current chapter for full folds."""
+        self._chapter = chapter
+        self._find_ways()
+
+    def end_chapter(self, new: Callable[[], Self]) -> None:
+        """Add the current chapter to the full folds, and apply the limits to the others.
+
+        :param new: makes the same folds without any contents.
+        """
+        chapter, self._chapter = self._chapter, None
+        if chapter is not None:
+            self._latest.merge(chapter._latest)
+            for place in sorted(self._full):
+                _merge(self._fed[place], chapter._fed[place])
+        rooms, empty = self._rooms, list[Self]()
+        for place, most in crowded(rooms).items():
+            if place == len(self._fed):
+                rooms[place].seal()
+                continue
+            self._full.add(place)
+            if rooms[place].exceeded or most < rooms[place].held:
+                empty = empty or [new()]
+                self._renew(place, empty[0]._fed[place], most)
+            else:
+                close_all([rooms[place]])
+        begin_chapter(self._rooms)
+        self._find_ways()
+
+    def _renew(self, place: int, fresh: Fold, most: int) -> None:
+        """Take what is beyond the limits out of a fold.
+
+        :param fresh: the same fold without any contents.
+        :param most: the most bytes that it may keep.
+        """
+        old = self._fed[place]
+        fresh.latest.replace(old.latest)
+        fresh.room.replace(old.room, most)
+        fresh.merge(old)
+        fresh.room.settle(old.room)
+        if self._clusters is not None:
+            self._clusters.move(old.room, fresh.room)
+        old.__dict__ = fresh.__dict__  # others know the old object, and the new one's parts know the new one
+        for each in self.statistics:
+            if isinstance(each, View) and each.basis is old:
+                each.room, each.latest = old.room, old.latest
 
     @property
     def _rooms(self) -> list[Room]:
-        return [each.room for each in self._fed]
+        """The rooms of all folds, then that of the clusters."""
+        rooms = [each.room for each in self._fed]
+        return rooms if self._clusters is None else [*rooms, self._clusters.room]
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
@@ -123,6 +203,8 @@ class Together:
                 take_briefs([event])
         elif isinstance(event, Exchange):
             self._latest.see(event)
+            if self._see_too is not None:
+                self._see_too.see(event)
             at = 0 if counts else 1
             if event.missing is not None:
                 takers = self._every[at]
@@ -138,7 +220,7 @@ class Together:
             for fold in self._own:
                 fold.feed(event)
         else:
-            for fold in self._fed:
+            for fold in self._taking:
                 fold.see(event)
 
     def feed_all(self, events: Sequence[Event]) -> None:
@@ -156,6 +238,8 @@ class Together:
         batch = _FedEvents(events)
         exchanges = batch.exchanges(None)
         self._latest.see_all(exchanges)
+        if self._see_too is not None:
+            self._see_too.see_all(exchanges)
         share_parts(exchanges)
         for fold, take, take_many, take_row, take_any in self._in_turn:
             take_other = take_row if batch.has_rows_only else take_any
@@ -172,22 +256,28 @@ class Together:
 
     def merge(self, later: Self) -> None:
         """Add the results of the same statistics over later events."""
-        for _ in self._merge(later):
-            pass
+        self._merge_latest(later)
+        for mine, theirs in zip(self._taking, later._fed, strict=True):
+            _merge(mine, theirs)
 
     def take(self, later: Self) -> None:
-        """Add the same results, and empty ``later`` meanwhile: both together would take much memory."""
-        for theirs in self._merge(later):
-            vars(theirs).clear()
+        """Add the same results, and empty ``later`` meanwhile: both together would take much memory. If
+        ``later`` is the current chapter, what it has for full folds stays there."""
+        self._merge_latest(later)
+        for mine, theirs in zip(self._taking, later._fed, strict=True):
+            if mine is not theirs:
+                _merge(mine, theirs)
+                vars(theirs).clear()
 
-    def _merge(self, later: Self) -> Iterator[Fold]:
-        """Add later results. Gives each fold that was added."""
-        if self._fed:
-            self._fed[0].latest.merge(later._fed[0].latest)
-        for mine, theirs in zip(self._fed, later._fed, strict=True):
-            mine.merge(theirs)
-            mine.room.refused |= theirs.room.refused
-            yield theirs
+    def _merge_latest(self, later: Self) -> None:
+        self._latest.merge(later._latest)
+        if self._chapter is not None and self._chapter is not later:
+            self._chapter._latest.merge(later._latest)
+
+
+def _merge(mine: Fold, later: Fold) -> None:
+    mine.merge(later)
+    mine.room.refused |= later.room.refused
 
 
 _UNKNOWN = ""

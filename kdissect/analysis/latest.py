@@ -33,10 +33,10 @@ class Namer(Protocol):
 class _SharedLatest:
     """The facts of all exchanges, for the folds that share them."""
 
-    __slots__ = ("clusters", "namers", "names", "ns", "packet")
+    __slots__ = ("clusters", "names", "ns", "packet", "sharing")
 
-    def __init__(self) -> None:
-        self.namers: list[Namer] = []
+    def __init__(self, only: Latest) -> None:
+        self.sharing = [only]
         self.names: Names = NO_NAMES
         self.packet = 0
         self.ns: int | None = None
@@ -47,10 +47,11 @@ class _SharedLatest:
 class Latest:
     """The facts of the exchanges so far, as one fold knows them."""
 
-    __slots__ = ("_seen",)
+    __slots__ = ("_namers", "_seen")
 
     def __init__(self) -> None:
-        self._seen = _SharedLatest()
+        self._namers: list[Namer] = []
+        self._seen = _SharedLatest(self)
 
     def see(self, exchange: Exchange) -> None:
         """Take in an exchange. Call this for every exchange, or :meth:`see_all` for all of them."""
@@ -93,15 +94,26 @@ class Latest:
         assert self._seen.clusters is not None
         return self._seen.clusters
 
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether a fold keeps them."""
+        return self._seen.clusters is not None
+
     def register(self, namer: Namer) -> None:
         """Let ``namer`` take the known names before other names count."""
-        self._seen.namers.append(namer)
+        self._namers.append(namer)
+
+    def replace(self, other: Latest) -> None:
+        """Share from now on what another one shared, in its place. What this one saw is dropped."""
+        seen = self._seen = other._seen
+        seen.sharing = [self if each is other else each for each in seen.sharing]
 
     def merge(self, later: Latest) -> None:
         """Add the facts of later exchanges. Repeating it changes nothing."""
         mine, theirs = self._seen, later._seen
-        for each in (*mine.namers, *theirs.namers):
-            each.resolve_names()
+        for one in (*mine.sharing, *theirs.sharing):
+            for each in one._namers:
+                each.resolve_names()
         if theirs.packet >= mine.packet:
             mine.packet, mine.names = theirs.packet, theirs.names
         if mine.ns is None or (theirs.ns is not None and theirs.ns > mine.ns):
@@ -113,6 +125,8 @@ class Latest:
 def share(every: Sequence[Latest]) -> None:
     """Let folds that are fed the same exchanges read each once."""
     for each in every[1:]:
-        every[0]._seen.namers += each._seen.namers
+        if each._seen is every[0]._seen:
+            continue
+        every[0]._seen.sharing += each._seen.sharing
         every[0]._seen.clusters = every[0]._seen.clusters or each._seen.clusters
         each._seen = every[0]._seen

@@ -32,17 +32,28 @@ class Counted(Protocol):
         """Add later counts."""
 
     def take(self, later: Self) -> None:
-        """Add later counts, and empty ``later`` meanwhile."""
+        """Add later counts, and empty ``later`` meanwhile. If ``later`` is the current chapter, what it has
+        for something too full stays there."""
 
     def set_open(self) -> None:
         """Accept more than the limits allow, until :meth:`close`. Call it before the first event."""
 
     @property
-    def exceeds(self) -> bool:
-        """Whether it accepted more than the limits allow."""
+    def awaits_chapter(self) -> bool:
+        """Whether something is too full and takes in whole chapters only, and the current chapter has not
+        begun."""
+
+    def begin_chapter(self, chapter: Self) -> None:
+        """Let ``chapter``, which is open, take in the events of the current chapter for what is too full."""
+
+    def end_chapter(self, new: Callable[[], Self]) -> None:
+        """Add the current chapter to what is too full, and apply the limits to the rest.
+
+        :param new: makes the same without any contents.
+        """
 
     def close(self) -> None:
-        """Keep to the limits from now on. Call it if they are not exceeded."""
+        """Keep to the limits from now on, as events come."""
 
 
 class Chooses(Protocol):

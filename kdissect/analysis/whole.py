@@ -7,9 +7,9 @@
 
 Which things a full fold keeps depends on where its input was cut into parts. So limits apply only at the ends
 of chapters (:mod:`kdissect.analysis.chapters`), which are the same for any parts. Until then an open fold
-accepts what comes, and what was fed is the same as what was added. If the fold is too full at the end of a
-chapter, its contents are added to a new fold, which keeps to the limits. From then on an open fold counts
-each further chapter, and is added.
+accepts what comes, and what was fed is the same as what was added. If a fold is too full at the end of a
+chapter, it keeps to the limits from then on: an open fold counts each further chapter, and is added. Of
+several folds that are fed together, only those that are too full do so.
 """
 
 from __future__ import annotations
@@ -31,13 +31,8 @@ class WholeFold(Generic[C]):
     def __init__(self, new: Callable[[], C]) -> None:
         self.new = new
         """Makes an empty fold."""
-        self.counted = new()
-        """The fold. Once it is too full, another one takes its place."""
-        self.counted.set_open()
-        self._is_open = True
-        """Whether the fold accepts what comes."""
-        self._chapter: C | None = None
-        """The fold of the current chapter, if the whole accepts no more."""
+        self.counted = opened(new)
+        """The fold."""
         self._at = FIRST
         self._ends = ends_of(FIRST)
 
@@ -45,55 +40,41 @@ class WholeFold(Generic[C]):
         """Take in the next event. An event that does not count may tell of others."""
         if first_beyond((event,), 0, self._ends) >= 0:
             self._go_to(after(self._at, event))
-        self._current().feed(event, counts)
+        self._begin_chapter()
+        self.counted.feed(event, counts)
 
     def feed_all(self, events: Sequence[Event]) -> None:
         """Take in the next events, all of which count."""
         for chapter, several in in_chapters(events, self._at):
             self._go_to(chapter)
-            self._current().feed_all(several)
+            self._begin_chapter()
+            self.counted.feed_all(several)
 
     def add(self, part: Part[C], chosen: set[int]) -> None:
-        """Add the next part.
+        """Add the next part, and empty it.
 
         :param chosen: connections with an exchange that counts in the parts before. This part's connections
             are added to it.
         """
         for piece in part.pieces:
             self._go_to(piece.chapter.after(self._at))
-            if not self._is_open and self._chapter is None:
-                self._chapter = piece.counted
-            else:
-                self._current().merge(piece.counted)
+            if self.counted.awaits_chapter:
+                self.counted.begin_chapter(piece.counted)
+            self.counted.take(piece.counted)
             for connection, counts in piece.connections:
-                self._current().feed(connection, counts or connection.connection in chosen)
+                self.counted.feed(connection, counts or connection.connection in chosen)
         chosen |= part.chosen
 
     def finish(self) -> None:
         """Apply the limits after the last event."""
-        self._end_chapter()
-        if self._is_open:
-            self.counted.close()
-            self._is_open = False
+        self.counted.end_chapter(self.new)
+        self.counted.close()
 
-    def _current(self) -> C:
-        """The fold that takes in the events of the current chapter."""
-        if self._is_open:
-            return self.counted
-        if self._chapter is None:
-            self._chapter = opened(self.new)
-        return self._chapter
+    def _begin_chapter(self) -> None:
+        if self.counted.awaits_chapter:
+            self.counted.begin_chapter(opened(self.new))
 
     def _go_to(self, chapter: Chapter) -> None:
         if chapter != self._at:
-            self._end_chapter()
+            self.counted.end_chapter(self.new)
             self._at, self._ends = chapter, ends_of(chapter)
-
-    def _end_chapter(self) -> None:
-        if self._chapter is not None:
-            self.counted.merge(self._chapter)
-            self._chapter = None
-        elif self._is_open and self.counted.exceeds:
-            strict = self.new()
-            strict.take(self.counted)
-            self.counted, self._is_open = strict, False

@@ -365,12 +365,23 @@ class Judge:
         self._together.set_open()
 
     @property
-    def exceeds(self) -> bool:
-        """Whether it accepted more than the limits allow."""
-        return self._together.exceeds
+    def awaits_chapter(self) -> bool:
+        """Whether a full statistic needs a judge for the current chapter."""
+        return self._together.awaits_chapter
+
+    def begin_chapter(self, chapter: Self) -> None:
+        """Let the statistics of ``chapter`` take in the events of the current chapter for full ones."""
+        self._together.begin_chapter(chapter._together)
+
+    def end_chapter(self, new: Callable[[], Self]) -> None:
+        """Add the current chapter to the full statistics, and apply the limits to the others.
+
+        :param new: makes the same judge without any contents.
+        """
+        self._together.end_chapter(lambda: new()._together)
 
     def close(self) -> None:
-        """Keep to the limits from now on. Call it if they are not exceeded."""
+        """Keep to the limits from now on, as events come."""
         self._together.close()
 
     def merge(self, later: Self) -> None:

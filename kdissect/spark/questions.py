@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from kdissect.analysis.fold_set import Together
@@ -134,14 +135,32 @@ class Fed:
             each.set_open()
 
     @property
-    def exceeds(self) -> bool:
-        """Whether one of them accepted more than the limits allow."""
-        return any(each.exceeds for each in self.several)
+    def awaits_chapter(self) -> bool:
+        """Whether one of them needs a fold for the current chapter."""
+        return any(each.awaits_chapter for each in self.several)
+
+    def begin_chapter(self, chapter: Self) -> None:
+        """Let those of ``chapter`` take in the events of the current chapter for what is too full."""
+        for mine, theirs in zip(self.several, chapter.several, strict=True):
+            mine.begin_chapter(theirs)
+
+    def end_chapter(self, new: Callable[[], Self]) -> None:
+        """Add the current chapter to what is too full, and apply the limits to the rest.
+
+        :param new: makes the same without any contents.
+        """
+        for place, each in enumerate(self.several):
+            each.end_chapter(partial(_at, new, place))
 
     def close(self) -> None:
-        """Keep to the limits from now on. Call it if they are not exceeded."""
+        """Keep to the limits from now on, as events come."""
         for each in self.several:
             each.close()
+
+
+def _at(new: Callable[[], Fed], place: int) -> Counted:
+    """One of several new folds."""
+    return new().several[place]
 
 
 def asked_tables(texts: Sequence[str], judgement: Judgement) -> tuple[Several, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.room import Room, are_exceeded, close_all, open_all, share
+from kdissect.analysis.room import Room, begin_chapter, close_all, crowded, open_all, share
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from tests.analysis.folds import events_of
@@ -50,25 +50,97 @@ def test_all_together_keep_to_the_budget() -> None:
     assert 900 < sum(each.held for each in every) <= 1_000
 
 
-def test_open_rooms_are_exceeded_once_they_hold_more_than_strict_ones_would() -> None:
+def test_an_open_room_is_crowded_once_it_holds_more_than_a_strict_one_would() -> None:
     for greedy in (0, 1):
         strict, opened = rooms(3, 1_000), rooms(3, 1_000)
         open_all(opened)
         while strict[greedy].takes(10):
             assert opened[greedy].takes(10)
-            assert not are_exceeded(opened)
+            assert not crowded(opened)
         assert opened[greedy].takes(10)
-        assert are_exceeded(opened)
+        assert crowded(opened) == {greedy: opened[greedy].held}
 
 
-def test_open_rooms_are_exceeded_once_they_share_more_than_there_is() -> None:
+def test_open_rooms_are_crowded_once_they_share_more_than_there_is() -> None:
     opened = rooms(4, 1_000)
     open_all(opened)
     for each in opened:
-        assert not are_exceeded(opened)
+        assert not crowded(opened)
         assert each.takes(260)
-    assert are_exceeded(opened)
+    assert set(crowded(opened)) == {0, 1, 2, 3}
     assert not any(each.refused for each in opened)
+
+
+def test_only_those_that_took_of_the_common_half_in_this_chapter_are_crowded() -> None:
+    opened = rooms(5, 1_000)
+    open_all(opened)
+    for each in opened[:3]:
+        assert each.takes(260)
+    begin_chapter(opened)
+    assert not crowded(opened)
+    assert opened[1].takes(5)
+    assert opened[3].takes(250)
+    assert opened[4].takes(100)
+    assert crowded(opened) == {1: 265, 3: 250}
+
+
+def test_what_is_far_beyond_the_budget_is_given_back_by_those_that_grew() -> None:
+    opened = rooms(4, 1_000)
+    open_all(opened)
+    for each, size in zip(opened, (250, 200, 125, 0), strict=True):
+        assert each.takes(size)
+    begin_chapter(opened)
+    for each, size in zip(opened[:3], (0, 150, 300), strict=True):
+        assert each.takes(size)
+    assert sum(each.held for each in opened) == 1_025
+    assert crowded(opened) == {1: 350, 2: 425}
+    assert opened[1].takes(150)
+    kept = crowded(opened)
+    assert kept[1] >= 200
+    assert kept[2] >= 125
+    assert 250 + sum(kept.values()) <= 1_000 + 1_000 // 4 - 125
+    assert opened[3].takes(125)
+    assert set(crowded(opened)) == {1, 2}
+
+
+def test_a_crowded_room_keeps_little_more_than_any_may() -> None:
+    opened = rooms(2, 1_000)
+    open_all(opened)
+    assert opened[0].takes(900)
+    assert crowded(opened) == {0: 750}
+
+
+def test_a_room_takes_the_place_of_another_one_with_what_it_may_keep() -> None:
+    one, other, fresh = *rooms(2, 1_000), Room(DEFAULTS)
+    open_all([one, other])
+    assert one.takes(900)
+    (most,) = crowded([one, other]).values()
+    fresh.replace(one, most)
+    assert fresh.takes(most)
+    assert not fresh.takes(1)
+    fresh.settle(one)
+    assert (fresh.held, fresh.is_open) == (most, False)
+    assert other.takes(250)
+    assert not crowded([fresh, other])
+    assert other.takes(10)
+    assert crowded([fresh, other]) == {1: 260}
+
+
+def test_a_sealed_room_takes_nothing_more() -> None:
+    one, other = rooms(2, 1_000)
+    open_all([one, other])
+    one.seal()
+    assert not one.takes(1)
+    assert one.refused
+
+
+def test_a_room_beside_others_takes_of_the_common_half_only() -> None:
+    one, beside = (Room(DEFAULTS._replace(fact_bytes=1_000)) for _ in range(2))
+    share([one], beside=beside)
+    assert beside.takes(250)
+    assert not beside.takes(1)
+    assert one.takes(750)
+    assert not one.takes(1)
 
 
 def test_open_rooms_take_twice_the_budget_and_no_more() -> None:
@@ -86,16 +158,16 @@ def test_open_rooms_note_what_is_beyond_other_limits() -> None:
     assert not opened[0].refuses(False)
     open_all(opened)
     assert not opened[0].refuses(False)
-    assert not are_exceeded(opened)
+    assert not crowded(opened)
     assert not opened[0].refuses(True)
-    assert are_exceeded(opened)
+    assert set(crowded(opened)) == {0}
 
 
 def test_closed_rooms_count_what_they_held_while_they_were_open() -> None:
     every = rooms(2, 1_000)
     open_all(every)
     assert every[0].takes(400)
-    assert not are_exceeded(every)
+    assert not crowded(every)
     close_all(every)
     assert every[0].takes(100)
     assert not every[0].takes(10)

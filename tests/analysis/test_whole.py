@@ -30,6 +30,7 @@ LIMITS = {
     "none": {},
     "little memory": {"fact_bytes": 60_000},
     "some memory": {"fact_bytes": 400_000},
+    "more memory": {"fact_bytes": 1_500_000},
     "rows": {"rows": 3},
     "events": {"timeline_events": 20},
     "events of a key": {"timeline_key_events": 3},
