@@ -164,7 +164,7 @@ class Clusters:
 
     @property
     def room(self) -> Room:
-        """The room from which it takes memory."""
+        """The room of these facts."""
         return self._room
 
     def move(self, one: Room, other: Room) -> None:

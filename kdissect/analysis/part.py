@@ -114,18 +114,27 @@ class Part(NamedTuple, Generic[C]):
     """Connections with an exchange that counts."""
 
 
-def counted(lists: Iterable[Sequence[Event]], new: Callable[[], C], chooser: Chooses | None) -> Part[C]:
+def counted(
+    lists: Iterable[Sequence[Event]],
+    new: Callable[[], C],
+    chooser: Chooses | None,
+    send: Callable[[ChapterCounts[C]], None] | None = None,
+) -> Part[C]:
     """Count a part.
 
     :param lists: its events, in lists of any length.
     :param new: makes an empty fold.
     :param chooser: a chooser for this part alone; None if everything counts.
+    :param send: takes each chapter that has ended. Then the part has only its last chapter: several chapters
+        would take much memory.
     """
     pieces: list[ChapterCounts[C]] = []
     for together in gathered(lists):
-        before = pieces[-1].chapter if pieces else FIRST
+        before = pieces[-1].chapter if pieces else FIRST  # the last one is never sent
         for chapter, events in in_chapters(together, before):
             if not pieces or pieces[-1].chapter != chapter:
+                if pieces and send is not None:
+                    send(pieces.pop())
                 pieces.append(ChapterCounts(chapter, opened(new), []))
             if chooser is None:
                 pieces[-1].counted.feed_all(events)

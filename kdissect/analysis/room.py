@@ -13,7 +13,7 @@ folds that need it first; if there are several folds, none may take over half of
     crowded([room, other, …])         those of them that must close now, and how much they may keep
     close_all([room, other, …])       they are strict again, and count what they hold
 
-Open rooms are for counts to which limits apply only at times (:mod:`kdissect.analysis.whole`): so rooms that
+Open rooms are for counts to which limits apply only at times (:mod:`kdissect.analysis.whole`). Rooms that
 close may keep a little more than strict ones would have taken.
 """
 
@@ -199,9 +199,9 @@ def open_all(rooms: Sequence[Room]) -> None:
 
 
 def crowded(rooms: Sequence[Room]) -> dict[int, int]:
-    """The open rooms that must close at the end of a chapter: those with things beyond another limit, those
-    with more than any fold may take, and, if the common half is used up, those that took of it in this
-    chapter.
+    """The open rooms that must close at the end of a chapter. They have things beyond another limit, or more
+    bytes than any fold may take. If the common half is used up, those that took of it in this chapter must
+    close, too.
 
     :param rooms: all rooms of one budget.
     :returns: for each, by its place in ``rooms``, the most bytes that its fold may keep.

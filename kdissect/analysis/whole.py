@@ -8,8 +8,8 @@
 Which things a full fold keeps depends on where its input was cut into parts. So limits apply only at the ends
 of chapters (:mod:`kdissect.analysis.chapters`), which are the same for any parts. Until then an open fold
 accepts what comes, and what was fed is the same as what was added. If a fold is too full at the end of a
-chapter, it keeps to the limits from then on: an open fold counts each further chapter, and is added. Of
-several folds that are fed together, only those that are too full do so.
+chapter, it keeps to the limits from then on. An open fold counts each further chapter, and is added. If
+several folds are fed together, only those that are too full do so.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import click
 
 from kdissect.analysis.fold import Statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.part import Counted, Part, counted, gathered
+from kdissect.analysis.part import ChapterCounts, Counted, Part, counted, gathered
 from kdissect.analysis.whole import WholeFold
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
@@ -230,10 +230,19 @@ class TableFolding(Folding[Together]):
             complain(left_out_text(text, fold.left_out, self.config.limits))
 
 
+class FoldedChapter(NamedTuple):
+    """A chapter of a batch that ended before the batch did."""
+
+    data: bytes
+    """Its :class:`~kdissect.analysis.part.ChapterCounts`, pickled: that takes less memory until its turn
+    comes."""
+
+
 class FoldedBatch(NamedTuple, Generic[C]):
     """The result of a batch."""
 
     part: Part[C]
+    """Its last chapter, and what it chose."""
     tally: Tally
     problems: list[Problem]
 
@@ -276,19 +285,33 @@ class FoldingWork(Generic[C]):
 
     def do(self, lists: Iterable[Sequence[Event]], state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
+        from kdissect.jobs.serving import dump
+
         tally = self._reading.tally.part()
         if tally.looks_inside:  # otherwise the reader has counted them
             lists = _tallied(lists, tally)
-        part = counted(lists, self._whole.new, None if self._chooser is None else self._chooser.part())
+        names = (self._reading.names,)
+
+        def send(ended: ChapterCounts[C]) -> None:
+            write(FoldedChapter(dump(ended, names)))
+
+        part = counted(lists, self._whole.new, None if self._chooser is None else self._chooser.part(), send)
         return None, FoldedBatch(part, tally, problems_so_far())
 
     def done(self, batched: FoldedBatch[C]) -> None:
         """Add the counts of a batch."""
         self._reading.tally.merge(batched.tally)
-        self._whole.add(batched.part, set() if self._chooser is None else self._chooser.chosen)
+        self._add(batched.part)
 
-    def write(self, _: Piece) -> None:
-        """Do nothing: counting writes nothing."""
+    def write(self, piece: Piece) -> None:
+        """Add a chapter of the next batch."""
+        from kdissect.jobs.serving import load
+
+        if isinstance(piece, FoldedChapter):
+            self._add(Part([load(piece.data, (self._reading.names,))]))
+
+    def _add(self, part: Part[C]) -> None:
+        self._whole.add(part, set() if self._chooser is None else self._chooser.chosen)
 
 
 def _tallied(lists: Iterable[Sequence[Event]], tally: Tally) -> Iterator[Sequence[Event]]:

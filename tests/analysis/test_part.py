@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from kdissect.analysis import chapters
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold_set import Together
-from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, counted, gathered
+from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, ChapterCounts, Part, counted, gathered
 from kdissect.analysis.whole import WholeFold
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -53,6 +54,25 @@ def test_parts_are_the_whole(api: str | None, size: int) -> None:
     assert [each.result() for each in made.counted.statistics] == rows
     assert all(rows)
     assert chooser is None or chosen == chooser.chosen
+
+
+@pytest.mark.parametrize("api", [None, "JoinGroup"])
+def test_chapters_that_ended_are_sent(api: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chapters, "EXCHANGES", 20)
+    events = events_of("java43-groups")
+    whole, made = WholeFold(new), WholeFold(new)
+    sent: list[ChapterCounts[Together]] = []
+    kept = counted([events], new, None if api is None else OfApi(api), sent.append)
+    every = counted([events], new, None if api is None else OfApi(api))
+    assert [each.chapter for each in (*sent, *kept.pieces)] == [each.chapter for each in every.pieces]
+    assert len(sent) > 2
+    assert len(kept.pieces) == 1
+    assert kept.chosen == every.chosen
+    whole.add(every, set())
+    for part in (Part(sent), kept):
+        made.add(part, set())
+    rows = [each.result() for each in whole.counted.statistics]
+    assert [each.result() for each in made.counted.statistics] == rows
 
 
 def test_events_are_gathered_in_their_order() -> None:

@@ -12,10 +12,11 @@ import kdissect.capture.compressed
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
 from benchmarks.traffic import FILE_HEAD, grow, multiply
+from kdissect.analysis import chapters
 from kdissect.capture.cuts import FilePart
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
-from kdissect.cli.folding import FoldingWork
+from kdissect.cli.folding import FoldedChapter, FoldingWork
 from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.jobs.batches import PartCounts
@@ -65,6 +66,38 @@ def test_a_file_in_parts_says_what_one_process_says(place: int, counts: list[Par
             assert said(*command, "--jobs", jobs) == alone
             assert counts[-1].seams >= 3
             assert counts[-1].given_up == 0
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize("chosen", [(), ("-Y", "api == Fetch")])
+def test_chapters_that_ended_are_added_in_order(
+    chosen: tuple[str, ...],
+    jobs: int,
+    counts: list[PartCounts],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """With full tables, the rows depend on the order."""
+    monkeypatch.setattr(chapters, "EXCHANGES", 5)
+    config = tmp_path / "config.toml"
+    config.write_text("[limits]\nrows = 3\n")
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    added: list[FoldedChapter] = []
+    write = FoldingWork.write
+
+    def noted(self: FoldingWork[Any], piece: Any) -> None:
+        added.append(piece)
+        write(self, piece)
+
+    monkeypatch.setattr(FoldingWork, "write", noted)
+    tables = ("-z", "positions", "-z", "connections", "-z", "delivery", "-z", "srt,client_id")
+    command = ("stats", *tables, *chosen, "-T", "ndjson", CAPTURES / "basic-kafka43.pcapng")
+    alone = said(*command, "--jobs", 1)
+    assert "left out" in alone.err
+    assert not added
+    assert said(*command, "--jobs", jobs) == alone
+    assert len(added) > 2
+    assert all(isinstance(each, FoldedChapter) for each in added)
 
 
 def test_the_first_part_is_done_before_any_process_begins(
