@@ -156,6 +156,33 @@ def test_findings_are_the_same(case: str, size: int) -> None:
         assert parts == once
 
 
+def test_once_there_are_too_many_clusters_no_more_are_taken() -> None:
+    """Open folds still meet some as events come, in an order that depends on the parts."""
+    limits = DEFAULTS._replace(rows=3)
+    whole = WholeFold(lambda: Together([statistic("topics", limits)[1]]))
+    whole.feed_all(events_of("java43-groups"))
+    clusters = whole.counted._clusters
+    assert clusters is not None
+    assert clusters.room.held > 0
+    assert not clusters.room.is_open
+    assert not clusters.room.takes(1)
+
+
+def test_only_what_is_too_full_awaits_chapters() -> None:
+    limits = DEFAULTS._replace(timeline_key_events=3)
+    whole = fed_until_now(limits)
+    assert 0 < len(whole._full) < len(whole._fed) // 2
+    assert not any(whole._fed[place].room.is_open for place in whole._full)
+    assert sum(each.room.is_open for each in whole._fed) == len(whole._fed) - len(whole._full)
+
+
+def fed_until_now(limits: Limits) -> Together:
+    """Folds that were fed and may get further events."""
+    whole = WholeFold(lambda: together(limits))
+    whole.feed_all(events_of("java43-groups"))
+    return whole.counted
+
+
 def test_what_fits_is_as_without_chapters() -> None:
     events, alone = events_of("java43-groups"), together(DEFAULTS)
     alone.feed_all(events)
