@@ -99,17 +99,35 @@ def _registered(exchange: Exchange, labels: Labels) -> Told:
             yield Statement("endpoint", (node, each.get("host"), each["port"]), found)
 
 
+_HeartbeatValues = tuple[int | None, bool, bool | None, int | None, bool, bool, int]
+
+
+def heartbeat_values(request: Body, response: Body) -> _HeartbeatValues:
+    """The values of a BrokerHeartbeat from which its statement follows. A broker sends the same values nearly
+    always, but each time with another offset of the metadata log."""
+    return (
+        request.get("brokerId"),
+        response.get("errorCode") == 0,
+        response.get("isFenced"),
+        request.get("brokerEpoch"),
+        bool(request.get("wantFence")),
+        bool(request.get("wantShutDown") or response.get("shouldShutDown")),
+        len(request.get("offlineLogDirs") or ()),
+    )
+
+
 def _heartbeat(exchange: Exchange, labels: Labels) -> Told:
-    request, response = request_of(exchange), response_of(exchange)
-    if response.get("errorCode") == 0:
+    values = heartbeat_values(request_of(exchange), response_of(exchange))
+    node, is_accepted, is_fenced, epoch, wants_fence, is_stopping, offline_dirs = values
+    if is_accepted:
         found = fields(
-            fenced=response.get("isFenced"),
-            epoch=request.get("brokerEpoch"),
-            wants_fence=bool(request.get("wantFence")) or None,
-            is_stopping=bool(request.get("wantShutDown") or response.get("shouldShutDown")) or None,
-            offline_dirs=len(request.get("offlineLogDirs") or ()) or None,
+            fenced=is_fenced,
+            epoch=epoch,
+            wants_fence=wants_fence or None,
+            is_stopping=is_stopping or None,
+            offline_dirs=offline_dirs or None,
         )
-        yield Statement("node", (request.get("brokerId"),), found)
+        yield Statement("node", (node,), found)
 
 
 def _unregistered(exchange: Exchange, labels: Labels) -> Told:

@@ -13,9 +13,15 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_statements import LED, STATEMENT_APIS, depends_on_answer_only, statements_of
+from kdissect.analysis.cluster_statements import (
+    LED,
+    STATEMENT_APIS,
+    VALUES_OF,
+    depends_on_answer_only,
+    statements_of,
+)
 from kdissect.analysis.cluster_topics import TopicHistory
-from kdissect.analysis.fold import Fold, most
+from kdissect.analysis.fold import Batched, most
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.metadata_log import CARRIERS, MetadataLog, may_have_log
 from kdissect.analysis.shared_parts import answer_bytes
@@ -24,7 +30,12 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
-_REPEATED = ("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeTopicPartitions")
+_REPEATED = frozenset(
+    (
+        *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeTopicPartitions"),
+        *("DescribeConfigs", *LED),
+    )
+)
 """APIs whose answers brokers repeat byte for byte, and whose statements follow from the two bodies."""
 _MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
 """The most messages that are remembered, the most bytes of one, and the most tellers of each."""
@@ -47,16 +58,21 @@ def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
     request, response = exchange.request, exchange.response
     if request is None or response is None:
         return None
+    values_of = VALUES_OF.get(api)
+    if values_of is not None:
+        return api, *values_of(request.body(), response.body())
+    if api not in _REPEATED:
+        return None
     answer = answer_bytes(exchange, response)
     if depends_on_answer_only(exchange, api):
         is_short = len(answer) <= _MOST_BYTES
-        return (exchange.api_key, exchange.api_version, answer, response.is_cut) if is_short else None
+        return (request.api_key, request.api_version, answer, response.is_cut) if is_short else None
     asked = request.frame.payload[request.body_start :]
     if len(asked) + len(answer) > _MOST_BYTES:
         return None
     client_id = exchange.client_id if api == "ApiVersions" else None
     is_cut = request.is_cut or response.is_cut
-    return exchange.api_key, exchange.api_version, client_id, asked, answer, is_cut
+    return request.api_key, request.api_version, client_id, asked, answer, is_cut
 
 
 @dataclass
@@ -71,7 +87,7 @@ class History:
     changes: list[Change] = field(default_factory=list)
 
 
-class ClusterModel(Fold):
+class ClusterModel(Batched):
     """The statements about clusters."""
 
     apis = STATEMENT_APIS.union(CARRIERS)
@@ -88,8 +104,9 @@ class ClusterModel(Fold):
         self._closed_ns: int | None = None
         """When the last connection ended."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._see(exchange, True)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            self._see(exchange, True)
 
     def _other(self, exchange: Exchange) -> None:
         self._see(exchange, False)
@@ -98,17 +115,18 @@ class ClusterModel(Fold):
         self._closed_ns = most(self._closed_ns, connection.end_ns)
 
     def _see(self, exchange: Exchange, counts: bool) -> None:
-        api = exchange.api or ""
-        if api not in STATEMENT_APIS:
-            return
-        if api not in LED or exchange.error is not None:
+        api = exchange.api
+        if api in LED:
+            if exchange.error is not None:
+                self._keep_statements(exchange, api, counts)
+        elif api in STATEMENT_APIS:
             self._keep_statements(exchange, api, counts)
-        if may_have_log(exchange, api) and self._log.see(exchange, counts):
+        if api in CARRIERS and may_have_log(exchange) and self._log.see(exchange, counts):
             self._history = None
 
     def _keep_statements(self, exchange: Exchange, api: str, counts: bool) -> None:
         """Keep the statements of an exchange. Brokers repeat most of them to each client."""
-        words = _words(exchange, api) if api in _REPEATED or api in LED else None
+        words = _words(exchange, api)
         message = None if words is None else self._read.get(words)
         if message is None:
             message = _ModelMessage(tuple(statements_of(exchange, self._labels)))
@@ -119,14 +137,14 @@ class ClusterModel(Fold):
         if not message.statements:
             return
         self._history = None
-        source = Source(exchange.ended_ns, exchange.number, api, exchange.broker, counts)
-        before = message.kept.get(source.teller)
-        if before is None or not self._statements.again(before, source):
-            kept = self._statements.add(message.statements, source)
+        ns, number, teller = exchange.ended_ns, exchange.number, exchange.broker
+        before = message.kept.get(teller)
+        if before is None or not self._statements.again(before, ns, number, counts):
+            kept = self._statements.add(message.statements, Source(ns, number, api, teller, counts))
             if len(message.kept) >= _MOST_REMEMBERED:
                 message.kept.clear()
             if kept is not None:
-                message.kept[source.teller] = kept
+                message.kept[teller] = kept
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}}

@@ -12,10 +12,10 @@ of ``__cluster_metadata`` name the leader of the quorum.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import takewhile
 
-from kdissect.analysis.broker_statements import OF_BROKERS
+from kdissect.analysis.broker_statements import OF_BROKERS, heartbeat_values
 from kdissect.analysis.cluster_fields import (
     Body,
     Told,
@@ -33,7 +33,7 @@ from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
 
 UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND = 3, 5, 72
-LED = ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge")
+LED = frozenset(("Fetch", "Produce", "ShareFetch", "ShareAcknowledge"))
 """APIs that only leaders answer. Other brokers answer with the leader."""
 NOT_LEADER = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 RAFT_CLIENT = re.compile(r"raft-client-(\d{1,9})")
@@ -265,6 +265,10 @@ _STATEMENTS_OF: dict[str, Callable[[Exchange, Labels], Told]] = {
     "AlterPartitionReassignments": _reassigned,
     **OF_BROKERS,
 }
+
+VALUES_OF: dict[str, Callable[[Body, Body], tuple[Hashable, ...]]] = {"BrokerHeartbeat": heartbeat_values}
+"""APIs whose messages hardly ever repeat byte for byte, but whose statements follow from a few values in the
+two bodies. For each of them, the function for these values."""
 
 STATEMENT_APIS = frozenset((*LED, *SETTINGS, *_STATEMENTS_OF))
 """APIs that may make statements."""

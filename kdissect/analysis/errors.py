@@ -19,10 +19,11 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.shared_parts import ErrorPlace, errors_of
+from kdissect.analysis.shared_parts import ErrorPlace, answer_bytes, errors_of
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Response, Token
 from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID
 from kdissect.protocol.errors import CLASSES, error_name
 
@@ -57,6 +58,25 @@ class _Whose(NamedTuple):
 
 _Key = tuple[Topic, str | None, int, str, _Whose]
 """Topic, API, error code, error class, and the groupings."""
+_MOST_BYTES, _MOST_KNOWN = 1_024, 512
+"""The longest answers that are remembered, and the most of them."""
+
+
+def _words(exchange: Exchange, response: Response | Token) -> tuple[Any, ...] | None:
+    """The key of the errors in an answer: equal keys mean the same rows. None if the comparison would take
+    long, or if the bodies must be decoded to know what they name."""
+    request = exchange.request
+    asked = None if request is None else request.survey()
+    if request is None or asked is None or response.survey() is None:
+        return None
+    answer = answer_bytes(exchange, response)
+    if len(answer) > _MOST_BYTES:
+        return None
+    names = tuple(map(tuple, (asked.groups or (), asked.transactional_ids or (), asked.keys or ())))
+    return (
+        *(exchange.client, exchange.broker, request.client_id, exchange.principal, exchange.routine),
+        *(response.api_key, response.api_version, names, asked.coordinator_type, answer),
+    )
 
 
 class Errors(Batched, OneTable[_Key, _ErrorTimes]):
@@ -93,6 +113,8 @@ class Errors(Batched, OneTable[_Key, _ErrorTimes]):
         super().__init__(_ErrorTimes, limits)
         self._labels = Labels(self.latest, limits)
         self._by = frozenset(by or GROUPINGS)
+        self._known: dict[tuple[Any, ...], list[tuple[_ErrorTimes, Topic]]] = {}
+        """The rows of recent answers, by :func:`_words`. Clients repeat a refused request again and again."""
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         for exchange in exchanges:
@@ -103,11 +125,34 @@ class Errors(Batched, OneTable[_Key, _ErrorTimes]):
         response = exchange.response
         if response is None:
             return
-        for each in errors_of(exchange):
-            row = self._rows.row(self._key(exchange, each))
+        words = _words(exchange, response)
+        found = None if words is None else self._known.get(words)
+        if found is None:
+            found = self._read(exchange, words)
+        ns, number = response.frame.last_ns, exchange.number
+        for row, topic in found:
+            if topic.topic_id:
+                self._labels.topic(None, topic.topic_id)  # notes that the id needs a name
+            row.count += 1
+            row.span.add(ns, number)
+
+    def _read(self, exchange: Exchange, words: tuple[Any, ...] | None) -> list[tuple[_ErrorTimes, Topic]]:
+        """The rows of the errors in an exchange, with their topics."""
+        found: list[tuple[_ErrorTimes, Topic]] = []
+        errors = errors_of(exchange)
+        for each in errors:
+            key = self._key(exchange, each)
+            row = self._rows.row(key)
             if row is not None:
-                row.count += 1
-                row.span.add(response.frame.last_ns, exchange.number)
+                found.append((row, key[0]))
+        if words is not None and len(found) == len(errors):
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[words] = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}
 
     def _key(self, exchange: Exchange, error: ErrorPlace) -> _Key:
         by = self._by
@@ -115,7 +160,8 @@ class Errors(Batched, OneTable[_Key, _ErrorTimes]):
         if "topic" not in by:
             topic = self._labels.topic(None, None)
         else:
-            topic = self._labels.topic(name or exchange.subject_at(TOPIC, ancestors), topic_id)
+            name = name or (None if topic_id else exchange.subject_at(TOPIC, ancestors))
+            topic = self._labels.topic(name, topic_id)
         whose = _Whose(
             exchange.broker if "broker" in by else None,
             address(exchange.client) if "client" in by else None,

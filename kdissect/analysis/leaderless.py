@@ -38,6 +38,16 @@ class _RefusedFetches:
     named: int = -1
     """The latest epoch whose leader one of the refusals names."""
 
+    def covers(self, ns: int, node: int, named: int | None) -> bool:
+        """Note a refusal if it only makes the time longer. False, and nothing is noted, if it tells more."""
+        if node not in self.askers or (not self.is_unnamed if named is None else named > self.named):
+            return False
+        if ns > self.last_ns:
+            self.last_ns = ns
+        elif ns < self.first_ns:
+            self.first_ns = ns
+        return True
+
     def merge(self, other: _RefusedFetches) -> None:
         self.first_ns = min(self.first_ns, other.first_ns)
         self.last_ns = max(self.last_ns, other.last_ns)
@@ -78,7 +88,9 @@ class Leaderless:
 
     def serve(self, ns: int, node: int, epoch: int) -> None:
         """Note that the leader of an epoch answered a follower."""
-        self._serve((ns, ns))
+        spans = self.served
+        if not spans or not spans[-1][0] <= ns <= spans[-1][1]:
+            self._serve((ns, ns))
         known = self.reigns.get(epoch)
         if known is None or ns < known.first_ns or node not in known.nodes:
             self._reign(epoch, _Reign(ns, frozenset((node,))))
@@ -88,6 +100,9 @@ class Leaderless:
 
         :param named: the epoch of the leader that the answer names; None if it names none.
         """
+        known = self.refused.get(ns // SLOT_NS)
+        if known is not None and known.covers(ns, node, named):
+            return
         told = _RefusedFetches(ns, ns, frozenset((node,)), named is None, -1 if named is None else named)
         self._refuse(ns // SLOT_NS, told)
 

@@ -70,6 +70,9 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
         ns = exchange.begun_ns
         row.requests += 1
         row.span.add(ns, exchange.number)
+        seen = exchange.request.survey()
+        if seen is not None and seen.mentions:
+            return  # it names topics
         body = exchange.request.body()
         # Version 0 cannot say null: there an empty list means all topics.
         if "topics" in body and (body["topics"] is None or (not body["topics"] and not exchange.api_version)):

@@ -17,12 +17,13 @@ from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text,
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
-from kdissect.analysis.shared_parts import record_sets, topics_of
+from kdissect.analysis.shared_parts import answer_bytes, record_sets, topics_of
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
+from kdissect.protocol.apis import FETCH
 from kdissect.protocol.library import Library, library
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
@@ -32,7 +33,7 @@ Told = Iterator[Statement]
 _LogRecord = tuple[int, str, tuple[Statement, ...]]
 """The offset of a record, its name, and its statements."""
 
-CARRIERS = ("Fetch", "FetchSnapshot")
+CARRIERS = frozenset(("Fetch", "FetchSnapshot"))
 NEAR_END = 8
 """Records up to this many before the high watermark still count as the end of the log: a fetch or two."""
 _CHANGED = {1: True, -1: False}
@@ -75,6 +76,32 @@ _RECORD_BYTES = 1_500
 """The approximate size of a record."""
 
 
+_Carried = tuple[LogPlace, str, tuple[Statement, ...], bool]
+"""A record in an answer: the place, the name, the statements, and whether it has just happened."""
+
+
+class _ReadAnswer:
+    """An answer with records of the log."""
+
+    __slots__ = ("_counts", "_first", "records")
+
+    def __init__(self, records: list[_Carried]) -> None:
+        self.records = records
+        self._first: tuple[int, int] | None = None
+        """The time and the exchange of the first such answer, all of whose records are kept."""
+        self._counts = False
+        """Whether one of these counts."""
+
+    def covers(self, ns: int, number: int, counts: bool) -> bool:
+        """Whether another such answer tells nothing new."""
+        return self._first is not None and self._first <= (ns, number) and self._counts >= counts
+
+    def note(self, ns: int, number: int, counts: bool) -> None:
+        """Note that all records of such an answer are kept."""
+        self._first = (ns, number) if self._first is None else min(self._first, (ns, number))
+        self._counts = self._counts or counts
+
+
 class MetadataLog:
     """The records that were fetched."""
 
@@ -82,19 +109,34 @@ class MetadataLog:
         self._room = room
         self._limits = room.limits
         self._records: dict[LogPlace, Logged] = {}
+        self._answers: dict[tuple[Any, ...], _ReadAnswer] = {}
+        """Answers that were read lately, by :func:`_words`."""
         self.left_out = 0
 
     def see(self, exchange: Exchange, counts: bool) -> bool:
         """Take in a Fetch or FetchSnapshot; return whether it had any records."""
-        found = False
         ns, number = exchange.ended_ns, exchange.number
-        for place, name, said, is_fresh in _read(exchange, self._limits):
-            found = True
+        words = _words(exchange)
+        answer = None if words is None else self._answers.get(words)
+        if answer is None:
+            answer = _ReadAnswer(list(_read(exchange, self._limits)))
+            if words is not None:
+                if len(self._answers) >= _MOST_ANSWERS:
+                    self._answers.clear()
+                self._answers[words] = answer
+        elif answer.covers(ns, number, counts):
+            return bool(answer.records)  # as nearly always: each broker and controller fetches each record
+        left_out = self.left_out
+        for place, name, said, is_fresh in answer.records:
             known = self._records.get(place)
-            if known is not None and known.covers(ns, number, is_fresh, counts):
-                continue  # as nearly always: each broker and controller fetches each record
-            self._add(place, Logged(name, said, ns, number, exchange.broker, is_fresh, counts))
-        return found
+            if known is None or not known.covers(ns, number, is_fresh, counts):
+                self._add(place, Logged(name, said, ns, number, exchange.broker, is_fresh, counts))
+        if self.left_out == left_out:
+            answer.note(ns, number, counts)
+        return bool(answer.records)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_answers": {}}
 
     def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)
@@ -129,21 +171,41 @@ class MetadataLog:
             yield place, self._records[place]
 
 
-def may_have_log(exchange: Exchange, api: str) -> bool:
-    """Whether an exchange may have records of the log, judged by its API, its topics, and the sizes of its
-    record sets."""
-    if api not in CARRIERS or exchange.response is None or not exchange.may_carry_metadata():
+def may_have_log(exchange: Exchange) -> bool:
+    """Whether an exchange of the :data:`CARRIERS` may have records of the log, judged by its topics, and the
+    sizes of its record sets."""
+    response = exchange.response
+    if response is None:
         return False
-    if api == "Fetch":
-        seen = exchange.response.survey()
-        if seen is not None and not any(map(int.__sub__, seen.records[1::2], seen.records[::2])):
-            return False  # as nearly always: followers of the log ask several times a second
+    if response.api_key == FETCH:
+        seen = response.survey()
+        if seen is not None:
+            places = seen.records
+            if not places or places[::2] == places[1::2]:
+                return False  # as nearly always: followers of the log ask several times a second
+    if not exchange.may_carry_metadata():
+        return False
     topics = topics_of(exchange)
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 
-def _read(exchange: Exchange, limits: Limits) -> Iterator[tuple[LogPlace, str, tuple[Statement, ...], bool]]:
-    """The records in an exchange: the place, the name, the statements, and whether it has just happened."""
+def _words(exchange: Exchange) -> tuple[Any, ...] | None:
+    """The key of the records in an answer: equal keys mean equal records. None if the comparison would take
+    long, or if the records do not follow from the answer's bytes alone."""
+    request, response = exchange.request, exchange.response
+    if request is None or response is None:
+        return None
+    seen = response.survey()
+    if seen is None or len(seen.mentions) != 1 or not is_metadata_topic(*seen.mentions[0]):
+        return None
+    answer = answer_bytes(exchange, response)
+    if len(answer) > _SHORT_BYTES:
+        return None
+    return library(), request.body().get("clusterId"), response.api_key, response.api_version, answer
+
+
+def _read(exchange: Exchange, limits: Limits) -> Iterator[_Carried]:
+    """The records in an exchange."""
     places = [each.place for each in record_sets(exchange, limits)]
     carried = [
         each.data
@@ -188,6 +250,8 @@ def _batches(data: bytes, limits: Limits) -> list[tuple[int, list[_LogRecord]]]:
 
 
 _SHORT_BYTES = 4_096
+_MOST_ANSWERS = 128
+"""The most answers of this length that are remembered."""
 
 
 @lru_cache(maxsize=128)

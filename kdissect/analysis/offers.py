@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, first_and_last
@@ -16,6 +17,8 @@ from kdissect.protocol.apis import API_VERSIONS, api_name
 
 Ranges = tuple[tuple[int, int, int], ...]
 """API key, lowest and highest version; ascending."""
+_MOST_LAST = 1_024
+"""The most brokers whose last offer is remembered."""
 
 
 @packed
@@ -43,23 +46,29 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Offer, limits)
-        self._offered: tuple[Mapping[int, tuple[int, int]], Ranges] = {}, ()
+        self._last: dict[str, tuple[Mapping[int, tuple[int, int]], _Offer]] = {}
+        """The last offer of each broker, with its row. Nearly all connections get the same one."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api_key != API_VERSIONS or exchange.response is None or exchange.error is not None:
             return
         if exchange.response.is_cut:
             return
-        ranges = self._ordered(ranges_in(exchange, exchange.response))
-        row = self._rows.row((exchange.broker, ranges)) if ranges else None
+        broker, offered = exchange.broker, ranges_in(exchange, exchange.response)
+        known = self._last.get(broker)
+        if known is not None and known[0] is offered:
+            row: _Offer | None = known[1]
+        else:
+            row = self._rows.row((broker, _in_order(offered))) if offered else None
+            if row is not None:
+                if len(self._last) >= _MOST_LAST:
+                    self._last.clear()
+                self._last[broker] = offered, row
         if row is not None:
             row.span.add(exchange.begun_ns, exchange.number)
-
-    def _ordered(self, offered: Mapping[int, tuple[int, int]]) -> Ranges:
-        """The ranges in ascending order. Most connections get the same offer as the one before."""
-        if offered is not self._offered[0]:
-            self._offered = offered, _in_order(offered)
-        return self._offered[1]
 
     def result(self) -> list[Row]:
         found = [

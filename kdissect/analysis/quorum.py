@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import EXCHANGE, ID, column, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.leaderless import Leaderless
 from kdissect.analysis.packed import packed
 from kdissect.analysis.shared_parts import follows_log, topics_of
-from kdissect.analysis.versions import replica_id_of
+from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
@@ -22,16 +22,17 @@ LATE_NS = 4_500 * MILLISECOND
 WINDOW_NS, START_NS = 60 * SECOND, 10 * SECOND
 CAUGHT_UP = 8
 """A node that lacks at most this many offsets follows the log: a record of its own comes every 500 ms."""
-_APIS = (
-    "Vote",
-    "BeginQuorumEpoch",
-    "EndQuorumEpoch",
-    "DescribeQuorum",
-    "Fetch",
-    "FetchSnapshot",
-    "BrokerHeartbeat",
+_APIS = frozenset(
+    (
+        *("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "DescribeQuorum"),
+        *("Fetch", "FetchSnapshot", "BrokerHeartbeat"),
+    )
 )
 Body = dict[str, Any]
+
+new_tuple = tuple.__new__
+"""``new_tuple(_Lack, values)`` with all values: avoids the second call that NamedTuple's own ``__new__``
+makes."""
 
 
 @packed
@@ -51,12 +52,12 @@ class _Turns:
 
     def add(self, ns: int, epoch: int = 0) -> None:
         self.count += 1
-        now = ns, epoch
-        if self.last is None:
+        now, last = (ns, epoch), self.last
+        self.last = now
+        if last is None:
             self.first = now
         else:
-            self._follow(now, self.last)
-        self.last = now
+            self._follow(now, last)
 
     def _follow(self, later: tuple[int, int], last: tuple[int, int]) -> None:
         """Count the gap between an event and the one before it."""
@@ -122,7 +123,7 @@ class _Behind:
     def add(self, ns: int, number: int, offsets: int) -> None:
         """Note the number of offsets that it lacked at a time."""
         if offsets <= CAUGHT_UP:
-            self._close(_Lack(ns, ns))
+            self._close(new_tuple(_Lack, (ns, ns, 0, 0)))
         else:
             self._lack(_Lack(ns, ns, offsets, number))
 
@@ -207,10 +208,10 @@ class _QuorumNode:
         self.fenced = max((each for each in (self.fenced, later.fenced) if each is not None), default=None)
 
 
-class Quorum(Statistic):
+class Quorum(Batched, Statistic):
     """The statistic ``quorum``: a row for each node."""
 
-    apis = frozenset(_APIS)
+    apis = _APIS
     name = "quorum"
     about = "nodes of KRaft: votes, elections, lag, heartbeats"
     columns = (
@@ -278,24 +279,23 @@ class Quorum(Statistic):
         self._leaderless: dict[str | None, Leaderless] = {}
         """By the id of the cluster in its followers' requests."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        api = exchange.api
-        if api not in _APIS or exchange.request is None:
-            return
-        if api == "Fetch" and not follows_log(exchange):
-            topics = topics_of(exchange) if exchange.may_carry_metadata() else ()
-            if METADATA_TOPIC not in topics and METADATA_TOPIC_ID not in topics:
-                return
-        request = exchange.request.body()
-        response = exchange.response.body() if exchange.response is not None else {}
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            api, asked, answer = exchange.api, exchange.request, exchange.response
+            if api == "Fetch":
+                if asked is not None and (follows_log(exchange) or _names_log(exchange)):
+                    self._fetch(exchange, asked.body(), {} if answer is None else answer.body())
+            elif api in _APIS and asked is not None:
+                self._take(exchange, api, asked.body(), {} if answer is None else answer.body())
+
+    def _take(self, exchange: Exchange, api: str, request: Body, response: Body) -> None:
+        """Take in an exchange that is no Fetch."""
         if api == "Vote":
             self._vote(exchange.begun_ns, request, response)
         elif api == "BrokerHeartbeat":
             self._heartbeat(exchange, request, response)
         elif api == "DescribeQuorum":
             self._described(exchange, response)
-        elif api == "Fetch":
-            self._fetch(exchange, request, response)
         elif api == "FetchSnapshot":
             self._snapshot(request)
         else:
@@ -366,7 +366,7 @@ class Quorum(Statistic):
                     row.behind.note_behind(since_ns, ns, exchange.number, end - at)
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
-        node = replica_id_of(request)
+        node = replica_id(exchange)
         row = self._row(node)
         if row is None:
             return
@@ -379,7 +379,8 @@ class Quorum(Statistic):
         high_watermark = told.get("highWatermark", -1)
         if not told.get("errorCode") and high_watermark >= 0:
             epoch = asked.get("currentLeaderEpoch", -1)
-            row.epoch = most(row.epoch, asked.get("currentLeaderEpoch"))
+            if epoch != row.epoch:
+                row.epoch = most(row.epoch, asked.get("currentLeaderEpoch"))
             self._lagged(row, ns, exchange.number, high_watermark - asked.get("fetchOffset", 0))
             self._quorum(request.get("clusterId")).serve(ns, node, epoch)
         elif exchange.error == "NOT_LEADER_OR_FOLLOWER":
@@ -496,11 +497,17 @@ class Quorum(Statistic):
 def _asked_of_log(request: Body) -> Body | None:
     """What a Fetch asks of the log."""
     for topic in request.get("topics") or ():
-        if is_metadata_topic(topic.get("topic"), topic.get("topicId")):
+        if topic.get("topicId") == METADATA_TOPIC_ID or is_metadata_topic(topic.get("topic")):
             asked: list[Body] = topic.get("partitions") or []
             if asked:
                 return asked[0]
     return None
+
+
+def _names_log(exchange: Exchange) -> bool:
+    """Whether one of its topics is the log."""
+    topics = topics_of(exchange) if exchange.may_carry_metadata() else ()
+    return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 
 def _answered(response: Body) -> Body | None:

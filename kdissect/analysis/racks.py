@@ -19,7 +19,7 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.shared_parts import record_sets
 from kdissect.analysis.speakers import address
-from kdissect.analysis.versions import replica_id_of
+from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
@@ -33,6 +33,14 @@ class _RackFetches:
     bytes: int = 0
     exchanges: list[int] = field(default_factory=list)
     span: Span = field(default_factory=Span)
+
+    def add(self, exchange: Exchange, size: int) -> None:
+        """Count a Fetch that brought records of this size."""
+        self.fetches += 1
+        self.bytes += size
+        if len(self.exchanges) < MOST:
+            self.exchanges.append(exchange.number)
+        self.span.add(exchange.begun_ns, exchange.number)
 
     def merge(self, later: _RackFetches) -> None:
         self.fetches += later.fetches
@@ -66,22 +74,21 @@ class Racks(Statistic):
         """The fetches by topic, partition, client, client id, rack and broker."""
 
     def _exchange(self, exchange: Exchange) -> None:
-        if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or exchange.api != "Fetch" or replica_id(exchange) >= 0:
             return
-        request = exchange.request.body()
-        if replica_id_of(request) >= 0:
-            return
-        whose = address(exchange.client), exchange.client_id, request.get("rackId") or None, exchange.broker
+        whose: tuple[str | None, ...] | None = None
         for each in record_sets(exchange, self.limits):
             place = each.place
-            if place.message is not exchange.response or not place.data:
+            if place.message is not response or not place.data:
                 continue
+            if whose is None:
+                rack = request.body().get("rackId") or None
+                whose = address(exchange.client), exchange.client_id, rack, exchange.broker
             topic: Topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
             row = self._rows.row((topic, place.partition, *whose))
             if row is not None:
-                one = _RackFetches(1, len(place.data), [exchange.number])
-                one.span.add(exchange.begun_ns, exchange.number)
-                row.merge(one)
+                row.add(exchange, len(place.data))
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)

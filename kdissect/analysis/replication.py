@@ -13,14 +13,14 @@ from typing import Any, Self
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, ID, column, first_and_last, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Rows, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.names import is_metadata_topic
+from kdissect.names import METADATA_TOPIC_ID, is_metadata_topic
 
 SLOW_NS = SECOND
 """The shortest duration of a write whose followers are examined."""
@@ -72,7 +72,8 @@ class _Follower:
         """Count the pause between a Fetch and the one before it."""
         gap = max(0, ns - last_ns)
         self.gaps.add(gap)
-        self.longest = max(self.longest, (gap, last_ns, number))
+        if gap >= self.longest[0]:
+            self.longest = max(self.longest, (gap, last_ns, number))
         if gap >= PAUSE_NS and len(self.pauses) < MOST * MOST:
             self.pauses.append((last_ns, ns, number))
 
@@ -107,7 +108,7 @@ class _Copied:
         self.size += later.size
 
 
-class Replication(Statistic):
+class Replication(Batched, Statistic):
     """The statistic ``replication``."""
 
     apis = frozenset(("Produce", "Fetch"))
@@ -156,14 +157,16 @@ class Replication(Statistic):
         self._copied: Rows[tuple[int, str, int], _Copied] = Rows(_Copied, self.room, _STEP_BYTES)
         """By node, broker and step of time."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        api = exchange.api
-        if api == "Produce":
-            self._write(exchange)
-        elif api == "Fetch" and exchange.request is not None:
-            node = replica_id(exchange)
-            if node >= 0:
-                self._fetch(exchange, node, exchange.request.body())
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            api, request = exchange.api, exchange.request
+            if api == "Fetch":
+                if request is not None:
+                    node = replica_id(exchange)
+                    if node >= 0:
+                        self._fetch(exchange, node, request.body())
+            elif api == "Produce":
+                self._write(exchange)
 
     def _write(self, exchange: Exchange) -> None:
         latency = exchange.served_ns
@@ -176,21 +179,22 @@ class Replication(Statistic):
             self._writes.add(_host(exchange.broker), (asked, exchange.number, asked + latency, topics))
 
     def _fetch(self, exchange: Exchange, node: int, request: Body) -> None:
-        if any(
-            is_metadata_topic(each.get("topic"), each.get("topicId")) for each in request.get("topics") or ()
-        ):
-            return
-        row = self._followers.row((node, exchange.broker, exchange.connection))
+        topics = request.get("topics")
+        for each in topics or ():
+            if each.get("topicId") == METADATA_TOPIC_ID or is_metadata_topic(each.get("topic")):
+                return
+        broker, response = exchange.broker, exchange.response
+        row = self._followers.row((node, broker, exchange.connection))
         if row is None:
             return
         row.add(exchange.begun_ns, exchange.number, exchange.api_version or 0)
-        if exchange.response is not None:
-            frame = exchange.response.frame
-            copied = self._copied.row((node, exchange.broker, frame.last_ns // QUOTA_NS))
+        if response is not None:
+            frame = response.frame
+            copied = self._copied.row((node, broker, frame.last_ns // QUOTA_NS))
             if copied is not None:
                 copied.size += frame.size
-        if exchange.response is not None and (request.get("topics") or exchange.error is not None):
-            self._answered(row, exchange, request)
+            if topics or exchange.error is not None:
+                self._answered(row, exchange, request)
 
     def _answered(self, row: _Follower, exchange: Exchange, request: Body) -> None:
         assert exchange.response is not None

@@ -168,15 +168,15 @@ class Statements:
                 kept.append((row, last))
         return None if kept is None else Kept(kept, self._changes)
 
-    def again(self, kept: Kept, source: Source) -> bool:
-        """Add a repetition of the message. False, and nothing is added, if there was another statement
-        since."""
+    def again(self, kept: Kept, ns: int, number: int, counts: bool) -> bool:
+        """Add a repetition of the message, with its time and its exchange. False, and nothing is added, if
+        there was another statement since."""
         if kept.changes != self._changes:
             for row, said in kept.said:
                 if row[-1] is not said:
                     return False
             kept.changes = self._changes
-        this = source.ns, source.number
+        this = ns, number
         if kept.first is None:
             self._repeated.append(kept)
             kept.first = kept.last = this
@@ -184,7 +184,7 @@ class Statements:
             kept.first = this
         elif this > kept.last:
             kept.last = this
-        kept.counts = kept.counts or source.counts
+        kept.counts = kept.counts or counts
         return True
 
     def _flush(self) -> None:
