@@ -28,6 +28,7 @@ from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.analysis.statements import Kept, Source, Statement, Statements
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import FETCH, PRODUCE
 from kdissect.session.conversation import Connection
 
 _REPEATED = frozenset(
@@ -37,6 +38,8 @@ _REPEATED = frozenset(
     )
 )
 """APIs whose answers brokers repeat byte for byte, and whose statements follow from the two bodies."""
+_OF_DATA = (PRODUCE, FETCH)
+"""APIs that tell of a cluster only in refusals, and with records of ``__cluster_metadata``."""
 _MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
 """The most messages that are remembered, the most bytes of one, and the most tellers of each."""
 
@@ -106,6 +109,11 @@ class ClusterModel(Batched):
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         for exchange in exchanges:
+            response = exchange.response
+            if response is not None and response.api_key in _OF_DATA:
+                seen = response.survey()
+                if seen is not None and not seen.error and (not seen.records or response.api_key == PRODUCE):
+                    continue  # as nearly always: it tells nothing
             self._see(exchange, True)
 
     def _other(self, exchange: Exchange) -> None:

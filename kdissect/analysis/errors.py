@@ -72,11 +72,12 @@ def _words(exchange: Exchange, response: Response | Token) -> tuple[Any, ...] | 
     answer = answer_bytes(exchange, response)
     if len(answer) > _MOST_BYTES:
         return None
-    names = tuple(map(tuple, (asked.groups or (), asked.transactional_ids or (), asked.keys or ())))
-    return (
-        *(exchange.client, exchange.broker, request.client_id, exchange.principal, exchange.routine),
-        *(response.api_key, response.api_version, names, asked.coordinator_type, answer),
-    )
+    groups, ids, keys = asked.groups, asked.transactional_ids, asked.keys
+    names: tuple[tuple[str, ...], ...] | None = None
+    if groups is not None or ids is not None or keys is not None:
+        names = tuple(groups or ()), tuple(ids or ()), tuple(keys or ())
+    whose = exchange.client, exchange.broker, request.client_id, exchange.principal, exchange.routine
+    return whose, response.api_key, response.api_version, names, asked.coordinator_type, answer
 
 
 class Errors(Batched, OneTable[_Key, _ErrorTimes]):

@@ -88,9 +88,11 @@ class Leaderless:
 
     def serve(self, ns: int, node: int, epoch: int) -> None:
         """Note that the leader of an epoch answered a follower."""
-        spans = self.served
-        if not spans or not spans[-1][0] <= ns <= spans[-1][1]:
+        begin, end = self.served[-1] if self.served else (ns + 1, ns)
+        if not begin <= ns <= end + SERVED_NS:
             self._serve((ns, ns))
+        elif ns > end:  # as nearly always
+            self.served[-1] = begin, ns
         known = self.reigns.get(epoch)
         if known is None or ns < known.first_ns or node not in known.nodes:
             self._reign(epoch, _Reign(ns, frozenset((node,))))

@@ -367,7 +367,7 @@ class Quorum(Batched, Statistic):
 
     def _fetch(self, exchange: Exchange, request: Body, response: Body) -> None:
         node = replica_id(exchange)
-        row = self._row(node)
+        row = self._nodes.row(node) if node >= 0 else None
         if row is None:
             return
         ns = exchange.begun_ns
