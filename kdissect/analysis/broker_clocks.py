@@ -92,6 +92,9 @@ class BrokerClocks(OneTable[str, _BrokerTimes]):
 def _dated(exchange: Exchange) -> int | None:
     """The time, in milliseconds, that the broker gave to the first records of a request that it dated."""
     assert exchange.response is not None
+    seen = exchange.response.survey()
+    if seen is not None:
+        return seen.appended_ms or None
     for topic in exchange.response.body().get("responses") or ():
         for each in topic.get("partitionResponses") or ():
             ms = each.get("logAppendTimeMs")

@@ -29,5 +29,5 @@ cdef class _ConnectionExposure:
     cpdef merge(self, _ConnectionExposure later)
     cpdef name(self, topic)
 
-@cython.locals(exchange=Exchange, request=Message, row=_ConnectionExposure, each=SharedSet)
+@cython.locals(exchange=Exchange, request=Message, response=Message, row=_ConnectionExposure, each=SharedSet)
 cdef _take(list exchanges, bint counts, rows, labels, limits)

@@ -109,7 +109,11 @@ class _ConnectionExposure:
         response = exchange.response
         if response is not None:
             self.bytes += response.frame.size
-        self.span.cover(exchange)
+        if request is not None and response is not None:  # the same as ``cover``, without Python numbers
+            self.span.add(request.frame.last_ns, exchange.number)
+            self.span.add(response.frame.last_ns, exchange.number)
+        else:
+            self.span.cover(exchange)
 
     def merge(self, later: _ConnectionExposure) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
@@ -299,7 +303,12 @@ def _take(
         if not counts:
             continue
         if _may_hold_secrets(known, api):
-            _look_for_secrets(row, exchange, api)
+            _look_for_secrets(known, row, exchange, api)
+        response = exchange.response
+        if not (request is not None and request.may_have_records()) and not (
+            response is not None and response.may_have_records()
+        ):
+            continue
         for each in record_sets(exchange, limits):
             place = each.place
             if place.data:
@@ -353,14 +362,28 @@ def _selected(struct: Struct) -> tuple[dict[str, str], Selection]:
     return rules, selection(struct, lambda field: field.name in rules)
 
 
-def _look_for_secrets(row: _ConnectionExposure, exchange: Exchange, api: str) -> None:
+_clean: set[tuple[Any, ...]] = set()
+"""Recent messages without any secret, by the definitions in use, their API and version, and their bytes. What
+has a secret is not remembered, so that nothing keeps it."""
+_MOST_CLEAN, _MOST_CLEAN_BYTES = 128, 16_384
+"""The most of them, and the most bytes of one."""
+
+
+def _look_for_secrets(known: Library, row: _ConnectionExposure, exchange: Exchange, api: str) -> None:
     """Note secrets in the messages. A broker hides the settings that it knows as passwords, but not others,
     such as those of plug-ins. Anyone who may describe these settings can read them."""
     for message in exchange.messages:
+        words: tuple[Any, ...] | None = None
+        if len(message.frame.payload) <= _MOST_CLEAN_BYTES:
+            data = message.frame.payload[message.body_start :]
+            words = known, message.kind, message.api_key, message.api_version, message.is_cut, data
+            if words in _clean:
+                continue
         body = message.decoded()
         if body.struct is None:
             continue
         rules, plan = _selected(body.struct)
+        is_clean = True
         for name, value, ancestors in pick(plan, body.values) if plan else ():
             rule, config = rules[name], ancestors[-1]
             if not value:
@@ -368,8 +391,14 @@ def _look_for_secrets(row: _ConnectionExposure, exchange: Exchange, api: str) ->
             if rule == _IF_SENSITIVE:
                 if config.get("isSensitive") is False and _is_secret(ancestors, config):
                     row.read(config["name"], exchange.number)
+                    is_clean = False
             elif rule == ALWAYS or _is_secret(ancestors, config):
                 row.secrets.add(api)
+                is_clean = False
+        if is_clean and words is not None:
+            if len(_clean) >= _MOST_CLEAN:
+                _clean.clear()
+            _clean.add(words)
 
 
 def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) -> bool:

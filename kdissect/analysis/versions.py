@@ -147,10 +147,9 @@ class VersionFacts:
         seen = self._brokers.get(broker)
         return seen is not None and seen.answered.get(api_key, -1) >= api_version
 
-    def is_used(self, talker: Talker, api_key: int, api_version: int) -> bool:
-        """Whether the client is known to use this version."""
-        talk = self._talks.get(talker)
-        return talk is not None and (api_key, api_version) in talk.spoken
+    def talk(self, talker: Talker) -> _SpokenVersions | None:
+        """The versions that the client is known to use; None if none is known."""
+        return self._talks.get(talker)
 
     def take_api_versions(
         self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges
@@ -454,9 +453,11 @@ class Versions(Batched, Statistic):
         self._known: dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]] = {}
         """By connection, API key and version: the client id of a recent, answered request. The next such
         request gives no new fact."""
+        self._talkers: dict[int, tuple[Talker, _SpokenVersions]] = {}
+        """The client of the last request of recent connections, with the versions that it uses there."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known": {}, "_talkers": {}}
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._known, self._counted)
@@ -476,8 +477,15 @@ class Versions(Batched, Statistic):
                 )
             return
         api_key, api_version = request.api_key, request.api_version
-        facts, broker, response = self._facts, exchange.broker, exchange.response
-        talker = _talker(exchange)
+        spoken = api_key, api_version
+        facts, response = self._facts, exchange.response
+        known = self._talkers.get(exchange.connection)
+        if known is None or known[0].client_id != request.client_id:
+            talker = _talker(exchange)
+            talk = facts.talk(talker)
+        else:
+            talker, talk = known
+        broker = talker.broker
         is_answered = facts.is_answered(broker, api_key, api_version)
         if not is_answered and response is not None and exchange.error != REFUSED:
             facts.note_answered(broker, api_key, api_version)
@@ -485,22 +493,27 @@ class Versions(Batched, Statistic):
         if api_key == apis.API_VERSIONS:
             ranges = ranges_in(exchange, response) if response is not None else {}
             facts.take_api_versions(talker, exchange.number, request.body(), ranges)
-        elif not (counts and facts.is_used(talker, api_key, api_version)):  # else it was looked at
+        elif not (counts and talk is not None and spoken in talk.spoken):  # else it was looked at
             api = exchange.api or ""
             replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
             if is_of_broker(api, api_version, replica_id):
                 facts.note_between_brokers(exchange.connection)
-        if counts:
+        if not counts:
+            return
+        if talk is not None:
+            talk.add(spoken, 1)
+        else:
             talk = facts.add_requests(talker, api_key, api_version)
-            if talk is not None and is_answered and api_key != apis.API_VERSIONS:
-                self._remember(exchange, api_key, api_version, talk)
-
-    def _remember(self, exchange: Exchange, api_key: int, api_version: int, talk: _SpokenVersions) -> None:
-        """Remember an answered request. The next such request gives no new fact."""
-        if (api_key, api_version) in talk.spoken:
+        if talk is None:
+            return
+        if known is None or known[0] is not talker:
+            if len(self._talkers) >= _MOST_KNOWN:
+                self._talkers.clear()
+            self._talkers[exchange.connection] = talker, talk
+        if is_answered and api_key != apis.API_VERSIONS and spoken in talk.spoken:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[exchange.connection, api_key, api_version] = exchange.client_id, talk
+            self._known[exchange.connection, api_key, api_version] = request.client_id, talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):

@@ -32,6 +32,7 @@ PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT
 PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES = range(
     13, 21
 )
+APPENDED = 21
 """The steps of a program. Numbers of two bytes follow some of them, highest first:
 
 | step | what it does | numbers |
@@ -45,6 +46,7 @@ for | |
 named whole | |
 | ``REPLICA`` | reads an integer, notes whether it names a broker | |
 | ``DIVERGES`` | notes that what follows is there | |
+| ``APPENDED`` | reads a time, notes the first that is known | |
 | ``PARTITION``, ``OFFSET`` | notes a partition's number or base offset, in programs for places | |
 | ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`IDENTIFIES` |
 | ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
@@ -68,6 +70,8 @@ SESSION_FIELD = "sessionId"
 """An int32 of a Fetch: the fetch session (KIP-227)."""
 REPLICA_FIELD = "preferredReadReplica"
 """An int32 of a Fetch: the replica to ask instead, or -1 (KIP-392)."""
+APPENDED_FIELD = "logAppendTimeMs"
+"""An int64 of the response to a Produce: the time that the broker gave to the records, or -1."""
 DIVERGING_FIELD = "divergingEpoch"
 """A tagged struct of a Fetch: where the log of the fetching replica diverges (KIP-595)."""
 
@@ -93,7 +97,10 @@ RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
 _ERROR_CODES = ("ErrorCode", "errorCode")
 _NUMBERS = frozenset(range(plan.STRING)) - {plan.INT8, plan.UUID}
 _ASKED_NUMBERS = frozenset(
-    ("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, *IDENTITY_BY_NAME),
+    (
+        *("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, APPENDED_FIELD),
+        *IDENTITY_BY_NAME,
+    ),
 )
 """The names of the only numbers of more than a byte that a survey reads, beside error codes."""
 _ASKED_TEXTS = frozenset((*COORDINATOR_KEYS, *RESOURCES, *IDS, *NAMES, *IDENTITY_BY_NAME, GROUP))
@@ -226,6 +233,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
             return bytes((SESSION,))
         if field.name == REPLICA_FIELD and field.type == "int32":
             return bytes((REPLICA,))
+        if opcode == plan.INT64 and field.name == APPENDED_FIELD:
+            return bytes((APPENDED,))
         if opcode == plan.INT8 and field.name == KEY_TYPE:
             return bytes((COORDINATOR_TYPE,))
         if opcode == plan.INT8 and not typed(struct).isdisjoint(RESOURCES):

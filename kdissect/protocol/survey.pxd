@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES, APPENDED
 cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, A_KEY, A_RESOURCE, LATER, BESIDE_ID, TELLS, TEACHES
 cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
@@ -29,6 +29,7 @@ cdef class Survey:
     cdef public int coordinator_type
     cdef public int throttle_ms
     cdef public int session_id
+    cdef public int64_t appended_ms
     cdef public bint has_tail
     cdef public bint redirects
     cdef public list places

@@ -26,6 +26,7 @@ from kdissect.protocol.program import (
     A_TOPIC,
     A_TRANSACTIONAL_ID,
     ACKS,
+    APPENDED,
     BESIDE_ID,
     BYTES,
     COMPACT,
@@ -107,7 +108,8 @@ class Survey:
     """The facts found in a message."""
 
     __slots__ = (
-        *("_elements", "_most_in_array", "_most_tags", "acks", "error", "errors", "groups", "mentions"),
+        *("_elements", "_most_in_array", "_most_tags", "acks", "appended_ms", "error", "errors"),
+        *("groups", "mentions"),
         *("coordinator_type", "keys", "records", "redirects", "session_id", "taught"),
         *("has_tail", "partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
@@ -136,6 +138,8 @@ class Survey:
         """The time for which the response's quota throttles the client, ms."""
         self.session_id = 0
         """The fetch session of a Fetch; 0 without a session."""
+        self.appended_ms = 0
+        """The first time above 0 that the broker gave to records of a Produce, ms since the epoch."""
         self.redirects = False
         """Whether a partition of a Fetch has a preferred replica or a diverging epoch."""
         self.has_tail = False
@@ -213,6 +217,7 @@ def _nothing(limits: Limits) -> Survey:
     found.mentions, found.records = _NO_MENTIONS, _NO_RECORDS
     found.errors = found.taught = found.groups = found.transactional_ids = found.keys = None
     found.coordinator_type = 0
+    found.appended_ms = 0
     found.redirects = found.has_tail = False
     found.places = found.topic = found.topic_id = found.partition = None
     if limits is DEFAULTS:
@@ -453,6 +458,12 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
             position += 4
         elif step == DIVERGES:
             found.redirects = True
+        elif step == APPENDED:
+            if end - position < 8:
+                return _UNUSUAL
+            if raw[position] <= 0x7F and not found.appended_ms:  # it is mostly -1
+                found.appended_ms = int.from_bytes(data[position : position + 8], "big")
+            position += 8
         elif step == PARTITION:
             if end - position < 4:
                 return _UNUSUAL

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis import cluster_model, errors, metadata_log
+from kdissect.analysis import cluster_model, errors, exposure, metadata_log
 from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.metadata_asked import MetadataAsked
@@ -15,7 +15,7 @@ from kdissect.analysis.racks import Racks
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from tests.analysis.folds import events_of, made, rows_of
+from tests.analysis.folds import events_of, fold, made, rows_of
 from tests.analysis.traffic import fetch
 
 CASES = ("cluster43-combined", "java43-errors", "zk39-ibp28", "sweep-39-controller")
@@ -127,3 +127,43 @@ def test_the_first_fetches_of_a_consumer_are_its_evidence() -> None:
     (row,) = racks.result()
     assert (row["fetches"], len(row["exchanges"])) == (10, 8)
     assert (row["first_ns"], row["last_ns"]) == (MILLISECOND, 10 * MILLISECOND)
+
+
+def test_a_secret_is_found_each_time_and_not_remembered() -> None:
+    exposure._clean.clear()
+    password = {
+        "name": "alice",
+        "mechanism": 1,
+        "iterations": 4096,
+        "salt": "c2FsdA==",
+        "saltedPassword": "c2VjcmV0",
+    }
+    asked = {"deletions": [], "upsertions": [password]}
+    answered = {"throttleTimeMs": 0, "results": [{"user": "alice", "errorCode": 0, "errorMessage": None}]}
+    events = [
+        made("AlterUserScramCredentials", 0, asked, answered, connection=connection) for connection in (0, 1)
+    ]
+    rows = fold("exposure", events).result()
+    assert [row["secrets"] for row in rows] == [["AlterUserScramCredentials"]] * 2
+    assert len(exposure._clean) == 1, "the answer, which has no secret"
+    assert b"secret" not in repr(exposure._clean).encode()
+
+
+def test_settings_that_nobody_hid_are_readable_on_each_connection() -> None:
+    config = {
+        "name": "plugin.password",
+        "value": "x",
+        "readOnly": False,
+        "configSource": 1,
+        "isSensitive": False,
+    }
+    result = {"errorCode": 0, "errorMessage": None, "resourceType": 2, "resourceName": "t"}
+    answered = {"throttleTimeMs": 0, "results": [result | {"configs": [config | {"synonyms": []}]}]}
+    resource = {"resourceType": 2, "resourceName": "t", "configurationKeys": None}
+    asked = {"resources": [resource], "includeSynonyms": False}
+    events = [made("DescribeConfigs", 1, asked, answered, (at, at), at) for at in (1, 2)]
+    rows = fold("exposure", events).result()
+    assert [(row["readable"], row["readable_exchanges"]) for row in rows] == [
+        (["plugin.password"], [1]),
+        (["plugin.password"], [2]),
+    ]

@@ -17,7 +17,7 @@ from kdissect.protocol.encode import encode
 from kdissect.protocol.entities import COORDINATORS, GROUP, TRANSACTIONAL_ID, names_in
 from kdissect.protocol.layout import layout, record_fields
 from kdissect.protocol.program import is_error_code
-from kdissect.protocol.schema import Struct, message_struct
+from kdissect.protocol.schema import ZERO_UUID, Struct, message_struct
 from kdissect.protocol.select import first_true, pick, selection
 from kdissect.protocol.survey import route, survey_at
 from kdissect.protocol.topics import mentioned_topics, taught_topics
@@ -279,3 +279,23 @@ def test_few_messages_must_be_decoded_to_be_listed() -> None:
         if layout(key, version, kind).struct is not None
     ]
     assert sum(way is None for way in all_ways) < 0.01 * len(all_ways)
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_the_first_time_that_a_broker_gave_to_records_is_found(version: int) -> None:
+    struct = message_struct(apis.PRODUCE, version, "response")
+    has_times = version >= 2
+    for times, expected in (((-1, -1), 0), ((0, 7), 7), ((-1, 1 << 41), 1 << 41), ((5, 3), 5)):
+        parts: list[dict[str, Any]] = [
+            {
+                **{"index": at, "errorCode": 0, "baseOffset": 0, "logAppendTimeMs": ms, "logStartOffset": 0},
+                **{"recordErrors": [], "errorMessage": None},
+            }
+            for at, ms in enumerate(times)
+        ]
+        topic = {"name": "t", "topicId": ZERO_UUID, "partitionResponses": parts}
+        data = encode(struct, {"responses": [topic], "throttleTimeMs": 0})
+        way = route(struct)
+        found = None if way is None else survey_at(way, data, 0, len(data), DEFAULTS)
+        assert found is not None
+        assert found.appended_ms == (expected if has_times else 0)
