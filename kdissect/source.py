@@ -209,7 +209,10 @@ class Pass:
         :raises CaptureError: it cannot be opened.
         """
         if self._packets is None:
-            self._packets = self._input.packets()
+            self._packets = packets = self._input.packets()
+            if isinstance(self._dissector, Dissector):
+                can_come = not isinstance(packets, Capture) or packets.can_hold_secrets
+                self.secrets.may_grow = can_come or self._key_logs is not None
         return self._packets
 
     def close(self) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.keylogs import KeyLogs
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Packet
 from kdissect.source import Input, Pass, secrets_of
+from kdissect.tls.keylog import TlsSecrets
+from tests.capture.build import pcap, record
 from tests.cli.run import CAPTURES
 from tests.dissecting import dissect
 
@@ -65,6 +70,36 @@ def test_another_pass_has_the_secrets_that_the_first_learned() -> None:
     for _ in first.events():
         pass
     assert first.repeat().secrets is first.secrets
+
+
+def test_secrets_can_come_unless_every_file_is_pcap_and_no_key_log_grows(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "first.pcap"), str(tmp_path / "second.pcap.gz")
+    Path(first).write_bytes(pcap([record(bytes(60))]))
+    Path(second).write_bytes(gzip.compress(pcap([record(bytes(60))])))
+
+    def may_grow(*paths: str, key_logs: KeyLogs | None = None) -> bool:
+        reading = Pass(Input(paths), key_logs=key_logs)
+        assert reading.secrets.may_grow
+        with closing(reading):
+            reading.open()
+            return reading.secrets.may_grow
+
+    assert not may_grow(first)
+    assert not may_grow(second)
+    assert not may_grow(first, second)
+    assert may_grow(BASIC)
+    assert may_grow(first, BASIC)
+    assert may_grow(first, key_logs=KeyLogs(()))
+
+
+def test_secrets_can_come_again_in_another_reading_with_the_same_ones(tmp_path: Path) -> None:
+    path = tmp_path / "one.pcap"
+    path.write_bytes(pcap([record(bytes(60))]))
+    secrets = TlsSecrets()
+    for each, may_grow in ((str(path), False), (BASIC, True)):
+        with closing(Pass(Input((each,)), secrets)) as reading:
+            reading.open()
+            assert secrets.may_grow == may_grow
 
 
 def test_files_are_opened_by_who_knows_how() -> None:

@@ -189,6 +189,11 @@ class Capture(Iterator[Item]):
         """The reader of the only file, unless it is compressed. It can go on when the file has grown."""
         return self._files[0].reader if len(self._files) == 1 else None
 
+    @property
+    def can_hold_secrets(self) -> bool:
+        """Whether the format of any of the files has a place for TLS secrets."""
+        return any(file.can_hold_secrets for file in self._files)
+
     def close(self) -> None:
         """Close the files before the end is reached."""
         for file in self._files:
@@ -265,6 +270,8 @@ class _CaptureFile:
         """The time of the first packet, after :meth:`probe`; None without packets."""
         self.reader: Reader | None = None
         """Its reader, once it is open, unless it is compressed."""
+        self.can_hold_secrets = True
+        """Whether its format has a place for TLS secrets, once it was open."""
         self.in_runs = False
         """Whether ordinary packets may come as runs."""
         self._name = "standard input" if path == "-" else path
@@ -285,6 +292,7 @@ class _CaptureFile:
             self._pieces = pieces = Pieces(self._opener(self.path), piece_bytes)
             reader, rest = self._reader(pieces, interfaces)
             self.reader = None if pieces.is_packed else reader
+            self.can_hold_secrets = reader.can_hold_secrets
         except OSError as error:
             self.close()
             raise CaptureError(f"{self._name}: cannot be read: {error.strerror or error}") from error

@@ -66,6 +66,8 @@ class PcapReader(Reader):
     :raises CaptureError: it is not the header of a pcap file that can be read.
     """
 
+    can_hold_secrets = False
+
     def __init__(
         self, head: bytes, limits: Limits = DEFAULTS, interfaces: list[Interface] | None = None
     ) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from kdissect.capture.options import Option
 from kdissect.capture.runs import PacketRun
@@ -94,6 +94,9 @@ class Reader(ABC):
     The readers of several files may share ``interfaces``. Each appends its own, so that an index into the
     list is unique over the whole input. Packets are numbered from 1 in their file.
     """
+
+    can_hold_secrets: ClassVar[bool] = True
+    """Whether the format has a place for TLS secrets."""
 
     def __init__(self, limits: Limits, interfaces: list[Interface]) -> None:
         self.interfaces = interfaces

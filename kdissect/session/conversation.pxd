@@ -25,6 +25,7 @@ cdef class Conversation:
     cdef public PairLayouts _forms
     cdef public tuple _framers
     cdef public object _held
+    cdef public bint _is_dark
     cdef public object _limits
     cdef public object _listener
     cdef public object _origin
@@ -50,7 +51,7 @@ cdef class Conversation:
     cpdef begin(self, number, Segment first, limits, broker_ports, secrets, listener, PairLayouts forms)
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
-    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, chunk=Chunk)
+    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, chunk=Chunk, passed=int64_t, pieces=list)
     cpdef bint take(
         self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data, list out
     ) except -1

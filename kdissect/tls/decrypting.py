@@ -57,7 +57,7 @@ class Tls:
     """The machine of one connection. ``secrets`` are those of all connections; more may be added."""
 
     __slots__ = (
-        *("_flows", "_gave_up", "_keying", "_limits", "_retries", "_secrets", "_waiting"),
+        *("_flows", "_gave_up", "_keying", "_least_skipped", "_limits", "_retries", "_secrets", "_waiting"),
         "read_bytes",
     )
 
@@ -69,6 +69,8 @@ class Tls:
         self._waiting = WaitingRecords(self._flows, self._keying)
         self._gave_up = False
         """Whether more bytes waited than the limit allows."""
+        self._least_skipped = 0
+        """The type from which on records are passed over; 0 for none."""
         self._retries = 0
         """How many retries in a row did not read all waiting records."""
         self.read_bytes = 0
@@ -83,14 +85,17 @@ class Tls:
         if isinstance(piece, Chunk):
             chunk = piece
             size = len(chunk.data)
-            at = self._feed_ready(side, flow, chunk, out)
+            if self._least_skipped:
+                at = self.skip(side, chunk.data, 0, size)
+            else:
+                at = self._feed_ready(side, flow, chunk, out)
             if at == size:
                 return out
             if at:
                 packets = chunk.packets
                 piece = Chunk(chunk.offset + at, chunk.data[at:], chunk.packet, chunk.timestamp_ns, packets)
         for item in flow.reader.feed(piece):
-            if item.type == APPLICATION_DATA and isinstance(item, TlsRecord) and not self._waiting.items:
+            if item.type == APPLICATION_DATA and isinstance(item, TlsRecord) and self._is_in_turn(flow):
                 opened = flow.open(item)
                 if opened is not None:
                     self._content(side, opened[0], opened[1], item, out)
@@ -98,7 +103,32 @@ class Tls:
                         self._drain(out)
                     continue
             self._take(side, item, out)
+        if self._keying.dark is not None:
+            self._note_dark()
         return out
+
+    def skip(self, side: Side, data: bytes, start: int, length: int) -> int:
+        """Pass over the records at the beginning of the next bytes that tell nothing, because the connection
+        is dark. Return the number of bytes passed over; the others must be fed.
+
+        :param data: contains the bytes.
+        """
+        if not self._least_skipped:
+            return 0
+        return self._flow(side).reader.skip(data, start, length, self._least_skipped)
+
+    def _note_dark(self) -> None:
+        """Note whether encrypted records tell nothing any more: no key opens them in either direction, and
+        what their lengths tell is known."""
+        self._least_skipped = 0
+        if self._waiting.items or not self._keying.seen.unopened.is_final():
+            return
+        for flow in self._flows:
+            if flow.opener is not None or flow.stage != TRAFFIC:
+                return
+        # In TLS 1.3, only records of application data are encrypted (RFC 8446, 5.1).
+        is_13 = self._keying.negotiation.version == TLS_1_3
+        self._least_skipped = APPLICATION_DATA if is_13 else CHANGE_CIPHER_SPEC
 
     def _feed_ready(self, side: Side, flow: Flow, chunk: Chunk, out: list[Piece]) -> int:
         """Read the data records at the beginning of a chunk that are whole and whose key is known, as nearly
@@ -208,6 +238,11 @@ class Tls:
         return None
 
     @property
+    def is_skipping(self) -> bool:
+        """Whether :meth:`skip` passes over records."""
+        return self._least_skipped > 0
+
+    @property
     def waits(self) -> bool:
         """Whether records wait."""
         return bool(self._waiting.items)
@@ -251,8 +286,13 @@ class Tls:
     # -- waiting ------------------------------------------------------------------------------------
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
-        is_ready = self._flow(side).opener is not None and not self._waiting.items
-        if not is_ready and self._waiting.must_wait(side, item):
+        flow = self._flow(side)
+        waits = bool(self._waiting.items)
+        is_ready = flow.opener is not None and not waits
+        is_first = flow.opener is None and not waits
+        if is_first and isinstance(item, TlsRecord) and self._is_clear(flow, item.type):
+            self._content(side, item.type, item.fragment, item, out)
+        elif not is_ready and self._waiting.must_wait(side, item):
             self._waiting.add(side, item)
             if self._waiting.bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True
@@ -262,11 +302,19 @@ class Tls:
         if self._keying.moved:
             self._drain(out)
 
+    def _is_in_turn(self, flow: Flow) -> bool:
+        """Whether the next record of a direction has the expected number, and need not wait."""
+        return not flow.slack and not self._waiting.items
+
+    def _is_clear(self, flow: Flow, kind: int) -> bool:
+        """Whether a record of this type is surely in the clear, if its direction has no key."""
+        return kind != _APPLICATION_DATA and not flow.slack and flow.stage != TRAFFIC
+
     def _drain(self, out: list[Piece]) -> None:
         """Read the records that need not wait any more."""
         while self._keying.moved:
             self._keying.moved = False
-            if not self._waiting.is_any_free():
+            if not self._waiting.items or not self._waiting.is_any_free():
                 continue
             for side, item in self._waiting.take():
                 if self._waiting.must_wait(side, item):
@@ -286,7 +334,8 @@ class Tls:
                 self._content(side, item.type, item.fragment, item, out)
             return
         if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
-            self.seen.unopened.take(side == self.client, len(item.fragment), item.timestamp_ns, item.packet)
+            keying, size = self._keying, len(item.fragment)
+            keying.seen.unopened.take(side == keying.client, size, item.timestamp_ns, item.packet)
             return
         if self._keying.is_refused(side):
             return
@@ -330,7 +379,7 @@ class Tls:
             self._handshake(side, data, record, out)
         elif kind == ALERT:
             if len(data) == 2:
-                self.seen.alert("client" if side == self.client else "broker", data, record.packet)
+                self._keying.seen.alert("client" if side == self.client else "broker", data, record.packet)
         elif kind == CHANGE_CIPHER_SPEC:
             self._keying.change_cipher(side)
 
@@ -347,8 +396,10 @@ class Tls:
         if loss.is_defect:
             message = f"{loss.length:,} bytes: {loss.reason}"
             out.append((side, fault("bad-tls-record", message, loss.packet, loss.offset)))
-        if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
-            self.seen.unopened.lose()
+        is_dark = flow.is_dead or (flow.opener is None and self._keying.dark is not None)
+        if is_dark:
+            self._keying.seen.unopened.lose()
+        if flow.is_dead or (is_dark and flow.stage == TRAFFIC):  # else messages in the clear may follow
             return
         exact = None
         if loss.type == APPLICATION_DATA and flow.opener is not None:

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.tls.handshake cimport Messages
 from kdissect.tls.records cimport RecordReader
 
 @cython.final
@@ -7,7 +8,7 @@ cdef class Flow:
     cdef public int64_t _effort
     cdef public int64_t failures
     cdef public bint is_dead
-    cdef public object messages
+    cdef public Messages messages
     cdef public int64_t offset
     cdef public int64_t opened
     cdef public object opener

@@ -132,20 +132,27 @@ class Messages:
             if not _is_whole(fragment):
                 return []
             self._is_lost = False
-        self._data += fragment
-        data, at = self._data, 0
+        if self._data:
+            self._data += fragment
+            length = int.from_bytes(self._data[1:4], "big")
+            if len(self._data) < 4 or len(self._data) - 4 < length <= LARGEST_MESSAGE:
+                return []
+            fragment = bytes(self._data)
+            self._data.clear()
+        at, size, raw = 0, len(fragment), fragment
         out: list[bytes] = []
-        while len(data) - at >= 4:
-            length = int.from_bytes(data[at + 1 : at + 4], "big")
+        while size - at >= 4:
+            length = raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
             if length > LARGEST_MESSAGE:
                 self.lose()
                 raise DecodeError(f"a handshake message of {length} bytes", 0)
             end = at + 4 + length
-            if end > len(data):
+            if end > size:
                 break
-            out.append(bytes(data[at:end]))
+            out.append(fragment[at:end])
             at = end
-        del data[:at]
+        if at < size:
+            self._data += fragment[at:]
         return out
 
     def lose(self) -> None:
@@ -258,7 +265,11 @@ def _text(data: bytes) -> str:
 
 def _vector(cursor: Cursor, width: int) -> bytes:
     """Bytes after a length of ``width`` bytes."""
-    length = int.from_bytes(cursor.read_bytes(width), "big")
+    prefix, length, at = cursor.read_bytes(width), 0, 0
+    raw = prefix
+    while at < width:
+        length = length << 8 | raw[at]
+        at += 1
     return cursor.read_bytes(length)
 
 
@@ -267,12 +278,12 @@ def _extensions(cursor: Cursor) -> dict[int, bytes]:
     if not cursor.remaining():
         return found
     data, at = _vector(cursor, 2), 0
-    size = len(data)
+    size, raw = len(data), data
     while at + 4 <= size:
-        end = at + 4 + (data[at + 2] << 8 | data[at + 3])
+        end = at + 4 + (raw[at + 2] << 8 | raw[at + 3])
         if end > size:
             break
-        found.setdefault(data[at] << 8 | data[at + 1], data[at + 4 : end])
+        found.setdefault(raw[at] << 8 | raw[at + 1], data[at + 4 : end])
         at = end
     block = Cursor(data, at)
     while block.remaining():  # it is too short: the cursor says how

@@ -26,11 +26,13 @@ Side = int
 class Keying:
     """The state of the handshake of one connection."""
 
-    __slots__ = ("_flows", "_secrets", "client", "dark", "moved", "negotiation", "seen")
+    __slots__ = ("_flows", "_is_hopeless", "_secrets", "client", "dark", "moved", "negotiation", "seen")
 
     def __init__(self, flows: tuple[Flow, Flow], secrets: TlsSecrets) -> None:
         self._flows = flows
         self._secrets = secrets
+        self._is_hopeless = secrets.is_hopeless()
+        """Whether no secret will ever open a record. Then only the visible facts are read."""
         self.negotiation = Negotiation()
         """The latest handshake."""
         self.client: Side | None = None
@@ -67,6 +69,10 @@ class Keying:
                 return True
             if not now.early_accepted:
                 return not self._has_later(side, flow)
+        if self._is_hopeless and not now.offers_early_data:
+            # The caller asks again at once. So the record keeps its place behind those that wait.
+            self.darken(self.lacks())
+            return True
         flow.opener = now.opener(flow.stage, is_client, self._secrets)
         return flow.opener is None and not self._has_later(side, flow)
 
@@ -153,7 +159,8 @@ class Keying:
         if kind == handshake.CLIENT_HELLO:
             self._client_hello(side, message)
             return []
-        now.take_message(message)
+        if not self._is_hopeless:
+            now.take_message(message)
         if kind == handshake.SERVER_HELLO:
             self._server_hello(side, message)
         elif kind == handshake.ENCRYPTED_EXTENSIONS:
@@ -186,7 +193,8 @@ class Keying:
             self.negotiation = Negotiation()  # a renegotiation
         self.client = side
         self.negotiation.client_hello = hello
-        self.negotiation.take_message(message)
+        if not self._is_hopeless:
+            self.negotiation.take_message(message)
         self.seen.client_hello(hello)
 
     def _server_hello(self, side: Side, message: bytes) -> None:

@@ -71,7 +71,7 @@ class TlsSecrets:
 
     __slots__ = (
         *("_missing", "_known", "_sessions", "_taught"),
-        *("forgotten", "not_understood", "rsa_keys", "understood"),
+        *("forgotten", "may_grow", "not_understood", "rsa_keys", "understood"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -87,6 +87,8 @@ class TlsSecrets:
         not come from a line of its own."""
         self.forgotten = 0
         """The number of connections that were too many to keep."""
+        self.may_grow = True
+        """Whether more key logs may come. The input decides: a pcap file has no place for them."""
         self.rsa_keys: tuple[bytes, ...] = ()
         """Private keys, PEM or DER."""
         self.understood = 0
@@ -97,6 +99,10 @@ class TlsSecrets:
     def __bool__(self) -> bool:
         """Whether any secret was given."""
         return bool(self._known or self._sessions or self.rsa_keys)
+
+    def is_hopeless(self) -> bool:
+        """Whether no secret is known and none can come."""
+        return not self.may_grow and not self
 
     @property
     def left_out(self) -> int:

@@ -99,7 +99,7 @@ class RecordReader:
         self._cut_at = -1
         """The same offset, if that byte is not the first of its segment; else -1."""
         self._skip = 0
-        """Bytes of a lost record that have not arrived yet."""
+        """Bytes of a lost record, or of one passed over, that have not arrived yet."""
         self._lost: Loss | None = None
         """The loss so far while the boundary is searched for; else None."""
         self._defects = 0
@@ -144,6 +144,27 @@ class RecordReader:
             else:
                 self._search(out)
         return out
+
+    def skip(self, data: bytes, start: int, length: int, least_type: int) -> int:
+        """Pass over the records at the beginning of the next bytes, also over one that ends in later bytes.
+        Return the number of bytes passed over; the others must be fed.
+
+        :param data: contains the bytes.
+        :param least_type: the type from which on records are passed over.
+        """
+        if self._have or self._lost is not None:
+            return 0
+        at, end, raw = start, start + length, data
+        while at < end:
+            if not self._skip:
+                size = length_at(data, at) if end - at >= _HEADER_BYTES else -1
+                if size < 0 or raw[at] < least_type:
+                    break
+                self._skip = _HEADER_BYTES + size
+            taken = min(self._skip, end - at)
+            self._skip -= taken
+            at += taken
+        return at - start
 
     def close(self) -> Sequence[Item]:
         """End the stream; the bytes held are no whole record."""

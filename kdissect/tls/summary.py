@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kdissect.lazy import Later
-from kdissect.tls.crypto import read_certificate
+from kdissect.tls.crypto import Certificate, read_certificate
 from kdissect.tls.handshake import (
     ALPN,
     PRE_SHARED_KEY,
@@ -83,12 +83,12 @@ class SeenHandshake:
     @property
     def certificates(self) -> list[dict[str, Any]]:
         """The certificates of the broker, in the form that is shown."""
-        return _shown(*self._certificates)
+        return _shown(self._certificates)
 
     @property
     def client_certificates(self) -> list[dict[str, Any]]:
         """The certificates of the client, in the same form."""
-        return _shown(*self._client_certificates)
+        return _shown(self._client_certificates)
 
     def server_hello(self, hello: Hello, asked: Hello | None) -> None:
         """Note what a broker chooses."""
@@ -117,7 +117,7 @@ class SeenHandshake:
             return []
         return [
             f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
-            for said in _shown(*seen)
+            for said in _shown(seen)
             if said.get("warning") in (EXPIRED, NOT_YET)
         ]
 
@@ -202,6 +202,10 @@ class _Unopened:
             self.refusal, self.refusal_ns = (packet, ns) if is_first and is_alert else (None, 0)
             self._is_over = True
 
+    def is_final(self) -> bool:
+        """Whether no record changes the facts any more."""
+        return self._client_ns is not None and self._is_over and self.refusal is None
+
     def lose(self) -> None:
         """Note that records are missing: the next record may not be the expected one."""
         self._is_over = True
@@ -238,24 +242,35 @@ def _time(timestamp_ns: int) -> datetime:
     return _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
 
 
-def _shown(chain: tuple[bytes, ...], timestamp_ns: int) -> list[dict[str, Any]]:
+def _shown(seen: _Chain) -> list[dict[str, Any]]:
+    chain, timestamp_ns = seen
     now = _time(timestamp_ns)
     return [certificate(der, now) for der in chain]
 
 
-def certificate(der: bytes, now: datetime) -> dict[str, Any]:
-    """A certificate in the form that is shown. If it cannot be read, only its fingerprint."""
+@lru_cache(64)
+def _facts(der: bytes) -> tuple[Certificate | None, dict[str, Any]]:
+    """A certificate, and the facts that are shown of it at any time. Cached: every connection to a broker
+    shows the same chain."""
     said: dict[str, Any] = {"sha256": hashlib.sha256(der).hexdigest()}
     found = read_certificate(der)
+    if found is not None:
+        said |= {
+            "subject": found.subject,
+            "issuer": found.issuer,
+            "names": list(found.names),
+            "not_before": found.begins.isoformat(),
+            "not_after": found.expires.isoformat(),
+        }
+    return found, said
+
+
+def certificate(der: bytes, now: datetime) -> dict[str, Any]:
+    """A certificate in the form that is shown. If it cannot be read, only its fingerprint."""
+    found, always = _facts(der)
+    said = always.copy()
     if found is None:
         return said
-    said |= {
-        "subject": found.subject,
-        "issuer": found.issuer,
-        "names": list(found.names),
-        "not_before": found.begins.isoformat(),
-        "not_after": found.expires.isoformat(),
-    }
     if now > found.expires:
         said["warning"] = EXPIRED
     elif now < found.begins:

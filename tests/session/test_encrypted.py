@@ -10,11 +10,12 @@ import pytest
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
+from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets, Segment
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 from kdissect.tls.keylog import TlsSecrets
 from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
+from tests.lab import TLS_CASES, Case
 from tests.tcp.segments import BROKER, CLIENT
 from tests.tls.forge import Forged
 
@@ -49,7 +50,10 @@ def dissected(
 ) -> Found:
     secrets = TlsSecrets()
     secrets.add(key_log)
-    dissector = Dissector(secrets=secrets, **given)
+    return dissected_with(Dissector(secrets=secrets, **given), segments, between)
+
+
+def dissected_with(dissector: Dissector, segments: list[Segment], between: Any) -> Found:
     events: list[Any] = []
     for segment in segments:
         events += dissector.feed(segment)
@@ -119,6 +123,44 @@ def test_without_secrets_all_bytes_are_skipped_and_the_reason_is_told() -> None:
     assert connection.skipped_bytes == connection.bytes_to_broker + connection.bytes_from_broker
     assert connection.tls is not None
     assert connection.tls["dark"] == f"no secret for client random {bytes(range(32)).hex()}"
+
+
+def in_the_dark(packets: list[Packet], may_grow: bool) -> tuple[list[Any], int]:
+    """The events of packets without secrets, on the fast path; and the most bytes that waited."""
+    dissector = Dissector()
+    dissector.secrets.may_grow = may_grow
+    events = [event for some in dissector.feed_all(packets) for event in some]
+    return events + list(dissector.close()), dissector.most_held_bytes
+
+
+@pytest.mark.parametrize("name", TLS_CASES)
+@pytest.mark.parametrize("lost", [0, 40, 41])
+def test_if_no_secret_can_come_the_rows_are_the_same_and_no_record_waits(name: str, lost: int) -> None:
+    packets = [item for item in Case(name).packets() if isinstance(item, Packet)]
+    if lost:
+        packets = [each for each in packets if each.number % lost]
+    waited, most = in_the_dark(packets, may_grow=True)
+    dark, least = in_the_dark(packets, may_grow=False)
+    assert dark == waited
+    assert any(isinstance(each, Connection) and each.tls is not None for each in dark)
+    assert least < most / 4
+
+
+def test_a_dark_connection_can_be_stored_between_any_two_segments() -> None:
+    made, _ = talk(padding=2000)
+    secrets = TlsSecrets()
+    secrets.may_grow = False
+
+    def stored(dissector: Dissector) -> Dissector:
+        again: Dissector = pickle.loads(pickle.dumps(dissector))
+        return again
+
+    whole, parts = [
+        dissected_with(Dissector(secrets=secrets), made.segments, between)
+        for between in (lambda dissector: dissector, stored)
+    ]
+    assert parts.connections == whole.connections
+    assert parts.faults == whole.faults == []
 
 
 def test_a_port_that_is_taken_for_kafkas_may_speak_tls() -> None:

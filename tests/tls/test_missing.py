@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kdissect.model import Chunk, Gap
+from kdissect.tls.ciphers import Opened, Opener
 from kdissect.tls.decrypting import Piece, Tls
 from kdissect.tls.flow import MOST_FAILURES
 from kdissect.tls.keying import Side
@@ -296,6 +297,42 @@ def test_whole_records_at_once_give_what_their_parts_give(is_13: bool, seed: int
     lost = set(Random(seed).sample([chunk.packet for _, chunk in pieces[2:12]], seed % 4))
     said = drop(pieces, lost)
     assert run(Tls(secrets), said) == run(Tls(secrets), halves(said))
+
+
+class CountedOpener:
+    """Opens records as another opener does, and notes what was tried."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self.tried: list[tuple[bytes, int]] = []
+
+    def open(self, header: bytes, fragment: bytes, seq: int) -> Opened | None:
+        self.tried.append((fragment, seq))
+        return self._opener.open(header, fragment, seq)
+
+    def content_bytes(self, fragment_bytes: int) -> int | None:
+        return self._opener.content_bytes(fragment_bytes)
+
+
+def test_no_record_after_a_loss_is_tried_twice_with_the_same_number() -> None:
+    made = Forged()
+    for number in range(6):
+        made.say(CLIENT, "client", b"%d" % number)
+    machine = Tls(secrets_of(made.key_log))
+    pieces = segments(made.flights)
+    begin = len(pieces) - 5
+    run(machine, pieces[:begin], close=False)
+    flow = machine._flows[CLIENT]
+    assert flow.opener is not None
+    counted = CountedOpener(flow.opener)
+    flow.opener = counted  # type: ignore[assignment]
+    said = drop(pieces[begin:], {pieces[begin][1].packet})
+    changed = said[1][1]
+    assert isinstance(changed, Chunk)
+    said[1] = CLIENT, changed._replace(data=changed.data[:-1] + b"?")
+    out = run(machine, said, close=False)
+    assert [piece.data for _, piece in out if isinstance(piece, Chunk)] == [b"3", b"4", b"5"]
+    assert len(counted.tried) == len(set(counted.tried))
 
 
 def test_a_loss_that_may_have_had_data_is_told_before_the_data_behind_a_ticket() -> None:

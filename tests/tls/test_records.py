@@ -117,3 +117,32 @@ def test_a_stream_that_loses_its_boundary_again_and_again_is_given_up() -> None:
     items = read(chunks(data, [5000]))
     assert len(whole(items)) <= 2 * MOST_DEFECTS
     assert_every_byte_is_somewhere(items, len(data))
+
+
+@given(records, st.lists(st.integers(1, 40), min_size=1, max_size=6), st.sampled_from((20, 23)))
+def test_records_that_are_passed_over_are_those_of_their_types(
+    said: list[tuple[int, bytes]], cuts: list[int], least_type: int
+) -> None:
+    data = b"".join(record(kind, content) for kind, content in said)
+    reader, items = RecordReader(), list[Item]()
+    for piece in chunks(data, cuts):
+        passed = reader.skip(b"-" + piece.data + b"-", 1, len(piece.data), least_type)
+        if passed < len(piece.data):
+            items += reader.feed(piece._replace(offset=piece.offset + passed, data=piece.data[passed:]))
+    items += reader.close()
+    fed = whole(items)
+    kept = [each for each in said if each[0] < least_type]
+    assert [each for each in fed if each[0] < least_type] == kept
+    assert len(items) == len(fed)
+    if min(cuts) >= 5 + 60:
+        assert fed == kept
+
+
+def test_a_record_in_whole_segments_is_passed_over_without_being_held() -> None:
+    reader = RecordReader()
+    data = record(23, bytes(5000)) + record(21, b"ab")
+    for piece in chunks(data[:-7], [1000]):
+        assert reader.skip(piece.data, 0, len(piece.data), 23) == len(piece.data)
+        assert reader.held_bytes == 0
+    assert reader.skip(data[-7:], 0, 7, 23) == 0
+    assert whole(list(reader.feed(Chunk(len(data) - 7, data[-7:], 9, 9)))) == [(21, b"ab")]
