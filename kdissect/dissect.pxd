@@ -28,6 +28,7 @@ cdef class Dissector:
     cdef public object _listener
     cdef public PairLayouts forms
     cdef public bint _adds_tcp
+    cdef public dict _awaited
     cdef public object _awaiting
     cdef public bint _has_reported_secrets
     cdef public object _ports

@@ -141,6 +141,8 @@ class Dissector:
         """The secrets that decrypt TLS; the capture may add some."""
         self._awaiting = Awaiting(self.secrets)
         """The connections that wait for more secrets."""
+        self._awaited = self._awaiting.names
+        """The same as a table, which is checked for every packet with data of TLS."""
         self._has_reported_secrets = False
         """Whether it was reported that there are too many secrets."""
         self._segments = SegmentReader(limits)
@@ -588,7 +590,7 @@ class Dissector:
     def _close_step(self, conversation: Conversation, packet: int, step: list[Step]) -> list[Event]:
         """The events of a packet of a connection, after their effects on other connections."""
         if conversation._tls is not None:
-            if self._awaiting or (not conversation._is_dark and conversation.waits_for_secrets):
+            if self._awaited or (not conversation._is_dark and conversation.waits_for_secrets):
                 self._awaiting.note(conversation)
             if self.journal is not None:
                 self.journal.note_tls(conversation.endpoints)

@@ -24,26 +24,23 @@ class Awaiting:
 
     def __init__(self, secrets: TlsSecrets) -> None:
         self._secrets = secrets
-        self._names: dict[Conversation, tuple[bytes, ...]] = {}
+        self.names: dict[Conversation, tuple[bytes, ...]] = {}
+        """The waiting connections, each with the names of its secrets."""
         self._by_name: dict[bytes, set[Conversation]] = {}
-
-    def __bool__(self) -> bool:
-        """Whether any connection waits."""
-        return bool(self._names)
 
     def note(self, conversation: Conversation) -> None:
         """Note the secrets that a connection waits for now."""
-        names, before = conversation.awaited_secrets, self._names.get(conversation, ())
+        names, before = conversation.awaited_secrets, self.names.get(conversation, ())
         if names != before:
             self.forget(conversation)
             for name in names:
                 self._by_name.setdefault(name, set()).add(conversation)
             if names:
-                self._names[conversation] = names
+                self.names[conversation] = names
 
     def forget(self, conversation: Conversation) -> None:
         """Forget a connection that waits no longer."""
-        for name in set(self._names.pop(conversation, ())):
+        for name in set(self.names.pop(conversation, ())):
             waiting = self._by_name[name]
             waiting.remove(conversation)
             if not waiting:

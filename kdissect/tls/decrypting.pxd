@@ -32,7 +32,7 @@ cdef class Tls:
     cdef Flow _flow(self, int side)
     @cython.locals(one=Flow, other=Flow)
     cdef int64_t _kept(self) except -1
-    @cython.locals(flow=Flow, waits=cython.bint, is_first=cython.bint, is_ready=cython.bint)
+    @cython.locals(flow=Flow, must_wait=cython.bint)
     cdef _take(self, int side, item, list out)
     cdef bint _is_in_turn(self, Flow flow) except -1
     cdef bint _is_clear(self, Flow flow, int kind) except -1

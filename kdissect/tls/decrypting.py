@@ -287,12 +287,18 @@ class Tls:
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
         flow = self._flow(side)
-        waits = bool(self._waiting.items)
-        is_ready = flow.opener is not None and not waits
-        is_first = flow.opener is None and not waits
-        if is_first and isinstance(item, TlsRecord) and self._is_clear(flow, item.type):
+        if self._waiting.items:
+            must_wait = self._waiting.must_wait(side, item)
+        elif flow.opener is not None or not isinstance(item, TlsRecord):
+            must_wait = False
+        elif self._is_clear(flow, item.type):
             self._content(side, item.type, item.fragment, item, out)
-        elif not is_ready and self._waiting.must_wait(side, item):
+            if self._keying.moved:
+                self._drain(out)
+            return
+        else:
+            must_wait = self._keying.must_wait(side, item)
+        if must_wait:
             self._waiting.add(side, item)
             if self._waiting.bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True

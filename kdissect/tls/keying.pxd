@@ -1,6 +1,6 @@
 cimport cython
 from kdissect.tls.flow cimport Flow
-from kdissect.tls.handshake cimport read_client_hello, read_server_hello
+from kdissect.tls.handshake cimport read_certificates, read_client_hello, read_server_hello
 from kdissect.tls.negotiation cimport Negotiation
 from kdissect.tls.summary cimport SeenHandshake
 

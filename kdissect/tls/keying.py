@@ -13,7 +13,7 @@ from kdissect.model import Fault
 from kdissect.tls import handshake
 from kdissect.tls.ciphers import Opener, Opener13
 from kdissect.tls.flow import Flow
-from kdissect.tls.handshake import TLS_1_3
+from kdissect.tls.handshake import TLS_1_3, read_certificates, read_client_hello, read_server_hello
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
 from kdissect.tls.records import APPLICATION_DATA, TlsRecord
@@ -171,7 +171,7 @@ class Keying:
                 self.seen.early_data = "accepted" if now.early_accepted else "rejected"
             self.moved = True
         elif kind == handshake.CERTIFICATE:
-            chain = handshake.read_certificates(message, now.version or 0)
+            chain = read_certificates(message, now.version or 0)
             wrong = self.seen.chain(chain, record.timestamp_ns, of_client=side == self.client)
             return [fault("expired-certificate", each, record.packet, record.offset) for each in wrong]
         elif kind == handshake.CLIENT_KEY_EXCHANGE:
@@ -188,7 +188,7 @@ class Keying:
         return []
 
     def _client_hello(self, side: Side, message: bytes) -> None:
-        hello = handshake.read_client_hello(message)
+        hello = read_client_hello(message)
         if self.negotiation.server_hello is not None:
             self.negotiation = Negotiation()  # a renegotiation
         self.client = side
@@ -199,7 +199,7 @@ class Keying:
 
     def _server_hello(self, side: Side, message: bytes) -> None:
         now = self.negotiation
-        hello = handshake.read_server_hello(message)
+        hello = read_server_hello(message)
         if hello.is_retry:
             if now.offers_early_data:
                 self.seen.early_data = "rejected"
@@ -210,7 +210,7 @@ class Keying:
         if self.client is None:
             self.client = 1 - side
         now.choose(hello)
-        self.seen.server_hello(hello, now.client_hello)
+        self.seen.server_hello(hello, now.version or 0, now.client_hello)
         if now.unsupported is not None:
             self.darken(now.unsupported)
         self.moved = True

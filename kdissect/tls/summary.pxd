@@ -29,7 +29,7 @@ cdef class SeenHandshake:
     cdef public object version
 
     cpdef client_hello(self, hello)
-    cpdef server_hello(self, hello, asked)
+    cpdef server_hello(self, hello, int version, asked)
     cpdef extensions(self, extensions)
     cpdef list _encrypted_alert(self, left_ns)
     cpdef dict summary(self, left_ns=*)

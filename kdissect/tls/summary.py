@@ -90,12 +90,12 @@ class SeenHandshake:
         """The certificates of the client, in the same form."""
         return _shown(self._client_certificates)
 
-    def server_hello(self, hello: Hello, asked: Hello | None) -> None:
+    def server_hello(self, hello: Hello, version: int, asked: Hello | None) -> None:
         """Note what a broker chooses."""
-        self.version = version_name(hello.chosen_version())
+        self.version = version_name(version)
         self.suite = suite_name(hello.suites[0])
         self.extensions(hello.extensions)
-        if hello.chosen_version() == TLS_1_3:
+        if version == TLS_1_3:
             self.resumed = PRE_SHARED_KEY in hello.extensions
         elif asked is not None:
             self.resumed = bool(hello.session_id) and hello.session_id == asked.session_id

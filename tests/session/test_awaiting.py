@@ -146,9 +146,9 @@ def test_connections_that_are_over_are_forgotten_here_too() -> None:
         for segment in waiting(number):
             dissector.feed(segment)
     stored = pickle.loads(pickle.dumps(dissector._awaiting))
-    assert (len(stored._names), len(stored._by_name)) == (5, 5)
+    assert (len(stored.names), len(stored._by_name)) == (5, 5)
     list(dissector.close())
-    assert (dissector._awaiting._names, dissector._awaiting._by_name) == ({}, {})
+    assert (dissector._awaiting.names, dissector._awaiting._by_name) == ({}, {})
 
 
 # -- sessions that are resumed ----------------------------------------------------------------------
