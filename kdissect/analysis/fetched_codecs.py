@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from kdissect.analysis.headers import Header
-from kdissect.analysis.packed import packed
+from kdissect.analysis.production import FetchedCodecs
 from kdissect.analysis.resends import SentBatch
 
-_RUN = 3
-"""The numbers of one run of fetched batches: first offset, last offset, and magic with codec."""
 Covered = dict[int, tuple[list[int], list[int]]]
 """For each magic and codec, the first and the last offsets of the stretches that were fetched so."""
 
 
-@packed
-@dataclass(slots=True)
-class FetchedCodecs:
-    """The codecs with which the batches of a partition were fetched."""
-
-    runs: array[int] = field(default_factory=lambda: array("q"))
-
-    def add(self, first: int, last: int, codec: int) -> bool:
-        """Add a batch; return whether it needed a run of its own."""
-        runs = self.runs
-        if len(runs) and runs[-1] == codec and runs[-2] + 1 == first:
-            runs[-2] = last
-            return False
-        runs.extend((first, last, codec))
-        return True
-
-    def covered(self) -> Covered:
-        """The offsets that were fetched with each magic and codec."""
-        return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
-
-    def merge(self, later: FetchedCodecs) -> None:
-        """Add later fetches."""
-        for run in later:
-            self.add(*run)
-
-    def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        """First offset, last offset, and magic with codec of each run."""
-        numbers = iter(self.runs)
-        return zip(*[numbers] * _RUN, strict=True)
-
-
-def way_of(batch: Header) -> int:
-    """Magic and codec of a batch, as one number."""
-    return batch.magic * 8 + (batch.attributes & 7)
+def covered(codecs: FetchedCodecs) -> Covered:
+    """The offsets of a partition that were fetched with each magic and codec."""
+    return {way: _covered(spans) for way, spans in _by_way(codecs).items()}
 
 
 def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], int, int]:
@@ -67,18 +30,19 @@ def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], in
             at = bisect_right(starts, offset) - 1
             if at >= 0 and offset <= ends[at]:  # one of the stretches has the offset
                 found.add(way)
-                is_recompressed |= way % 8 != codec % 8
-                is_converted |= way // 8 != codec // 8
+                if way != codec:
+                    is_recompressed |= way % 8 != codec % 8
+                    is_converted |= way // 8 != codec // 8
         recompressed += is_recompressed
         converted += is_converted
     return found, recompressed, converted
 
 
-def _by_way(runs: array[int]) -> dict[int, list[tuple[int, int]]]:
+def _by_way(codecs: FetchedCodecs) -> dict[int, list[tuple[int, int]]]:
     """The stretches of offsets, by magic and codec."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for at in range(0, len(runs), _RUN):
-        found.setdefault(runs[at + 2], []).append((runs[at], runs[at + 1]))
+    for first, last, way in codecs:
+        found.setdefault(way, []).append((first, last))
     return found
 
 

@@ -94,9 +94,8 @@ class Labels:
         :param others: other rows under the same names, so that all are separated alike.
         """
         self.resolve_names()
-        places = {
-            key[:2]: NameAt(self.name(key[0]) or "", key[1]) for each in (rows, *others) for key in each
-        }
+        kept = dict.fromkeys([key[:2] for each in (rows, *others) for key in each])
+        places = {(topic, broker): NameAt(self.name(topic) or "", broker) for topic, broker in kept}
         apart = self._latest.clusters.apart(places.values())
         return as_one(rows, new, lambda key: (self.name(key[0]), apart[places[key[:2]]].at, *key[2:]))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterator
-from struct import error, pack
-from typing import Generic, TypeVar
+from functools import lru_cache
+from struct import Struct, error
+from typing import Any, Generic, TypeVar
 
 from kdissect.analysis.room import Room
 
@@ -24,6 +25,12 @@ KEY_BYTES = 500
 """The approximate size of a key and its array without rows."""
 
 
+@lru_cache(maxsize=64)
+def _form(width: int) -> Struct:
+    """The kept form of a row."""
+    return Struct(f"{width}q")
+
+
 class Ledgers(Generic[K]):
     """Rows of ``width`` 64-bit numbers each, by key. Beyond the limit of keys or of rows, or without room,
     further ones are only counted."""
@@ -33,23 +40,38 @@ class Ledgers(Generic[K]):
         self._most_keys = keys
         self._most_rows = rows
         self._room = room
-        self._form = f"{width}q"
+        self._pack = _form(width).pack
         self._row_bytes = 9 * width  # arrays grow by an eighth
         self._kept: dict[K, array[int]] = {}
         self._count = 0
         self.left_out = 0
         """The number of rows that were not kept."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pack": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pack = _form(self._width).pack
+
     def add(self, key: K, *row: int) -> None:
         """Add a row. A row with a number beyond 64 bits counts as left out."""
+        self.add_row(key, row)
+
+    def add_row(self, key: K, row: tuple[int, ...]) -> None:
+        """The same, for a caller that has the row as one object."""
         try:
-            numbers = pack(self._form, *row)
+            numbers = self._pack(*row)
         except error:
             self.left_out += 1
             return
         kept = self._kept.get(key)
-        is_beyond = self._count >= self._most_rows
-        if kept is not None and not self._room.refuses(is_beyond) and self._room.takes(self._row_bytes):
+        room = self._room
+        if (
+            kept is not None
+            and not room.refuses(self._count >= self._most_rows)
+            and room.takes(self._row_bytes)
+        ):
             kept.frombytes(numbers)  # in half the time of extending it by the numbers
             self._count += 1
         else:

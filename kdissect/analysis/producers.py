@@ -25,10 +25,10 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
-from kdissect.analysis.fold import OneTable, Row
-from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.production import Production, fit, keep, sample
+from kdissect.analysis.fetched_codecs import Covered, as_fetched, covered
+from kdissect.analysis.fold import Batched, OneTable, Row
+from kdissect.analysis.labels import Labels
+from kdissect.analysis.production import FetchedCodecs, KeptBatches, ProducerKey, Production, take_in
 from kdissect.analysis.resends import (
     ACKS_0,
     WIDTH,
@@ -36,21 +36,13 @@ from kdissect.analysis.resends import (
     account_of,
     unpacked,
 )
-from kdissect.analysis.shared_parts import SharedSet, follows_log, record_sets
-from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.protocol.schema import ZERO_UUID
 from kdissect.record.compression import CODECS
 from kdissect.session.conversation import Connection
 
-_RUNS_BYTES = 500
-"""The approximate size of the codecs that are kept for a partition."""
-_Key = tuple[Topic, str, int, int, str | None, str]
-"""Topic, broker, partition, producer id, client id, address."""
 
-
-class Producers(OneTable[_Key, Production]):
+class Producers(Batched, OneTable[ProducerKey, Production]):
     """The statistic ``producers``."""
 
     apis = frozenset(("Produce", "Fetch"))
@@ -177,20 +169,19 @@ class Producers(OneTable[_Key, Production]):
         super().__init__(Production, limits)
         self.latest.keep_clusters(Clusters(self.room))
         self._labels = Labels(self.latest, limits)
-        self._fetched: dict[tuple[Topic, str, int], FetchedCodecs] = {}
-        self._most_sent = limits.timeline_key_events * WIDTH
-        self._most_kept = limits.timeline_events
-        self._kept = 0
-        """The number of batches and runs that are kept."""
-        self._not_kept = 0
+        self._kept = KeptBatches(self.room)
         self._blind: dict[int, None] = {}
         """Connections that were not completely captured."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._take(exchange, True)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        self._take(exchanges, True)
 
     def _other(self, exchange: Exchange) -> None:
-        self._take(exchange, False)
+        self._take([exchange], False)
+
+    def _take(self, exchanges: list[Exchange], counts: bool) -> None:
+        clusters = self.latest.clusters
+        take_in(exchanges, counts, clusters, self._labels, self._rows, self._kept, self._see_no_more)
 
     def _connection(self, connection: Connection) -> None:
         if connection.gaps or connection.skipped_bytes:
@@ -200,135 +191,33 @@ class Producers(OneTable[_Key, Production]):
         if len(self._blind) < self.limits.rows:
             self._blind[connection] = None
 
-    def _take(self, exchange: Exchange, counts: bool) -> None:
-        if exchange.request is None:
-            self._see_no_more(exchange.connection)
-        elif exchange.api == "Produce":
-            self._produced(exchange, counts)
-        if exchange.api == "Fetch" and exchange.response is not None and not follows_log(exchange):
-            broker = self.latest.clusters.at(exchange)
-            for found in record_sets(exchange, self.limits):
-                self._read(found, broker)
-
-    def _produced(self, exchange: Exchange, counts: bool) -> None:
-        request = exchange.request
-        assert request is not None
-        seen = request.survey()
-        acks = request.body().get("acks") if seen is None else seen.acks
-        answers = _answers(exchange) if exchange.error is not None else {}
-        client, ns = address(exchange.client), exchange.begun_ns
-        broker = self.latest.clusters.at(exchange)
-        rows: dict[int, Production] = {}
-        for found in record_sets(exchange, self.limits):
-            place = found.place
-            if place.message is not request:
-                continue
-            topic = self._labels.topic(place.topic, place.topic_id)
-            partition = -1 if place.partition is None else place.partition
-            code = 0
-            if answers:
-                code = answers.get((place.topic, place.partition), 0) or answers.get(
-                    (place.topic_id, place.partition), 0
-                )
-            for batch in found.headers:
-                row = self._rows.row(
-                    (topic, broker, partition, batch.producer_id, exchange.client_id, client)
-                )
-                if row is None:
-                    continue
-                if self._has_room(row):
-                    keep(row, exchange, place, batch, code, ns, acks)
-                if counts:
-                    is_first = id(row) not in rows
-                    rows[id(row)] = row
-                    row.count(exchange, batch, code if is_first else 0, ns, is_first)
-                    sample(row, place.data, batch, self.limits)
-                    if isinstance(acks, int):
-                        row.acks.add(acks)
-
-    def _has_room(self, row: Production) -> bool:
-        """Take room for a batch that may be sent again; False if there is no room."""
-        return self._takes(1, len(row.sent) >= self._most_sent or self._kept >= self._most_kept)
-
-    def _make_room(self, row: Production, kept: int) -> None:
-        """Take room for added batches that may be sent again, or forget them.
-
-        :param kept: how many numbers the row had for batches before.
-        """
-        count = (len(row.sent) - kept) // WIDTH
-        is_beyond = len(row.sent) > self._most_sent or self._kept + count > self._most_kept
-        if count and not self._takes(count, is_beyond):
-            del row.sent[kept:]
-
-    def _takes(self, count: int, is_beyond: bool) -> bool:
-        if self.room.refuses(is_beyond) or not self.room.takes(count * WIDTH * 9):
-            self._not_kept += count
-            return False
-        self._kept += count
-        return True
-
-    def _has_no_room_for_runs(self) -> bool:
-        """Whether the codecs of a further partition must be left out; if not, take room for them."""
-        return self.room.refuses(len(self._fetched) >= self.limits.rows) or not self.room.takes(_RUNS_BYTES)
-
-    def _read(self, fetched: SharedSet, broker: str) -> None:
-        """Take in the codecs of a fetched record set."""
-        place = fetched.place
-        key = (
-            self._labels.topic(place.topic, place.topic_id),
-            broker,
-            -1 if place.partition is None else place.partition,
-        )
-        found = self._fetched.get(key)
-        for batch in fetched.headers:
-            if batch.is_control:
-                continue
-            if found is None:
-                if self._has_no_room_for_runs():
-                    self._not_kept += 1
-                    return
-                found = self._fetched[key] = FetchedCodecs()
-            first = batch.base_offset if batch.magic >= 2 else batch.last_offset
-            self._add_run(found, fit(first), fit(batch.last_offset), way_of(batch))
-
-    def _add_run(self, found: FetchedCodecs, first: int, last: int, way: int) -> None:
-        if self.room.refuses(self._kept >= self._most_kept):
-            self._not_kept += 1
-        elif found.add(first, last, way):
-            self._kept += 1
-
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
         self._rows.left_out += later._rows.left_out
         for producer, production in later._rows.items():
             row = self._rows.row(producer)
             if row is not None:
-                kept = len(row.sent)
+                before = len(row.sent)
                 row.merge(production)
-                self._make_room(row, kept)
-        for key, theirs in later._fetched.items():
-            if key not in self._fetched and self._has_no_room_for_runs():
-                self._not_kept += 1
-                continue
-            found = self._fetched.setdefault(key, FetchedCodecs())
-            for run in theirs:
-                self._add_run(found, *run)
+                count = len(production.sent) // WIDTH
+                if count and not self._kept.has_room(before, count):
+                    del row.sent[before:]
+        self._kept.merge(later._kept)
         for connection in later._blind:
             self._see_no_more(connection)
-        self._not_kept += later._not_kept
 
     @property
     def left_out(self) -> int:
-        return self._rows.left_out + self._not_kept
+        return self._rows.left_out + self._kept.left_out
 
     def result(self) -> list[Row]:
-        kept: tuple[dict[Any, Any], ...] = self._rows.rows, self._fetched
+        kept: tuple[dict[Any, Any], ...] = self._rows.rows, self._kept.fetched
         rows = self._labels.by_cluster(self._rows.rows, Production, *kept)
-        fetched = self._labels.by_cluster(self._fetched, FetchedCodecs, *kept)
-        writers = Counter(key[:3] for key in rows)
-        covered = {place: each.covered() for place, each in fetched.items()}
+        fetched = self._labels.by_cluster(self._kept.fetched, FetchedCodecs, *kept)
+        writers = Counter([key[:3] for key in rows])
+        ways = {place: covered(each) for place, each in fetched.items()}
         found = (
-            self._result(key, row, writers[key[:3]] == 1, covered.get(key[:3], {}))
+            self._result(key, row, writers[key[:3]] == 1, ways.get(key[:3], {}))
             for key, row in rows.items()
             if row.counted
         )
@@ -347,7 +236,7 @@ class Producers(OneTable[_Key, Production]):
         lowest = min([each.codec for each in batches], default=None)
         return {
             "producer_id": producer_id if has_id else None,
-            "producer_epoch": row.epoch[2] if has_id and row.epoch is not None else None,
+            "producer_epoch": row.epoch if has_id else None,
             "client_id": client_id,
             "client": client,
             "topic": topic,
@@ -376,13 +265,13 @@ class Producers(OneTable[_Key, Production]):
             "given_up": found.given_up,
             "tried_ns": found.tried_ns,
             "acks": ["all" if each == -1 else str(each) for each in sorted(row.acks)],
-            "codecs": sorted(row.codecs),
+            "codecs": row.codecs,
             "uncompressed_bytes": row.plain.bytes,
             "compressible_to": row.plain.ratio,
             "ratio": row.packed.ratio,
-            "codecs_fetched": sorted({CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}),
+            "codecs_fetched": [] if not ways else sorted(_codecs(ways)),
             "magic": None if lowest is None else lowest // 8,
-            "magic_fetched": min((way // 8 for way in ways), default=None),
+            "magic_fetched": min(ways) // 8 if ways else None,
             "recompressed": recompressed,
             "converted": converted,
             "linger_p50_ns": linger_p50,
@@ -397,6 +286,11 @@ class Producers(OneTable[_Key, Production]):
             "first_ns": row.span.first_ns,
             "last_ns": row.span.last_ns,
         }
+
+
+def _codecs(ways: set[int]) -> set[str]:
+    """The names of the codecs in these combinations of codec and magic."""
+    return {CODECS[way % 8] for way in ways if way % 8 < len(CODECS)}
 
 
 def _set_back_ns(batches: list[SentBatch]) -> int:
@@ -416,18 +310,6 @@ def _set_back_ns(batches: list[SentBatch]) -> int:
         if told_ns:
             furthest = max(furthest, before_ns - told_ns)
     return furthest
-
-
-def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
-    """The error codes of an answer, by name or id of the topic and by partition."""
-    found: dict[tuple[str | None, Any], int] = {}
-    assert exchange.response is not None
-    for topic in exchange.response.body().get("responses") or ():
-        topic_id = topic.get("topicId", ZERO_UUID)
-        for part in topic.get("partitionResponses") or ():
-            code = part.get("errorCode") or 0
-            found[topic.get("name") or topic_id, part.get("index")] = code
-    return found
 
 
 def _ends(span: Span) -> list[int]:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from struct import Struct
 from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
@@ -83,6 +84,8 @@ class SentBatch(NamedTuple):
 
 
 WIDTH = len(SentBatch._fields)
+KEPT = Struct(f"{WIDTH}q")
+"""The kept form of a batch."""
 _NS_AND_NUMBER = itemgetter(0, 1)
 _batch_of: Callable[[tuple[int, ...]], SentBatch] = partial(tuple.__new__, SentBatch)
 """A batch from its numbers, without the calls of NamedTuple's own constructor."""
@@ -90,9 +93,10 @@ _batch_of: Callable[[tuple[int, ...]], SentBatch] = partial(tuple.__new__, SentB
 
 def unpacked(kept: array[int]) -> list[SentBatch]:
     """The batches in their kept form, by time."""
-    numbers = iter(kept)
-    rows = sorted(zip(*[numbers] * WIDTH, strict=True), key=_NS_AND_NUMBER)  # each takes the next so many
-    return list(map(_batch_of, rows))
+    batches = list(map(_batch_of, KEPT.iter_unpack(kept)))
+    if len(batches) > 1:
+        batches.sort(key=_NS_AND_NUMBER)
+    return batches
 
 
 @packed
@@ -260,9 +264,9 @@ def _given_up(tries: Sequence[SentBatch], batches: Sequence[SentBatch], out: Acc
 
 def _without(batches: Sequence[SentBatch], is_sole: bool, out: Account) -> None:
     """Examine batches without a producer id, which are identified by their content."""
-    last_of = {each.connection: (each.ns, each.number) for each in batches}
-    if len(last_of) < 2 and all(each.state != REFUSED for each in batches):
+    if len({each.connection for each in batches}) < 2 and REFUSED not in [each.state for each in batches]:
         return  # as mostly: the producer had no reason to send one again
+    last_of = {each.connection: (each.ns, each.number) for each in batches}
     by_crc: dict[tuple[int, int, int], list[int]] = {}
     by_first: dict[tuple[int, int], list[int]] = {}
     by_time: dict[tuple[int, int], list[int]] = {}

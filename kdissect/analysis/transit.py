@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations
 from kdissect.analysis.clusters import Clusters, NameAt
@@ -25,8 +25,8 @@ from kdissect.analysis.deliveries import (
     read_again,
 )
 from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, forgotten
-from kdissect.analysis.fold import MILLISECOND, Fold, Rows
-from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
+from kdissect.analysis.fold import MILLISECOND, Batched, Rows
+from kdissect.analysis.headers import MOST_MS, SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
@@ -36,8 +36,10 @@ from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Message
 from kdissect.names import is_metadata_topic
 from kdissect.protocol.schema import ZERO_UUID
+from kdissect.record.batch import CONTROL, LOG_APPEND_TIME
 
 FETCHES = ("Fetch", "ShareFetch")
 LOST = ("not captured", "gap", "skipped")
@@ -58,6 +60,8 @@ _Read = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
+_CONTROL, _LOG_APPEND_TIME, _MOST_MS, _NONE, _CREATED = CONTROL, LOG_APPEND_TIME, MOST_MS, NONE, _CREATE_TIME
+"""The same in C."""
 _new = tuple.__new__
 """``_new(Arrival, values)`` with all values: without the second call of NamedTuple's own ``__new__``."""
 _READER_BYTES = 700
@@ -89,7 +93,7 @@ class Consumer(NamedTuple):
     """Set if nothing else distinguishes it from others."""
 
 
-class Transit(Fold):
+class Transit(Batched):
     """Produced and fetched records by topic and partition, until they are joined."""
 
     apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS, *TOPIC_ID_APIS))
@@ -126,47 +130,13 @@ class Transit(Fold):
         self._asked: dict[_Read, int] = {}
         """The last requested offset. Repetitions are kept once."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._take(exchange, _COUNTS)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _take(exchanges, _COUNTS, self)
 
     def _other(self, exchange: Exchange) -> None:
-        self._take(exchange, 0)
-
-    def _take(self, exchange: Exchange, flags: int) -> None:
-        self._affiliations.see(exchange)
-        api = exchange.api
-        if exchange.missing in LOST:
-            self._lost.add(exchange.connection, exchange.begun_ns)
-        if api == "Produce":
-            self._produce(exchange, flags)
-        elif api in FETCHES:
-            if not follows_log(exchange):
-                self._fetch(exchange, flags)
-        elif api in TOPIC_ID_APIS:
-            self._lives.take(exchange, self._labels)
+        _take([exchange], 0, self)
 
     # -- produced records -------------------------------------------------------------------------------
-
-    def _produce(self, exchange: Exchange, flags: int) -> None:
-        response = exchange.response
-        if exchange.request is None:
-            self._acknowledged(exchange, flags)
-            return
-        sent = exchange.request.frame.first_ns
-        producer = self._reader(exchange)
-        if producer is not None and producer.who is None:
-            producer.who = speaker(exchange)
-        for found in record_sets(exchange, self.limits):
-            place = found.place
-            if place.partition is None or place.message is not exchange.request:
-                continue
-            base = exchange.assigned_base_offset(place)
-            acknowledged = response.frame.last_ns if base is not None and response is not None else None
-            key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
-            for row, stamps in _produced_rows(found, base, sent, acknowledged, flags, exchange.connection):
-                self._produced.add(key, *row)
-                if stamps:
-                    self._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
 
     def _acknowledged(self, exchange: Exchange, flags: int) -> None:
         """Take in a Produce with a captured answer only."""
@@ -190,79 +160,6 @@ class Transit(Fold):
 
     # -- fetched records --------------------------------------------------------------------------------
 
-    def _fetch(self, exchange: Exchange, flags: int) -> None:
-        reader = self._reader(exchange)
-        if reader is None:
-            return
-        asked_ns, names_all = NONE, False
-        if exchange.api == "ShareFetch":
-            flags |= _SHARED
-        named: dict[_Place, int] = {}
-        if exchange.request is not None:
-            body = exchange.request.body()
-            asked_ns = exchange.request.frame.last_ns
-            replica_id = replica_id_in(exchange) if exchange.api == "Fetch" else -1
-            if exchange.client_id is not None or reader.who is None:
-                reader.who = speaker(exchange)
-            reader.replica_id = replica_id
-            epoch = body.get("sessionEpoch", NO_SESSION)
-            names_all = epoch in (NEW_SESSION, NO_SESSION)
-            if names_all and replica_id < 0:
-                self._anew.add(exchange.connection, asked_ns, epoch)
-            if replica_id < 0:
-                for topic, number in forgotten(self._labels, body):
-                    if number is not None:
-                        self._let_go.add((exchange.connection, topic, number), asked_ns)
-            for topic in body.get("topics") or ():
-                name = self._topic(topic.get("topic"), topic.get("topicId"))
-                for partition in topic.get("partitions") or ():
-                    if partition.get("fetchOffset", -1) >= 0 and "partition" in partition:
-                        named[name, partition["partition"]] = partition["fetchOffset"]
-        elif reader.who is None:
-            reader.who = Speaker(speaker(exchange).client, None)
-        if exchange.response is not None:
-            self._answered(exchange, exchange.response.body(), asked_ns, named, flags)
-        for place, offset in named.items():
-            key = exchange.connection, *place
-            before = self._asked.get(key)
-            if (names_all or before != offset) and not _is_metadata(place[0]):
-                own = flags | (_FIRST if before is None and not names_all else 0)
-                self._remember(key, offset)
-                self._fetched.add(key, offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, own)
-
-    def _answered(
-        self, exchange: Exchange, body: dict[str, Any], asked_ns: int, named: dict[_Place, int], flags: int
-    ) -> None:
-        assert exchange.response is not None
-        first_ns, last_ns = exchange.response.frame.first_ns, exchange.response.frame.last_ns
-        broker = exchange.broker
-        sets: dict[tuple[str | None, int | None], SharedSet] = {}
-        for each in record_sets(exchange, self.limits):
-            place = each.place
-            if place.data and place.message is exchange.response:
-                sets.setdefault((place.topic_id or place.topic, place.partition), each)
-        for topic in body.get("responses") or ():
-            name = self._topic(topic.get("topic"), topic.get("topicId"))
-            if _is_metadata(name):
-                continue
-            for partition in topic.get("partitions") or ():
-                number = partition.get("partitionIndex")
-                if number is None:
-                    continue
-                self._rise((name, number, broker), partition.get("highWatermark", -1), first_ns)
-                offset = named.get((name, number))
-                key = exchange.connection, name, number
-                records = partition.get("records")
-                if not records:
-                    continue
-                found = sets.pop((name.topic_id or name.name, number), None)
-                batches = sets_of(records, self.limits) if found is None else found.sets
-                for row in _fetched_rows(batches, known(offset), asked_ns, last_ns, flags):
-                    self._fetched.add(key, *row)
-                    if offset is not None:
-                        self._remember(key, named.pop((name, number)))
-                        offset = None
-
     def _remember(self, key: _Read, offset: int) -> None:
         if key in self._asked or not self.room.refuses(len(self._asked) >= self.limits.delivery_sets):
             self._asked[key] = offset
@@ -276,7 +173,7 @@ class Transit(Fold):
             self._heights.add(place, ns, high)
 
     def _topic(self, name: str | None, topic_id: str | None) -> Topic:
-        return self._labels.topic(name, topic_id if topic_id != ZERO_UUID else None)
+        return _topic(self._labels, name, topic_id)
 
     # -- results ----------------------------------------------------------------------------------------
 
@@ -446,12 +343,151 @@ class Transit(Fold):
         return self._affiliations.group(consumer.who, topic, *ids)
 
 
+def _take(exchanges: list[Exchange], counts: int, transit: Transit) -> None:
+    """Take in exchanges.
+
+    :param counts: the flags of their batches: whether they count.
+    """
+    labels = transit._labels
+    for exchange in exchanges:
+        api = exchange.api
+        if api in OF_MEMBERS:
+            transit._affiliations.see(exchange)
+        if exchange.missing is not None and exchange.missing in LOST:
+            transit._lost.add(exchange.connection, exchange.begun_ns)
+        if api == "Produce":
+            if exchange.request is None:
+                transit._acknowledged(exchange, counts)
+            else:
+                _take_produced(exchange, exchange.request, counts, labels, transit)
+        elif api in FETCHES:
+            if not follows_log(exchange):
+                reader = transit._reader(exchange)
+                if reader is not None:
+                    flags = counts if api == "Fetch" else counts | _SHARED
+                    _take_fetched(exchange, flags, reader, labels, transit)
+        elif api in TOPIC_ID_APIS:
+            transit._lives.take(exchange, labels)
+
+
+def _take_produced(
+    exchange: Exchange, request: Message, flags: int, labels: Labels, transit: Transit
+) -> None:
+    """Take in a Produce whose request was captured."""
+    producer = transit._reader(exchange)
+    if producer is not None and producer.who is None:
+        producer.who = speaker(exchange)
+    add, response = transit._produced.add_row, exchange.response
+    for found in record_sets(exchange, transit.limits):
+        place = found.place
+        if place.partition is None or place.message is not request:
+            continue
+        base = exchange.assigned_base_offset(place)
+        acknowledged = NONE if base is None or response is None else response.frame.last_ns
+        key = labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
+        sent = request.frame.first_ns
+        for row, stamps in _produced_rows(found, base, sent, acknowledged, flags, exchange.connection):
+            add(key, row)
+            if stamps:
+                transit._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
+
+
+def _take_fetched(
+    exchange: Exchange, flags: int, reader: _ConnectionReader, labels: Labels, transit: Transit
+) -> None:
+    """Take in a Fetch or ShareFetch."""
+    asked_ns, names_all = NONE, False
+    request, connection = exchange.request, exchange.connection
+    named: dict[_Place, int] = {}
+    if request is not None:
+        body = request.body()
+        asked_ns = request.frame.last_ns
+        replica_id = -1 if flags & _SHARED else replica_id_in(exchange)
+        who, client_id = reader.who, request.client_id
+        if who is None or (client_id is not None and client_id != who.client_id):
+            reader.who = speaker(exchange)
+        reader.replica_id = replica_id
+        epoch = body.get("sessionEpoch", NO_SESSION)
+        names_all = epoch in (NEW_SESSION, NO_SESSION)
+        if replica_id < 0:
+            if names_all:
+                transit._anew.add(connection, asked_ns, epoch)
+            if body.get("forgottenTopicsData"):
+                for gone, number in forgotten(labels, body):
+                    if number is not None:
+                        transit._let_go.add((connection, gone, number), asked_ns)
+        for topic in body.get("topics") or ():
+            name = _topic(labels, topic.get("topic"), topic.get("topicId"))
+            for partition in topic.get("partitions") or ():
+                if partition.get("fetchOffset", -1) >= 0 and "partition" in partition:
+                    named[name, partition["partition"]] = partition["fetchOffset"]
+    elif reader.who is None:
+        reader.who = Speaker(speaker(exchange).client, None)
+    if exchange.response is not None:
+        _take_answer(exchange, exchange.response, asked_ns, named, flags, labels, transit)
+    if not named:
+        return
+    asked, add = transit._asked, transit._fetched.add_row
+    for (name, number), offset in named.items():
+        key = connection, name, number
+        before = asked.get(key)
+        if (names_all or before != offset) and not _is_metadata(name):
+            own = flags | (_FIRST if before is None and not names_all else 0)
+            transit._remember(key, offset)
+            add(key, (offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, own))
+
+
+def _take_answer(
+    exchange: Exchange,
+    response: Message,
+    asked_ns: int,
+    named: dict[_Place, int],
+    flags: int,
+    labels: Labels,
+    transit: Transit,
+) -> None:
+    """Take in the answer to a Fetch or ShareFetch. Partitions with records are removed from ``named``."""
+    broker, connection = exchange.broker, exchange.connection
+    sets: dict[tuple[str | None, int | None], SharedSet] = {}
+    for each in record_sets(exchange, transit.limits):
+        place = each.place
+        if place.data and place.message is response:
+            sets.setdefault((place.topic_id or place.topic, place.partition), each)
+    add = transit._fetched.add_row
+    for topic in response.body().get("responses") or ():
+        name = _topic(labels, topic.get("topic"), topic.get("topicId"))
+        if _is_metadata(name):
+            continue
+        for partition in topic.get("partitions") or ():
+            number = partition.get("partitionIndex")
+            if number is None:
+                continue
+            transit._rise((name, number, broker), partition.get("highWatermark", -1), response.frame.first_ns)
+            records = partition.get("records")
+            if not records:
+                continue
+            offset = named.get((name, number))
+            key = connection, name, number
+            found = sets.pop((name.topic_id or name.name, number), None)
+            batches = sets_of(records, transit.limits) if found is None else found.sets
+            for row in _fetched_rows(batches, known(offset), asked_ns, response.frame.last_ns, flags):
+                add(key, row)
+                if offset is not None:
+                    transit._remember(key, named.pop((name, number)))
+                    offset = None
+
+
+def _topic(labels: Labels, name: str | None, topic_id: str | None) -> Topic:
+    return labels.topic(name, topic_id if topic_id != ZERO_UUID else None)
+
+
 def _produced_rows(
-    found: SharedSet, base: int | None, sent: int, acknowledged: int | None, flags: int, connection: int
+    found: SharedSet, base: int | None, sent: int, acknowledged: int, flags: int, connection: int
 ) -> list[tuple[tuple[int, ...], list[int]]]:
     """The kept data of a produced record set's batches: a row, and timestamps that represent all records.
 
     :param base: the offset of its first record.
+    :param acknowledged: NONE if it is unknown.
     """
     rows: list[tuple[tuple[int, ...], list[int]]] = []
     for batch in found.sets:
@@ -460,11 +496,8 @@ def _produced_rows(
             known(base),
             base + length - 1 if base is not None else length,
             sent,
-            known(acknowledged),
-            known(batch.first_ms),
-            known(batch.last_ms),
-            known(batch.content_crc),
-            flags | (0 if batch.is_log_append_time else _CREATE_TIME),
+            acknowledged,
+            *_content(batch, flags),
             connection,
         )
         rows.append((row, stamps_of(batch, found.place.data)))
@@ -479,21 +512,32 @@ def _fetched_rows(
     offset."""
     rows: list[tuple[int, ...]] = []
     for batch in batches:
-        if not batch.is_control and batch.is_whole:
+        if batch.is_whole and not (batch.magic >= 2 and batch.attributes & _CONTROL):
             row = (
                 offset,
                 batch.base_offset,
                 batch.last_offset,
                 asked,
                 answered_ns,
-                known(batch.first_ms),
-                known(batch.last_ms),
-                known(batch.content_crc),
-                flags | (0 if batch.is_log_append_time else _CREATE_TIME),
+                *_content(batch, flags),
             )
             rows.append(row)
             offset = NONE
     return rows
+
+
+def _content(batch: Header, flags: int) -> tuple[int, int, int, int]:
+    """First timestamp, largest timestamp, checksum, flags: in C, without the properties of a header."""
+    first, largest, crc = batch.base_timestamp, batch.max_timestamp, batch.crc
+    if not 0 <= first <= _MOST_MS:
+        first = _NONE
+    if not 0 <= largest <= _MOST_MS:
+        largest = _NONE
+    if batch.magic < 2:
+        crc = _NONE
+    if batch.magic < 1 or not batch.attributes & _LOG_APPEND_TIME:
+        flags |= _CREATED
+    return first, largest, crc, flags
 
 
 def _is_metadata(topic: Topic) -> bool:
