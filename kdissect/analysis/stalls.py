@@ -8,15 +8,14 @@ between two of them. Only answers after a gap come late, when the gap is known t
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.pace import is_of_brokers
+from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.packed import packed
 from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import asked_wait, is_long_poll, split, waits_for_members
@@ -140,7 +139,7 @@ def _in_both(some: list[tuple[float, float]], others: list[tuple[float, float]])
     return found
 
 
-class Stalls(OneTable[str, _Broker]):
+class Stalls(Batched, OneTable[str, _Broker]):
     """A row for each time in which a broker answered nobody though two connections or more waited."""
 
     name = "stalls"
@@ -161,16 +160,29 @@ class Stalls(OneTable[str, _Broker]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Broker, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        if response is None:
-            return
-        row = self._rows.row(exchange.broker)
-        if row is None:
-            return
-        answered_ns = response.frame.first_ns
-        row.note_answer(answered_ns)
-        if request is None or answered_ns - request.frame.last_ns < SILENCE_NS or len(row.long) >= MOST_LONG:
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        row_of = self._rows.row
+        for exchange in exchanges:
+            response = exchange.response
+            if response is None:
+                continue
+            row = row_of(exchange.broker)
+            if row is None:
+                continue
+            answered_ns, last_ns = response.frame.first_ns, row.last_ns
+            if last_ns is not None and 0 <= answered_ns - last_ns < SILENCE_NS:  # as mostly
+                row.last_ns = answered_ns
+            else:
+                row.note_answer(answered_ns)
+            request = exchange.request
+            if request is not None and answered_ns - request.frame.last_ns >= SILENCE_NS:
+                self._answered_late(exchange, row, answered_ns)
+
+    def _answered_late(self, exchange: Exchange, row: _Broker, answered_ns: int) -> None:
+        """Keep an exchange with a long latency if a broker that stood still may have caused that."""
+        request = exchange.request
+        assert request is not None
+        if len(row.long) >= MOST_LONG:
             return
         served, api = exchange.served_ns, exchange.api
         if api is None or served is None or served < SILENCE_NS or waits_for_members(api):
@@ -227,19 +239,20 @@ class Stalls(OneTable[str, _Broker]):
 @dataclass(slots=True)
 class _Api:
     work: Histogram = field(default_factory=Histogram)
-    counts: Counter[int] = field(default_factory=Counter)
+    counts: dict[int, int] = field(default_factory=dict)
     """Exchanges by the second of their requests."""
     slow: dict[int, list[tuple[int, int, str, str]]] = field(default_factory=dict)
     """The slow ones of a second: minus the duration, number, broker, client."""
 
     def merge(self, later: _Api) -> None:
         self.work.merge(later.work)
-        self.counts.update(later.counts)
+        for window, count in later.counts.items():
+            self.counts[window] = self.counts.get(window, 0) + count
         for window, slow in later.slow.items():
             self.slow[window] = sorted(self.slow.get(window, []) + slow)[:MOST_SLOW]
 
 
-class Spikes(OneTable[str, _Api]):
+class Spikes(Batched, OneTable[str, _Api]):
     """A row for each time in which an API took much longer than usual."""
 
     name = "spikes"
@@ -261,22 +274,28 @@ class Spikes(OneTable[str, _Api]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Api, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        if exchange.api is None or exchange.request is None or is_of_brokers(exchange):
-            return
-        if exchange.api == "SaslAuthenticate" and exchange.error is not None:
-            return  # brokers delay these on purpose (connection.failed.authentication.delay.ms)
-        work = split(exchange).broker_ns
-        if work is None:
-            return
-        row = self._rows.row(exchange.api)
-        if row is None:
-            return
-        row.work.add(work)
-        window = exchange.request.frame.last_ns // WINDOW_NS
-        count = row.counts.get(window, 0)
-        if count or len(row.counts) < MOST_WINDOWS:
-            row.counts[window] = count + 1
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        row_of = self._rows.row
+        for exchange in exchanges:
+            work = split(exchange).broker_ns
+            request = exchange.request
+            if work is None or request is None or is_own_id(request.client_id):
+                continue
+            api = exchange.api
+            if api is None or (api == "SaslAuthenticate" and exchange.error is not None):
+                continue  # brokers delay these on purpose (connection.failed.authentication.delay.ms)
+            row = row_of(api)
+            if row is None:
+                continue
+            row.work.add(work)
+            window = request.frame.last_ns // WINDOW_NS
+            counts = row.counts
+            if window in counts:
+                counts[window] += 1
+            elif len(counts) < MOST_WINDOWS:
+                counts[window] = 1
+            else:
+                continue
             if work >= SLOW_NS:
                 client = exchange.client_id or exchange.client
                 slow = [*row.slow.get(window, []), (-work, exchange.number, exchange.broker, client)]
