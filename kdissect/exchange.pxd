@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Message
 from kdissect.protocol.layout cimport Layout
-from kdissect.protocol.survey cimport Survey
+from kdissect.protocol.survey cimport Route, Survey, places_at
 from kdissect.record.sound cimport is_sound, may_have_value
 
 cdef bytes _topic_record_start
@@ -74,6 +74,7 @@ cdef bint _may_name_topics(Message message) except -1
 @cython.locals(places=list, at=Py_ssize_t)
 cpdef bint may_name_topics(bytes data, Survey seen, limits) except -1
 cpdef bint names_topics(bytes data, Py_ssize_t start, Py_ssize_t end, limits) except -1
-cdef _places(Message message)
+@cython.locals(way=Route, data=bytes)
+cdef list _places(Message message)
 @cython.locals(found=dict, places=list)
 cdef dict _base_offsets(Message response)

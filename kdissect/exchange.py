@@ -14,7 +14,6 @@ from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
-from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.entities import (
     COORDINATORS,
     GROUP,
@@ -28,7 +27,7 @@ from kdissect.protocol.errors import class_in, error_name, gravest
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
-from kdissect.protocol.survey import Place, Survey, find_places, route
+from kdissect.protocol.survey import Place, Survey, places_at, route
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 from kdissect.record.sound import is_sound, may_have_value
@@ -721,7 +720,8 @@ def _places(message: Message) -> list[Place] | None:
     way = route(message._candidates(struct)[0])
     if way is None:
         return None
-    return find_places(way, Cursor(message.frame.payload, message.body_start, None, message.limits))
+    data = message.frame.payload
+    return places_at(way, data, message.body_start, len(data), message.limits)
 
 
 def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:

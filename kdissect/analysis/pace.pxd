@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Span
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.quotas cimport Quota
-from kdissect.analysis.waits cimport asked_wait, split
+from kdissect.analysis.waits cimport asked_wait, polls, split
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
@@ -38,12 +38,12 @@ cdef class _PaceRow:
     cdef public Span span
 
     @cython.locals(response=Message, throttle_ms=int64_t)
-    cpdef add(self, Exchange exchange, api)
+    cpdef add(self, Exchange exchange, api, latency)
     @cython.locals(request=Message, response=Message, seen=Survey)
     cdef _count_poll(self, Exchange exchange, wait)
     @cython.locals(found=_Worst)
     cpdef happens(self, what, ns, Exchange exchange)
     cpdef merge(self, _PaceRow later)
 
-@cython.locals(exchange=Exchange, row=_PaceRow)
+@cython.locals(clients=dict, exchange=Exchange, request=Message, who=tuple, row=_PaceRow)
 cdef _count(list exchanges, rows)

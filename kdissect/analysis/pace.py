@@ -22,7 +22,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, 
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.speakers import address
-from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
+from kdissect.analysis.waits import Wait, asked_wait, polls, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import FETCH
@@ -125,11 +125,10 @@ class _PaceRow:
         self.max_wait_ms = 0
         self.span = Span()
 
-    def add(self, exchange: Exchange, api: str) -> None:
+    def add(self, exchange: Exchange, api: str, latency: int) -> None:
         """Count an exchange that has both messages."""
-        response, latency, behind = exchange.response, exchange.latency_ns, exchange.behind_ns
+        response, behind = exchange.response, exchange.behind_ns
         assert response is not None
-        assert latency is not None
         self.span.begin(exchange)
         self.latency.add(latency)
         if latency <= -BACKWARDS_NS:
@@ -156,7 +155,7 @@ class _PaceRow:
             self.happens("throttled", throttle_ms * MILLISECOND, exchange)
         if exchange.breaks_quota:
             self.happens("broken", 0, exchange)
-        if is_long_poll(api):
+        if polls(exchange):
             self._count_poll(exchange, known.wait)
 
     def _count_poll(self, exchange: Exchange, wait: Wait) -> None:
@@ -317,15 +316,26 @@ class Pace(Batched, OneTable[_Key, _PaceRow]):
 
 def _count(exchanges: list[Exchange], rows: Rows[_Key, _PaceRow]) -> None:
     """Count exchanges."""
+    clients: dict[tuple[int, str | None], str | None] = {}
+    """The address of each client that was seen here, by connection and client id; None for brokers."""
     for exchange in exchanges:
-        if exchange.request is None or exchange.response is None:
+        request = exchange.request
+        if request is None or exchange.response is None:
             continue
-        api = exchange.api
-        if api is None or exchange.latency_ns is None or is_of_brokers(exchange):
+        api, latency = exchange.api, exchange.latency_ns
+        if api is None or latency is None:
             continue
-        row = rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
+        client_id = request.client_id
+        who = exchange.connection, client_id
+        if who in clients:
+            client = clients[who]
+        else:
+            client = clients[who] = None if is_own_id(client_id) else address(exchange.client)
+        if client is None:
+            continue
+        row = rows.row((exchange.broker, client, client_id or "", api))
         if row is not None:
-            row.add(exchange, api)
+            row.add(exchange, api, latency)
 
 
 _HAPPENED = {

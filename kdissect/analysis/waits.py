@@ -44,6 +44,11 @@ def is_long_poll(api: str | None) -> bool:
     return traits_of_api(api).waits == "records"
 
 
+def polls(exchange: Exchange) -> bool:
+    """Whether an exchange is a long poll, as :func:`is_long_poll`, by the key of its API."""
+    return _waits_of(exchange.api_key) == "records"
+
+
 def waits_for_members(api: str | None) -> bool:
     """Whether a request waits for other members of its group, for a time that no field names."""
     return traits_of_api(api).waits == "members"
