@@ -101,8 +101,26 @@ class GroupTimeline(Fold):
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
 
+    def batch_handler(self) -> Callable[[list[Exchange]], None]:
+        return self._exchanges
+
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        """Take in exchanges, one after the other. Most are a Fetch, which says only that its client goes
+        on."""
+        for exchange in exchanges:
+            if exchange.api == "Fetch" and exchange.request is not None:
+                self.changes += 1
+                self._fetch(exchange)
+            else:
+                self._take(exchange, True)
+
     def _other(self, exchange: Exchange) -> None:
         self._take(exchange, False)
+
+    def _fetch(self, exchange: Exchange) -> None:
+        if exchange.response is not None:
+            whose = address(exchange.client), exchange.client_id
+            self._stretch(self.fetches, whose, FETCH_GAP_NS, exchange.begun_ns, exchange.ended_ns)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
         self.changes += 1
@@ -112,9 +130,7 @@ class GroupTimeline(Fold):
             return
         api = exchange.api or ""
         if api == "Fetch":
-            if exchange.response is not None:
-                whose = address(exchange.client), exchange.client_id
-                self._stretch(self.fetches, whose, FETCH_GAP_NS, exchange.begun_ns, exchange.ended_ns)
+            self._fetch(exchange)
             return
         take = _TAKEN.get(api)
         if take is not None:

@@ -31,7 +31,7 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.fold import Batched, Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.lag_course import (
     ANSWER,
@@ -43,7 +43,7 @@ from kdissect.analysis.lag_course import (
     whole_row,
 )
 from kdissect.analysis.ledgers import Ledgers
-from kdissect.analysis.shared_parts import follows_log, record_sets
+from kdissect.analysis.shared_parts import follows_log, produced_ends
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives
 from kdissect.exchange import Exchange
@@ -64,7 +64,7 @@ _Beginning = tuple[str, Topic, int, str | None]
 _NONE: OfClusters[Mark] = OfClusters()
 
 
-class Lag(Statistic):
+class Lag(Batched, Statistic):
     """The statistic ``lag``."""
 
     name = "lag"
@@ -138,8 +138,10 @@ class Lag(Statistic):
         self._ended: Timelines[NameAt] = Timelines(self.room)
         """For each transactional id, ``(ns, number, whether it was committed)``."""
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
-        self._highest: dict[_Place, tuple[int, int]] = {}
-        """The highest offset so far, and when it was told."""
+        self._highest: dict[Topic, dict[_Place, tuple[int, int]]] = {}
+        """For each topic and place, the highest offset so far, and when it was told."""
+        self._places = 0
+        """How many places these are."""
         self._beginnings: Timelines[_Beginning] = Timelines(self.room)
         """``(ns, number, offset)``; only the first of equal ones in a row."""
         self._begins_at: dict[_Beginning, int] = {}
@@ -148,8 +150,10 @@ class Lag(Statistic):
         self._cut = 0
         """The number of rows left out at the last call, because there were too many."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._take(exchange, True)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        take = self._take
+        for exchange in exchanges:
+            take(exchange, True)
 
     def _other(self, exchange: Exchange) -> None:
         self._take(exchange, False)
@@ -168,15 +172,10 @@ class Lag(Statistic):
     # -- ends of logs -----------------------------------------------------------------------------------
 
     def _produce(self, exchange: Exchange) -> None:
-        for found in record_sets(exchange, self.limits):
-            place = found.place
-            base = exchange.assigned_base_offset(place)
-            if base is None or place.partition is None:
-                continue
-            for batch in found.sets:
-                base += batch.length
-            topic = self._labels.topic(None if place.topic_id else place.topic, place.topic_id)
-            self._end(exchange.ended_ns, (exchange.broker, topic, place.partition), base)
+        for (_, _, _, name, topic_id, partition), end in produced_ends(exchange, self.limits):
+            if partition is not None and end >= 0:
+                topic = self._labels.topic(None if topic_id else name, topic_id)
+                self._add_end((exchange.broker, topic, partition), exchange.ended_ns, end)
 
     def _fetch(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
         ns, broker = exchange.ended_ns, exchange.broker
@@ -217,19 +216,23 @@ class Lag(Statistic):
             self._add_end(place, ns, offset)
 
     def _add_end(self, place: _Place, ns: int, offset: int) -> None:
-        highest, since_ns = self._highest.get(place, (-1, ns))
-        if offset > highest or ns < since_ns:
-            is_beyond = place not in self._highest and len(self._highest) >= self.limits.rows
-            if offset > highest and not self.room.refuses(is_beyond):
-                self._highest[place] = offset, ns
-            self._ends.add(place, ns, offset)
+        topic = place[1]
+        highest = self._highest.get(topic)
+        told = None if highest is None else highest.get(place)
+        if told is None:
+            if not self.room.refuses(self._places >= self.limits.rows):
+                self._places += 1
+                self._highest.setdefault(topic, {})[place] = offset, ns
+        elif offset > told[0]:
+            self._highest[topic][place] = offset, ns
+        elif ns >= told[1]:
+            return
+        self._ends.add(place, ns, offset)
 
     def _forget(self, names: list[str]) -> None:
         """Forget the highest offsets of topics whose name another topic has now."""
-        if names:
-            anew = frozenset(names)
-            for place in [place for place in self._highest if place[1].name in anew]:
-                del self._highest[place]
+        for name in names:
+            self._places -= len(self._highest.pop(Topic(name, ""), ()))
 
     # -- committed offsets ------------------------------------------------------------------------------
 
@@ -331,9 +334,12 @@ class Lag(Statistic):
             for ns, offset in later._ends.rows(place):
                 add(place, ns, offset)
         self._ends.left_out += later._ends.left_out
-        for place, told in later._highest.items():
-            if told[0] > self._highest.get(place, (-1, 0))[0]:
-                self._highest[place] = told
+        for topic, places in later._highest.items():
+            highest = self._highest.setdefault(topic, {})
+            for place, told in places.items():
+                if told[0] > highest.get(place, (-1, 0))[0]:
+                    self._places += place not in highest
+                    highest[place] = told
 
     @property
     def left_out(self) -> int:

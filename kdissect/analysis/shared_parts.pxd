@@ -1,5 +1,6 @@
 cimport cython
 from kdissect.analysis.batches cimport Batches
+from kdissect.analysis.headers cimport Header
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
@@ -17,6 +18,7 @@ cdef class SharedSet:
     cdef list _merged
 
 @cython.final
+@cython.freelist(128)
 cdef class SharedParts:
     cdef public object limits
     cdef public list sets
@@ -28,12 +30,14 @@ cdef class SharedParts:
     cdef public object error_class
     cdef public int follows_log
 
-@cython.locals(exchange=Exchange)
+@cython.locals(exchange=Exchange, parts=SharedParts)
 cpdef share(list exchanges)
 @cython.locals(exchange=Exchange)
 cpdef unshare(list exchanges)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list record_sets(Exchange exchange, limits)
+@cython.locals(each=SharedSet, batch=Header, out=list)
+cpdef list produced_ends(Exchange exchange, limits)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list topics_of(Exchange exchange)
 @cython.locals(shared=SharedParts)

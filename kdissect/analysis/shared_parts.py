@@ -115,7 +115,12 @@ class SharedParts:
 def share(exchanges: list[Exchange]) -> None:
     """From now on, keep the results for these exchanges."""
     for exchange in exchanges:
-        exchange.shared = SharedParts()
+        # Compiled, this takes a third of the time that a call of the class takes.
+        parts = SharedParts.__new__(SharedParts)
+        parts.limits = parts.sets = parts.split = parts.topics = parts.replica_id = parts.answer = None
+        parts.errors = parts.error_class = None
+        parts.follows_log = -1
+        exchange.shared = parts
 
 
 def unshare(exchanges: list[Exchange]) -> None:
@@ -153,6 +158,19 @@ def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:
         found = _find(exchange, limits)
         _latest.known = (exchange, exchange.response, limits, found)
     return found
+
+
+def produced_ends(exchange: Exchange, limits: Limits) -> list[tuple[RecordSetPlace, int]]:
+    """Each produced record set to which the broker gave an offset, with the offset after its records."""
+    out = []
+    for each in record_sets(exchange, limits):
+        place = each.place
+        end = exchange.assigned_base_offset(place)
+        if end is not None:
+            for batch in each.sets:
+                end += batch.length
+            out.append((place, end))
+    return out
 
 
 def topics_of(exchange: Exchange) -> list[str]:

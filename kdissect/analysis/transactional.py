@@ -342,10 +342,12 @@ class Transactional(Fold):
         ns, told_of, broker = response.frame.last_ns, set(), ""
         for found_set in record_sets(exchange, self.limits):
             each = found_set.place
-            place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
             if each.topic == STATE_TOPIC:
                 self._states(exchange, counts, each.data)
             for batch in found_set.headers:
+                if not batch.is_transactional and not batch.is_control:
+                    continue
+                place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
                 if batch.is_transactional:
                     told_of.add(place)
                 if batch.is_control and batch.producer_id != NO_PRODUCER:

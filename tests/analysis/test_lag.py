@@ -6,8 +6,11 @@ import pytest
 
 from kdissect.analysis.clusters import NameAt
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.lag import Lag
 from kdissect.analysis.lag_course import COMMIT, CommittedOffset, LagCourse, LagKey, whole_row
+from kdissect.analysis.room import open_all
 from kdissect.exchange import Exchange
+from kdissect.limits import Limits
 from tests.analysis.folds import fold, made
 from tests.analysis.traffic import (
     TOPIC,
@@ -208,6 +211,15 @@ def test_a_topic_that_was_made_again_begins_anew(before: list[Exchange], anew: E
         early, late = fold("lag", third[:at]), fold("lag", third[at:])
         early.merge(late)
         assert early.result() == [row]
+
+
+def test_a_new_topic_takes_the_room_of_the_former_one() -> None:
+    lag = Lag(Limits(rows=1))
+    open_all([lag.room])
+    for base in (400, 0, 0):
+        lag.feed(produce((10, 11), base, [1]))
+        lag.feed(deleted(20))
+    assert not lag.room.exceeded
 
 
 def test_a_position_in_the_former_topic_is_not_committed_in_the_new_one() -> None:

@@ -10,6 +10,7 @@ from kdissect.analysis.shared_parts import (
     error_class_of,
     errors_of,
     follows_log,
+    produced_ends,
     record_sets,
     topics_of,
 )
@@ -50,6 +51,14 @@ def test_a_set_tells_what_its_readers_tell() -> None:
     assert found.headers == headers(data)
     assert found.sets == sets_of(data)
     assert found.batches is found.batches
+
+
+def test_a_produced_set_ends_after_the_records_of_all_its_batches() -> None:
+    exchange = produce(0, batch("a", "b") + batch("c"), 40)
+    ((place, end),) = produced_ends(exchange, DEFAULTS)
+    assert (place.topic, place.partition, end) == ("t", 0, 43)
+    for without in (produce(0, batch("a"), None), produce(0, batch("a"), error=7), fetch(1, batch("a"), 1)):
+        assert produced_ends(without, DEFAULTS) == []
 
 
 def test_many_exchanges_keep_their_own_as_long_as_they_are_looked_at() -> None:
