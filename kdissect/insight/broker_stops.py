@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
@@ -464,17 +465,24 @@ def _replicates_again(
 ) -> list[int]:
     """When a broker that was gone connected to others of its cluster to copy their records. After a restart
     it leads nothing, so clients and the other brokers need not connect to it."""
+    if node is None:
+        return []
     return [
         row["first_ns"]
-        for row in facts.rows(Tcp)
-        if node is not None
-        and row["exchanges"]
-        and row["opening"] is not None
-        and row["first_ns"] > last_ns
-        and follower_of(row["client_id"]) == node.number
+        for row in facts.once(_of_followers).get(node.number, ())
+        if row["first_ns"] > last_ns
         and (leader := nodes.get(row["broker"])) is not None
         and node.may_meet(leader)
     ]
+
+
+def _of_followers(facts: Facts) -> dict[int | None, list[Row]]:
+    """The connections that brokers opened to copy records, by the number of the broker."""
+    found: dict[int | None, list[Row]] = {}
+    for row in facts.rows(Tcp):
+        if row["exchanges"] and row["opening"] is not None:
+            found.setdefault(follower_of(row["client_id"]), []).append(row)
+    return found
 
 
 def _led_metadata(own: list[Row]) -> bool:
@@ -495,11 +503,24 @@ def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int
         since_ns = max(since_ns, min(came) + STALE_NS)
     rows = [
         row
-        for row in facts.rows(Errors)
-        if row["broker"] in own and row["error"] in NO_LONGER and since_ns <= row["first_ns"] <= last_ns
+        for row in _errors_at(facts, own)
+        if row["error"] in NO_LONGER and since_ns <= row["first_ns"] <= last_ns
     ]
     what = {tuple(row[name] for name in ("topic", "partition", "group", "transactional_id")) for row in rows}
     return [row["first_ns"] for row in rows] if len(what) >= SEVERAL else []
+
+
+def _errors_at(facts: Facts, brokers: Iterable[str]) -> Iterator[Row]:
+    """The errors in answers of these brokers."""
+    by_broker = facts.once(_errors_by_broker)
+    return chain.from_iterable(by_broker.get(broker, ()) for broker in brokers)
+
+
+def _errors_by_broker(facts: Facts) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in facts.rows(Errors):
+        found.setdefault(row["broker"], []).append(row)
+    return found
 
 
 def may_hide_farewell(facts: Facts, several: list[LostBroker]) -> bool:
@@ -513,11 +534,8 @@ def may_hide_farewell(facts: Facts, several: list[LostBroker]) -> bool:
         return False
     places = {each.address for each in several}
     refused = any(
-        row["broker"] in places
-        and row["error"] in NO_LONGER
-        and row["first_ns"] <= last_ns
-        and last_ns - GIVING_UP_NS <= row["last_ns"]
-        for row in facts.rows(Errors)
+        row["error"] in NO_LONGER and row["first_ns"] <= last_ns and last_ns - GIVING_UP_NS <= row["last_ns"]
+        for row in _errors_at(facts, places)
     )
     return refused or not any(
         row["connection"] in own - lacking
@@ -539,9 +557,8 @@ def _refused_last(facts: Facts, several: list[LostBroker], own: list[Row], last_
     numbers = {number for each in several for number in each.connections}
     refused = {
         row["last_exchange"]
-        for row in facts.rows(Errors)
-        if row["broker"] in places
-        and row["error"] in (*NO_LONGER, "FENCED_LEADER_EPOCH")
+        for row in _errors_at(facts, places)
+        if row["error"] in (*NO_LONGER, "FENCED_LEADER_EPOCH")
         and last_ns - GIVING_UP_NS <= row["last_ns"] <= last_ns
     }
     asked = [

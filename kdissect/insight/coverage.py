@@ -119,7 +119,10 @@ class Coverage(Fold):
     def feed_all(self, events: Sequence[Event]) -> None:
         """Take in the next events, as :meth:`feed` does one by one."""
         for other in [each for each in events if not isinstance(each, Exchange)]:
-            self.feed(other)
+            if not isinstance(other, Connection):
+                self.feed(other)
+            elif not other.is_copy:
+                self._connection(other)
         self._take([each for each in events if isinstance(each, Exchange)])
 
     def _take(self, exchanges: list[Exchange]) -> None:
@@ -170,12 +173,14 @@ class Coverage(Fold):
         self._captured_bytes += to + back
         self._gap_bytes += connection.gap_bytes
         self._span(connection.start_ns, connection.end_ns)
-        halts = iter((connection.tcp or {}).get("clock_halts") or ())
-        self._keep_halts(list(zip(halts, halts, halts, strict=True)))
+        tcp = connection.tcp
+        if tcp is not None and tcp.get("clock_halts"):
+            halts = iter(tcp["clock_halts"])
+            self._keep_halts(list(zip(halts, halts, halts, strict=True)))
         protocol = connection.protocol if to + back else "silent"
-        port = connection.broker.rpartition(":")[2]
-        if (protocol, port) in self._spoken or len(self._spoken) < self.limits.rows:
-            self._spoken[protocol, port] += 1
+        spoken = protocol, connection.broker.rpartition(":")[2]
+        if spoken in self._spoken or len(self._spoken) < self.limits.rows:
+            self._spoken[spoken] += 1
         else:
             self._left_out += 1
         if connection.protocol == "kafka":

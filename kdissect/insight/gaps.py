@@ -17,7 +17,12 @@ def with_gaps(facts: Facts, name: str) -> set[Any]:
 
     :param name: the column, such as ``connection`` or ``client``.
     """
-    return {row[name] for row in facts.rows(Connections) if row["gap_bytes"]}
+    return {row[name] for row in facts.once(_lossy)}
+
+
+def _lossy(facts: Facts) -> list[Row]:
+    """The connections that lack bytes."""
+    return [row for row in facts.rows(Connections) if row["gap_bytes"]]
 
 
 def may_lack_after(facts: Facts, connections: Collection[int], ns: int) -> set[int]:
@@ -26,10 +31,8 @@ def may_lack_after(facts: Facts, connections: Collection[int], ns: int) -> set[i
     since = facts.context.complete_since
     return {
         number
-        for row in facts.rows(Connections)
-        if row["gap_bytes"]
-        and (number := row["connection"]) in connections
-        and since.get(number, ns + 1) > ns
+        for row in facts.once(_lossy)
+        if (number := row["connection"]) in connections and since.get(number, ns + 1) > ns
     }
 
 
