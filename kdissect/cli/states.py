@@ -1,6 +1,6 @@
 """``--state FILE``: the counts of captures in a file, so that several days are judged together.
 
-    kdissect findings 1\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
+    kdissect findings 2\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
 
 A pickle can name anything that Python can import. The reader here allows only classes and functions of
 kdissect's own facts, and a few plain containers. So a forged file can do nothing.
@@ -23,7 +23,7 @@ from kdissect.insight.judge import Judge
 from kdissect.insight.report_data import form
 
 _KIND = b"kdissect findings "
-_MAGIC = _KIND + b"1\n"
+_MAGIC = _KIND + b"2\n"
 _DIGEST = hashlib.sha256().digest_size
 _OWN = (
     *("kdissect.analysis.", "kdissect.insight.", "kdissect.limits.", "kdissect.model.", "kdissect.names."),

@@ -74,7 +74,7 @@ def test_what_cannot_be_compared(diff: Command, tmp_path: Path) -> None:
     assert ran.err.count("\n") == 1
     assert diff("-", "-").code == 2
     state = tmp_path / "state"
-    state.write_bytes(b"kdissect findings 1\nbroken")
+    state.write_bytes(b"kdissect findings 2\nbroken")
     assert (diff(HEALTHY, state).code, diff(HEALTHY, state).err.count("\n")) == (3, 1)
 
 

@@ -534,7 +534,7 @@ def test_a_state_that_is_none_is_left_as_it_is(
         monkeypatch.chdir(tmp_path)
         data = path.read_bytes()
     else:
-        newer = data.replace(b"findings 1", b"findings 2", 1)
+        newer = data.replace(b"findings 2", b"findings 3", 1)
         data = {
             **{"foreign": b"something else", "empty": b"", "damaged": data[:-1] + b"?", "newer": newer},
         }[how]
