@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Depth, Grades, Span
-from kdissect.analysis.histogram cimport Histogram
+from kdissect.analysis.histogram cimport Histogram, of_parts
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
@@ -26,17 +26,17 @@ cdef class _ConnectionSoFar:
     cpdef merge(self, _ConnectionSoFar later)
 
 @cython.final
-cdef class _Row:
+cdef class _KeptRow:
     cdef _ConnectionSoFar _open
     cdef bytes _packed
 
     cpdef _ConnectionSoFar opened(self)
-    cpdef merge(self, _Row later)
+    cpdef merge(self, _KeptRow later)
     @cython.locals(row=_ConnectionSoFar)
     cdef _pack(self)
 
 cdef bytes _packed(_ConnectionSoFar row)
 @cython.locals(row=_ConnectionSoFar)
 cdef _ConnectionSoFar _unpacked(bytes packed)
-@cython.locals(exchange=Exchange, row=_Row)
+@cython.locals(exchange=Exchange, row=_KeptRow)
 cdef _count(list exchanges, rows)

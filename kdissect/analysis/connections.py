@@ -21,7 +21,7 @@ from kdissect.analysis.declared import (
     graded_errors,
 )
 from kdissect.analysis.fold import Batched, OneTable, Row, Rows
-from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.histogram import Histogram, of_parts
 from kdissect.analysis.shared_parts import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -119,7 +119,7 @@ class _ConnectionSoFar:
         self.ended = later.ended or self.ended
 
 
-class _Row:
+class _KeptRow:
     """The row of a connection, packed once the connection has ended."""
 
     __slots__ = ("_open", "_packed")
@@ -145,7 +145,7 @@ class _Row:
         self.opened().ended = _ended(connection)
         self._pack()
 
-    def merge(self, later: _Row) -> None:
+    def merge(self, later: _KeptRow) -> None:
         """Add the same row of a later part."""
         if self._open is None and not self._packed and later._packed:
             self._packed = later._packed
@@ -179,7 +179,7 @@ def _unpacked(packed: bytes) -> _ConnectionSoFar:
     if counts is not None:
         row.client, row.broker, row.client_id, row.requests, row.responses = counts[:5]
         row.request_bytes, row.response_bytes, errors, latency, depth, span = counts[5:]
-        row.errors, row.latency = Grades(*errors), Histogram(*latency)
+        row.errors, row.latency = Grades(*errors), of_parts(*latency)
         row.depth, row.span = Depth(*depth), Span(*span)
     return row
 
@@ -188,7 +188,7 @@ _Key = tuple[int, str]
 """Number of the connection, and name of the capture point; empty if the input has only one."""
 
 
-class Connections(Batched, OneTable[_Key, _Row]):
+class Connections(Batched, OneTable[_Key, _KeptRow]):
     """The statistic ``connections``."""
 
     name = "connections"
@@ -237,7 +237,7 @@ class Connections(Batched, OneTable[_Key, _Row]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Row, limits)
+        super().__init__(_KeptRow, limits)
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._rows)
@@ -263,7 +263,7 @@ class Connections(Batched, OneTable[_Key, _Row]):
                 yield _result(number, point, row)
 
 
-def _count(exchanges: list[Exchange], rows: Rows[_Key, _Row]) -> None:
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _KeptRow]) -> None:
     """Count exchanges, and their messages at other capture points."""
     for exchange in exchanges:
         seen = exchange.seen

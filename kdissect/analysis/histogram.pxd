@@ -62,6 +62,6 @@ cdef int64_t _short_bucket(int64_t value) noexcept
 @cython.locals(left=int64_t, shift=cython.int)
 cdef int _short_shift(int64_t magnitude) noexcept
 @cython.locals(made=Histogram)
-cpdef Histogram _unpacked(int64_t count, total, least, most, bytes packed)
+cpdef Histogram of_parts(int64_t count, total, least, most, counts)
 @cython.locals(at=Py_ssize_t, histogram=Histogram)
 cpdef add_known(list histograms, tuple values)

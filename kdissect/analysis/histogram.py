@@ -78,9 +78,8 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[Any, ...]]:
         """Its counts become bytes. To pickle them one by one took three times as long."""
-        if self._is_long():
-            return Histogram, self._parts()
-        return _unpacked, (self.count, self._total, self._least, self._most, self._packed())
+        counts = self.buckets if self._is_long() else self._packed()
+        return of_parts, (self.count, self._total, self._least, self._most, counts)
 
     def _packed(self) -> bytes:
         """How many fresh values there are, these values, and each bucket with its count."""
@@ -369,10 +368,14 @@ class Histogram:  # noqa: PLW1641 - it changes
         return found
 
 
-def _unpacked(count: int, total: int, least: int | None, most: int | None, packed: bytes) -> Histogram:
+def of_parts(
+    count: int, total: int, least: int | None, most: int | None, counts: bytes | dict[int, int]
+) -> Histogram:
     """The histogram with these values, of :meth:`Histogram.__reduce__`."""
+    if not isinstance(counts, bytes):
+        return Histogram(count, total, least, most, counts)
     made = Histogram(count, total, least, most)
-    made._unpack(packed)
+    made._unpack(counts)
     return made
 
 
