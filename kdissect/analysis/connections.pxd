@@ -35,6 +35,8 @@ cdef class _KeptRow:
     @cython.locals(row=_ConnectionSoFar)
     cdef _pack(self)
 
+@cython.locals(kept=_KeptRow)
+cpdef _KeptRow _kept(_ConnectionSoFar row)
 cdef bytes _packed(_ConnectionSoFar row)
 @cython.locals(row=_ConnectionSoFar)
 cdef _ConnectionSoFar _unpacked(bytes packed)

@@ -1,13 +1,13 @@
 """Connections: their traffic, the times until answers, and the requests in flight.
 
 A capture may have hundreds of thousands of connections, so the row of a connection that has ended is packed.
-It takes less than half of the memory.
+A packed row takes less than half of the memory.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kdissect.analysis.counters import Depth, Grades, Span
@@ -120,7 +120,7 @@ class _ConnectionSoFar:
 
 
 class _KeptRow:
-    """The row of a connection, packed once the connection has ended."""
+    """The row of a connection. It is packed when the connection ends. A later exchange opens it again."""
 
     __slots__ = ("_open", "_packed")
 
@@ -128,8 +128,12 @@ class _KeptRow:
         self._open: _ConnectionSoFar | None = None
         self._packed = b""
 
+    def __reduce__(self) -> tuple[Callable[[_ConnectionSoFar], _KeptRow], tuple[_ConnectionSoFar]]:
+        """It is never stored packed: what a file has may be forged, and marshal reads anything."""
+        return _kept, (self.contents,)
+
     @property
-    def read(self) -> _ConnectionSoFar:
+    def contents(self) -> _ConnectionSoFar:
         """What it has so far. Do not change it."""
         return self._open if self._open is not None else _unpacked(self._packed)
 
@@ -150,13 +154,21 @@ class _KeptRow:
         if self._open is None and not self._packed and later._packed:
             self._packed = later._packed
         else:
-            self.opened().merge(later.read)
+            self.opened().merge(later.contents)
             self._pack()
 
     def _pack(self) -> None:
         row = self._open
         if row is not None and row.ended is not None:
             self._packed, self._open = _packed(row), None
+
+
+def _kept(row: _ConnectionSoFar) -> _KeptRow:
+    """The row with these contents."""
+    kept = _KeptRow()
+    kept._open = row
+    kept._pack()
+    return kept
 
 
 def _packed(row: _ConnectionSoFar) -> bytes:
@@ -258,7 +270,7 @@ class Connections(Batched, OneTable[_Key, _KeptRow]):
 
     def result_rows(self) -> Iterator[Row]:
         for number, point in sorted(self._rows):
-            row = self._rows[number, point].read
+            row = self._rows[number, point].contents
             if row.is_counted:
                 yield _result(number, point, row)
 
@@ -286,7 +298,7 @@ def row_of(connection: Connection) -> Row:
 
 def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
     client, broker, software, protocol, tls, end, packets, retransmitted, gap, skipped, ahead, first, last = (
-        row.ended or _unended(row)
+        row.ended or _not_ended(row)
     )
     p50, p99 = row.latency.percentiles(50, 99)
     return {
@@ -319,7 +331,7 @@ def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:
     }
 
 
-def _unended(row: _ConnectionSoFar) -> _Ended:
+def _not_ended(row: _ConnectionSoFar) -> _Ended:
     """What the row has of a TCP connection that has not ended."""
     unknown = (None,) * 5
     return (row.client, row.broker, None, "kafka", None, None, *unknown, row.span.first_ns, row.span.last_ns)

@@ -26,7 +26,7 @@ cdef class Histogram:
         known=dict, bucket=_Bucket, packed=bytearray, raw="unsigned char*", at=Py_ssize_t, fresh=Py_ssize_t, size=Py_ssize_t,
     )
     cdef bytes _packed(self)
-    @cython.locals(raw="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, fresh=Py_ssize_t)
+    @cython.locals(raw="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, fresh=Py_ssize_t, pairs=Py_ssize_t)
     cdef _unpack(self, bytes packed)
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)

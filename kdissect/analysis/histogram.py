@@ -101,9 +101,16 @@ class Histogram:  # noqa: PLW1641 - it changes
         return bytes(packed)
 
     def _unpack(self, packed: bytes) -> None:
-        """Take in the values of :meth:`_packed`."""
+        """Take in the values of :meth:`_packed`.
+
+        :raises ValueError: the bytes are not those of a histogram: they may come from a file.
+        """
         raw, at, end = packed, _BYTES, len(packed)
-        self._fresh_count = number(raw, 0)
+        fresh = number(raw, 0) if end >= _BYTES else -1
+        pairs = end // _BYTES - 1 - fresh
+        if end % _BYTES or fresh < 0 or fresh >= _MOST_FRESH or pairs < 0 or pairs % 2:
+            raise ValueError("these bytes are no histogram")
+        self._fresh_count = fresh
         fresh = 0
         while fresh < self._fresh_count:
             self._fresh[fresh] = number(raw, at)
@@ -371,7 +378,10 @@ class Histogram:  # noqa: PLW1641 - it changes
 def of_parts(
     count: int, total: int, least: int | None, most: int | None, counts: bytes | dict[int, int]
 ) -> Histogram:
-    """The histogram with these values, of :meth:`Histogram.__reduce__`."""
+    """The histogram with the values that :meth:`Histogram.__reduce__` gave.
+
+    :raises ValueError: the counts are not those of a histogram.
+    """
     if not isinstance(counts, bytes):
         return Histogram(count, total, least, most, counts)
     made = Histogram(count, total, least, most)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from struct import pack
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.histogram import Histogram, add_known, ceiling_of
+from kdissect.analysis.histogram import Histogram, add_known, ceiling_of, of_parts
 
 VALUES = st.lists(
     st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10), min_size=1
@@ -126,3 +128,21 @@ def _one(value: int) -> Histogram:
     found = Histogram()
     found.add(value)
     return found
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        b"",
+        b"abc",
+        pack("<q", 8),
+        pack("<q", -1),
+        pack("<q", 1 << 40),
+        pack("<qq", 0, 5),
+        pack("<qq", 0, 5) + b"abc",
+        pack("<qqq", 3, 1, 2),
+    ],
+)
+def test_bytes_that_are_no_histogram_are_refused(forged: bytes) -> None:
+    with pytest.raises(ValueError, match="no histogram"):
+        of_parts(1, 0, None, None, forged)
