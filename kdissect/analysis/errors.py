@@ -59,7 +59,7 @@ class _Whose(NamedTuple):
 _Key = tuple[Topic, str | None, int, str, _Whose]
 """Topic, API, error code, error class, and the groupings."""
 _MOST_BYTES, _MOST_KNOWN = 1_024, 512
-"""The longest answers that are remembered, and the most of them."""
+"""The most bytes of a request and its answer that are remembered, and the most of them."""
 
 
 def _words(exchange: Exchange, response: Response | Token) -> tuple[Any, ...] | None:
@@ -70,7 +70,7 @@ def _words(exchange: Exchange, response: Response | Token) -> tuple[Any, ...] | 
     if request is None or asked is None or response.survey() is None:
         return None
     answer = answer_bytes(exchange, response)
-    if len(answer) > _MOST_BYTES:
+    if len(answer) + len(request.frame.payload) > _MOST_BYTES:
         return None
     groups, ids, keys = asked.groups, asked.transactional_ids, asked.keys
     names: tuple[tuple[str, ...], ...] | None = None

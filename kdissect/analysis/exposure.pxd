@@ -30,4 +30,4 @@ cdef class _ConnectionExposure:
     cpdef name(self, topic)
 
 @cython.locals(exchange=Exchange, request=Message, response=Message, row=_ConnectionExposure, each=SharedSet)
-cdef _take(list exchanges, bint counts, rows, labels, limits)
+cdef _take(list exchanges, bint counts, rows, labels, limits, set clean)

@@ -11,6 +11,7 @@ No credential is kept: only that one was sent, by which mechanism, and whose it 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import datetime
 from functools import cache, lru_cache
@@ -207,12 +208,16 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_ConnectionExposure, limits)
         self._labels = Labels(self.latest, limits)
+        self._clean: _Clean = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_clean": set()}
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
-        _take(exchanges, True, self._rows, self._labels, self.limits)
+        _take(exchanges, True, self._rows, self._labels, self.limits, self._clean)
 
     def _other(self, exchange: Exchange) -> None:
-        _take([exchange], False, self._rows, self._labels, self.limits)
+        _take([exchange], False, self._rows, self._labels, self.limits, self._clean)
 
     def _connection(self, connection: Connection) -> None:
         if connection.protocol in ("kafka", "tls"):
@@ -282,8 +287,12 @@ def _take(
     rows: Rows[int, _ConnectionExposure],
     labels: Labels,
     limits: Limits,
+    clean: _Clean,
 ) -> None:
-    """Take in exchanges."""
+    """Take in exchanges.
+
+    :param clean: messages that expose nothing; more are added.
+    """
     known = library()
     for exchange in exchanges:
         row = rows.row(exchange.connection)
@@ -303,7 +312,7 @@ def _take(
         if not counts:
             continue
         if _may_hold_secrets(known, api):
-            _look_for_secrets(known, row, exchange, api)
+            _look_for_secrets(known, clean, row, exchange, api)
         response = exchange.response
         if not (request is not None and request.may_have_records()) and not (
             response is not None and response.may_have_records()
@@ -362,22 +371,25 @@ def _selected(struct: Struct) -> tuple[dict[str, str], Selection]:
     return rules, selection(struct, lambda field: field.name in rules)
 
 
-_clean: set[tuple[Any, ...]] = set()
-"""Recent messages without any secret, by the definitions in use, their API and version, and their bytes. What
-has a secret is not remembered, so that nothing keeps it."""
+_Clean = set[tuple[Any, ...]]
+"""Recent messages that expose nothing: the definitions and limits in use, API and version, and a hash of
+their bytes. The bytes may have secrets that Kafka itself hides."""
 _MOST_CLEAN, _MOST_CLEAN_BYTES = 128, 16_384
 """The most of them, and the most bytes of one."""
 
 
-def _look_for_secrets(known: Library, row: _ConnectionExposure, exchange: Exchange, api: str) -> None:
+def _look_for_secrets(
+    known: Library, clean: _Clean, row: _ConnectionExposure, exchange: Exchange, api: str
+) -> None:
     """Note secrets in the messages. A broker hides the settings that it knows as passwords, but not others,
     such as those of plug-ins. Anyone who may describe these settings can read them."""
     for message in exchange.messages:
         words: tuple[Any, ...] | None = None
         if len(message.frame.payload) <= _MOST_CLEAN_BYTES:
-            data = message.frame.payload[message.body_start :]
-            words = known, message.kind, message.api_key, message.api_version, message.is_cut, data
-            if words in _clean:
+            whole = hashlib.blake2b(message.frame.payload[message.body_start :]).digest()
+            kind = message.kind, message.api_key, message.api_version
+            words = known, message.limits, kind, message.is_cut, whole
+            if words in clean:
                 continue
         body = message.decoded()
         if body.struct is None:
@@ -396,9 +408,9 @@ def _look_for_secrets(known: Library, row: _ConnectionExposure, exchange: Exchan
                 row.secrets.add(api)
                 is_clean = False
         if is_clean and words is not None:
-            if len(_clean) >= _MOST_CLEAN:
-                _clean.clear()
-            _clean.add(words)
+            if len(clean) >= _MOST_CLEAN:
+                clean.clear()
+            clean.add(words)
 
 
 def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) -> bool:

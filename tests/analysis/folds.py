@@ -120,16 +120,17 @@ def made(
     answered: dict[str, Any] | None,
     at: tuple[int, int] = (1, 2),
     connection: int = 0,
+    limits: Limits = DEFAULTS,
 ) -> Exchange:
     """An exchange, in Kafka's JSON form; ``at`` are the times of request and response."""
     out = Exchange(connection, CLIENT, BROKER)
-    asking = parse_request(frame(Direction.TO_BROKER, request(api, version, **asked), at[0]))
+    asking = parse_request(frame(Direction.TO_BROKER, request(api, version, **asked), at[0]), limits)
     out.request = asking
     out.number = at[0]
     if answered is not None:
         payload = response(api, version, **answered)
         out.response = parse_response(
-            frame(Direction.FROM_BROKER, payload, at[1]), asking.api_key, asking.api_version
+            frame(Direction.FROM_BROKER, payload, at[1]), asking.api_key, asking.api_version, limits
         )
         out.behind_ns = out.throttle_ns = 0
     return out

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis import cluster_model, errors, exposure, metadata_log
+from kdissect.analysis import cluster_model, errors, metadata_log
 from kdissect.analysis.cluster_model import ClusterModel
+from kdissect.analysis.errors import Errors
+from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.offers import Offers
@@ -130,7 +132,6 @@ def test_the_first_fetches_of_a_consumer_are_its_evidence() -> None:
 
 
 def test_a_secret_is_found_each_time_and_not_remembered() -> None:
-    exposure._clean.clear()
     password = {
         "name": "alice",
         "mechanism": 1,
@@ -143,10 +144,36 @@ def test_a_secret_is_found_each_time_and_not_remembered() -> None:
     events = [
         made("AlterUserScramCredentials", 0, asked, answered, connection=connection) for connection in (0, 1)
     ]
-    rows = fold("exposure", events).result()
-    assert [row["secrets"] for row in rows] == [["AlterUserScramCredentials"]] * 2
-    assert len(exposure._clean) == 1, "the answer, which has no secret"
-    assert b"secret" not in repr(exposure._clean).encode()
+    found = fold("exposure", events)
+    assert isinstance(found, Exposure)
+    assert [row["secrets"] for row in found.result()] == [["AlterUserScramCredentials"]] * 2
+    assert len(found._clean) == 1, "the answer, which has no secret"
+    assert "alice" not in repr(found._clean)
+
+
+def test_refusals_of_long_requests_are_not_remembered() -> None:
+    asked = {"groupsNames": [f"group-{number}" for number in range(2_000)]}
+    answered = {"throttleTimeMs": 0, "results": [{"groupId": "group-0", "errorCode": 69}]}
+    found = fold("errors", [made("DeleteGroups", 1, asked, answered) for _ in range(2)])
+    assert isinstance(found, Errors)
+    assert [row["count"] for row in found.result()] == [2]
+    assert not found._known
+
+
+def test_what_limits_cut_off_is_looked_at_again_without_them() -> None:
+    secret = {"name": "plugin.password", "value": "x", "isSensitive": False}
+    harmless = {"name": "a", "value": "x", "isSensitive": False}
+    configs = [each | {"readOnly": False, "configSource": 1, "synonyms": []} for each in (harmless, secret)]
+    result = {"errorCode": 0, "errorMessage": None, "resourceType": 2, "resourceName": "t"}
+    answered = {"throttleTimeMs": 0, "results": [result | {"configs": configs}]}
+    resource = {"resourceType": 2, "resourceName": "t", "configurationKeys": None}
+    asked = {"resources": [resource], "includeSynonyms": False}
+    less = DEFAULTS._replace(elements=1)
+    exposure = Exposure()
+    for limits in (less, DEFAULTS):
+        exposure.feed(made("DescribeConfigs", 1, asked, answered, limits=limits))
+    (row,) = exposure.result()
+    assert row["readable_exchanges"] == [1]
 
 
 def test_settings_that_nobody_hid_are_readable_on_each_connection() -> None:
