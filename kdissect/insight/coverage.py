@@ -89,7 +89,6 @@ class Coverage(Fold):
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._unread = ""
         """The first damage of the files."""
-        self._left_out = 0
         self._most_steps = min(_MOST_STEPS, limits.timeline_events)
         self._steps: set[int] = set()
         """Steps of time in which anything was captured."""
@@ -179,10 +178,7 @@ class Coverage(Fold):
             self._keep_halts(list(zip(halts, halts, halts, strict=True)))
         protocol = connection.protocol if to + back else "silent"
         spoken = protocol, connection.broker.rpartition(":")[2]
-        if spoken in self._spoken or len(self._spoken) < self.limits.rows:
-            self._spoken[spoken] += 1
-        else:
-            self._left_out += 1
+        self._spoken[spoken] += 1  # at most one for each port and protocol
         if connection.protocol == "kafka":
             self._kafka += 1
             if connection.exchanges and _is_one_sided(connection):
@@ -276,11 +272,10 @@ class Coverage(Fold):
         self._whys.update(later._whys)
         self._spoken.update(later._spoken)
         self._unread = self._unread or later._unread
-        self._left_out += later._left_out
 
     @property
     def left_out(self) -> int:
-        return self._left_out
+        return 0
 
     def _silences(self) -> tuple[tuple[int, int], ...]:
         if len(self._steps) >= self._most_steps:
