@@ -590,11 +590,11 @@ class Dissector:
     def _close_step(self, conversation: Conversation, packet: int, step: list[Step]) -> list[Event]:
         """The events of a packet of a connection, after their effects on other connections."""
         if conversation._tls is not None:
-            if self._awaited or (not conversation._is_dark and conversation.waits_for_secrets):
+            if self._awaited or (not conversation._skips_records and conversation.waits_for_secrets):
                 self._awaiting.note(conversation)
             if self.journal is not None:
                 self.journal.note_tls(conversation.endpoints)
-            if not conversation._is_dark and self.secrets.has_taught:
+            if not conversation._skips_records and self.secrets.has_taught:
                 self._retry(self.secrets.take_taught(), packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)

@@ -25,7 +25,7 @@ cdef class Conversation:
     cdef public PairLayouts _forms
     cdef public tuple _framers
     cdef public object _held
-    cdef public bint _is_dark
+    cdef public bint _skips_records
     cdef public object _limits
     cdef public object _listener
     cdef public object _origin

@@ -129,7 +129,6 @@ class Conversation:
         "_forms",
         "_framers",
         "_held",
-        "_is_dark",
         "_limits",
         "_listener",
         "_origin",
@@ -143,6 +142,7 @@ class Conversation:
         "_secrets",
         "_session",
         "_skipped",
+        "_skips_records",
         "_tls",
         "_verdict",
         "_witnesses",
@@ -201,7 +201,7 @@ class Conversation:
         """The pieces that the recogniser has seen."""
         self._tls: Tls | None = None
         """The TLS stage, from the TLS greeting on; later stages then get its decrypted bytes."""
-        self._is_dark = False
+        self._skips_records = False
         """Whether the TLS stage passes over encrypted records."""
         self._framers: tuple[Framer, Framer] | None = None
         self._witnesses: tuple[Witness, ...] = ()
@@ -244,7 +244,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             None if verdict is None else tuple(verdict), self._witnesses, self.counted_bytes, self.ends,
-            self.held_bytes, self.number, self.waits_since, self._resting, self._is_dark,
+            self.held_bytes, self.number, self.waits_since, self._resting, self._skips_records,
         )  # fmt: skip
         return _unbegun, (), state
 
@@ -255,7 +255,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
-            self.waits_since, self._resting, self._is_dark,
+            self.waits_since, self._resting, self._skips_records,
         ) = state  # fmt: skip
         self._verdict = None if verdict is None else _make(Verdict, verdict)
         self._duplex = duplex_of(duplex) if type(duplex) is tuple else duplex
@@ -310,7 +310,7 @@ class Conversation:
             return True
         if self._tls is not None:
             self._count(side, length)
-            passed = self._tls.skip(side, data, start, length) if self._is_dark else 0
+            passed = self._tls.skip(side, data, start, length) if self._skips_records else 0
             if passed < length:
                 offset, start, length = offset + passed, start + passed, length - passed
                 chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
@@ -318,7 +318,7 @@ class Conversation:
                 if pieces:
                     self._feed_decrypted(pieces, packet, out)
                 else:
-                    self._is_dark = self._tls.is_skipping
+                    self._skips_records = self._tls.is_skipping
         elif self._quick is not None:
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)

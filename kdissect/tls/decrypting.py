@@ -6,7 +6,8 @@ Rules
 
 1. Only authentic records give data. A chunk has the packet and the time at which its record was complete. Its
    offset counts the bytes that came out of its direction.
-2. A record without a known key waits for the secret, which may come later. Early data waits until the broker
+2. A record without a known key waits for its secret, if secrets may still come. If none can come, the
+   connection is dark at once. Early data waits until the broker
    accepts or refuses it. Later records wait too. Data of the other direction also waits, because it may be
    the answer. The waiting records are bounded; beyond the bound the connection is dark, with a reason.
    Records that waited are read in their order.
@@ -14,6 +15,8 @@ Rules
    content. Else the length is an estimate, and marked as one.
 4. A record that is not authentic is a Fault and a Gap. A direction with too many such records in a row is
    given up.
+5. When neither direction can be read and the lengths of records tell nothing more, encrypted records are
+   passed over.
 
 The output depends only on the pieces, in order, and on the secrets.
 """
@@ -105,6 +108,8 @@ class Tls:
             self._take(side, item, out)
         if self._keying.dark is not None:
             self._note_dark()
+            if self._least_skipped:
+                flow.reader.skip_held(self._least_skipped)
         return out
 
     def skip(self, side: Side, data: bytes, start: int, length: int) -> int:
@@ -313,7 +318,7 @@ class Tls:
         return not flow.slack and not self._waiting.items
 
     def _is_clear(self, flow: Flow, kind: int) -> bool:
-        """Whether a record of this type is surely in the clear, if its direction has no key."""
+        """Whether a record of this type is in the clear for sure. Its direction has no key."""
         return kind != _APPLICATION_DATA and not flow.slack and flow.stage != TRAFFIC
 
     def _drain(self, out: list[Piece]) -> None:

@@ -7,7 +7,7 @@ from kdissect.tls.summary cimport SeenHandshake
 @cython.final
 cdef class Keying:
     cdef public tuple _flows
-    cdef public bint _is_hopeless
+    cdef public bint _stays_empty
     cdef public object _secrets
     cdef public object client
     cdef public object dark

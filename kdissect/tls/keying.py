@@ -26,12 +26,12 @@ Side = int
 class Keying:
     """The state of the handshake of one connection."""
 
-    __slots__ = ("_flows", "_is_hopeless", "_secrets", "client", "dark", "moved", "negotiation", "seen")
+    __slots__ = ("_flows", "_secrets", "_stays_empty", "client", "dark", "moved", "negotiation", "seen")
 
     def __init__(self, flows: tuple[Flow, Flow], secrets: TlsSecrets) -> None:
         self._flows = flows
         self._secrets = secrets
-        self._is_hopeless = secrets.is_hopeless()
+        self._stays_empty = secrets.stays_empty
         """Whether no secret will ever open a record. Then only the visible facts are read."""
         self.negotiation = Negotiation()
         """The latest handshake."""
@@ -69,7 +69,7 @@ class Keying:
                 return True
             if not now.early_accepted:
                 return not self._has_later(side, flow)
-        if self._is_hopeless and not now.offers_early_data:
+        if self._stays_empty and not now.offers_early_data:
             # The caller asks again at once. So the record keeps its place behind those that wait.
             self.darken(self.lacks())
             return True
@@ -159,7 +159,7 @@ class Keying:
         if kind == handshake.CLIENT_HELLO:
             self._client_hello(side, message)
             return []
-        if not self._is_hopeless:
+        if not self._stays_empty:
             now.take_message(message)
         if kind == handshake.SERVER_HELLO:
             self._server_hello(side, message)
@@ -193,7 +193,7 @@ class Keying:
             self.negotiation = Negotiation()  # a renegotiation
         self.client = side
         self.negotiation.client_hello = hello
-        if not self._is_hopeless:
+        if not self._stays_empty:
             self.negotiation.take_message(message)
         self.seen.client_hello(hello)
 

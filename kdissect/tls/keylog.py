@@ -88,7 +88,8 @@ class TlsSecrets:
         self.forgotten = 0
         """The number of connections that were too many to keep."""
         self.may_grow = True
-        """Whether more key logs may come. The input decides: a pcap file has no place for them."""
+        """Whether secrets may still come. The pass that was opened last sets it: pcap files have no place for
+        secrets. Do not share the store between passes that are open at the same time."""
         self.rsa_keys: tuple[bytes, ...] = ()
         """Private keys, PEM or DER."""
         self.understood = 0
@@ -100,8 +101,9 @@ class TlsSecrets:
         """Whether any secret was given."""
         return bool(self._known or self._sessions or self.rsa_keys)
 
-    def is_hopeless(self) -> bool:
-        """Whether no secret is known and none can come."""
+    @property
+    def stays_empty(self) -> bool:
+        """Whether it has no secret and will get none."""
         return not self.may_grow and not self
 
     @property

@@ -20,6 +20,7 @@ cdef class RecordReader:
     cpdef bint is_empty(self) except -1
     @cython.locals(at=Py_ssize_t, end=Py_ssize_t, raw="const unsigned char*", size=Py_ssize_t, taken=int64_t)
     cpdef Py_ssize_t skip(self, bytes data, Py_ssize_t start, Py_ssize_t length, int least_type) except -1
+    cpdef skip_held(self, int least_type)
     @cython.locals(chunk=Chunk, taken=int64_t, out=list)
     cpdef feed(self, piece)
     @cython.locals(

@@ -9,7 +9,8 @@ Rules
    The number of lost records is then unknown.
 3. A stream that loses the boundary ``MOST_DEFECTS`` times by its own bytes is not TLS. No more records are
    searched for.
-4. Every byte of the stream is in a Record or counted in a Loss.
+4. Every byte of the stream is in a record, counted in a Loss, or was passed over by
+   :meth:`RecordReader.skip` or :meth:`RecordReader.skip_held`.
 """
 
 from __future__ import annotations
@@ -146,11 +147,12 @@ class RecordReader:
         return out
 
     def skip(self, data: bytes, start: int, length: int, least_type: int) -> int:
-        """Pass over the records at the beginning of the next bytes, also over one that ends in later bytes.
-        Return the number of bytes passed over; the others must be fed.
+        """Pass over whole records at the beginning of the next bytes, and over the beginning of a last record
+        whose rest comes later. Return how many bytes were passed over; feed the others. While an incomplete
+        record is held, nothing is passed over.
 
-        :param data: contains the bytes.
-        :param least_type: the type from which on records are passed over.
+        :param data: has the bytes, ``length`` of them at ``start``.
+        :param least_type: records of this type and of higher types are passed over.
         """
         if self._have or self._lost is not None:
             return 0
@@ -165,6 +167,16 @@ class RecordReader:
             self._skip -= taken
             at += taken
         return at - start
+
+    def skip_held(self, least_type: int) -> None:
+        """Pass over the incomplete record that is held, if its header is known. Its rest is then passed over
+        too.
+
+        :param least_type: a record of this type or of a higher type is passed over.
+        """
+        if self._lost is None and self._have >= _HEADER_BYTES and self._parts[0].data[0] >= least_type:
+            self._skip = self._need - self._have
+            self._forget()
 
     def close(self) -> Sequence[Item]:
         """End the stream; the bytes held are no whole record."""

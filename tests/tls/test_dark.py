@@ -18,7 +18,7 @@ from tests.tls.talks import TLS12, TLS13, talk
 from tests.tls.test_missing import drop
 
 
-def hopeless() -> TlsSecrets:
+def always_empty() -> TlsSecrets:
     """A store without secrets, to which none can come."""
     secrets = TlsSecrets()
     secrets.may_grow = False
@@ -55,7 +55,7 @@ def test_it_shows_what_a_connection_shows_whose_records_waited(version: ssl.TLSV
     pieces = cut_at_random(talk(version).flights, randomly)
     lost = set(randomly.sample(range(1, len(pieces)), seed % 8))
     said = drop(pieces, lost)
-    waited, dark = Tls(TlsSecrets()), Tls(hopeless())
+    waited, dark = Tls(TlsSecrets()), Tls(always_empty())
     out = run(waited, said)
     assert skipped(dark, said) == out
     assert dark.summary() == waited.summary()
@@ -68,7 +68,7 @@ def test_a_loss_in_a_direction_that_is_still_in_the_clear_counts() -> None:
         [(side, flight[at : at + 40]) for side, flight in made.flights for at in range(0, 400, 40)]
     )
     for packet in range(1, len(said)):
-        waited, dark = Tls(TlsSecrets()), Tls(hopeless())
+        waited, dark = Tls(TlsSecrets()), Tls(always_empty())
         lost = drop(said, {packet})
         assert run(dark, lost) == run(waited, lost)
         assert dark.summary() == waited.summary()
@@ -76,7 +76,7 @@ def test_a_loss_in_a_direction_that_is_still_in_the_clear_counts() -> None:
 
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 def test_nothing_waits(version: ssl.TLSVersion) -> None:
-    machine = Tls(hopeless())
+    machine = Tls(always_empty())
     for side, chunk in segments(talk(version).flights):
         assert machine.feed(side, chunk) == []
         assert (machine.waits, machine.held_bytes, machine.awaited) == (False, 0, ())
@@ -85,15 +85,15 @@ def test_nothing_waits(version: ssl.TLSVersion) -> None:
     assert (machine.seen.version, machine.is_skipping) == (version.name.replace("v1_", " 1."), True)
 
 
-def test_a_store_that_may_grow_or_has_a_secret_is_not_hopeless() -> None:
-    assert not TlsSecrets().is_hopeless()
-    assert hopeless().is_hopeless()
-    for secrets in (hopeless(), hopeless()):
+def test_a_store_that_may_grow_or_has_a_secret_is_not_always_empty() -> None:
+    assert not TlsSecrets().stays_empty
+    assert always_empty().stays_empty
+    for secrets in (always_empty(), always_empty()):
         secrets.add(b"CLIENT_RANDOM " + b"00" * 32 + b" " + b"11" * 48)
-        assert not secrets.is_hopeless()
-    secrets = hopeless()
+        assert not secrets.stays_empty
+    secrets = always_empty()
     secrets.add_rsa_key(b"key")
-    assert not secrets.is_hopeless()
+    assert not secrets.stays_empty
 
 
 def test_given_secrets_open_what_they_can_although_no_more_can_come() -> None:
@@ -111,7 +111,7 @@ def test_records_are_passed_over_only_when_their_lengths_tell_nothing_more() -> 
     made = Forged()
     made.say(BROKER, "broker", b"\x02\x28", kind=21)
     pieces = segments(made.flights)
-    machine = Tls(hopeless())
+    machine = Tls(always_empty())
     run(machine, pieces, close=False)
     assert not machine.is_skipping  # the last record may be the broker's refusal
     made.say(BROKER, "broker", b"more")
@@ -124,7 +124,7 @@ def dark_13() -> tuple[Tls, Forged, int]:
     made = Forged()
     made.say(BROKER, "broker", b"one")
     made.say(BROKER, "broker", b"two")
-    machine = Tls(hopeless())
+    machine = Tls(always_empty())
     pieces = segments(made.flights)
     run(machine, pieces, close=False)
     assert machine.is_skipping
@@ -147,6 +147,25 @@ def test_bytes_that_are_no_record_are_still_a_fault() -> None:
     assert [each.kind for each in faults(out)] == ["bad-tls-record"]
 
 
+def test_hardly_a_segment_is_fed_although_most_headers_are_cut() -> None:
+    machine, made, before = dark_13()
+    for _ in range(30):
+        made.say(CLIENT, "client", bytes(1000))
+    fed = 0
+    stream = segments(made.flights)[before:]
+    start = stream[0][1].offset
+    data = b"".join(piece.data for _, piece in stream)
+    for at in range(0, len(data), 700):
+        piece = Chunk(start + at, data[at : at + 700], 1000 + at, at)
+        passed = machine.skip(CLIENT, piece.data, 0, len(piece.data))
+        if passed < len(piece.data):
+            rest = piece._replace(offset=piece.offset + passed, data=piece.data[passed:])
+            assert machine.feed(CLIENT, rest) == []
+            assert machine.kept_bytes < 300
+            fed += 1
+    assert fed < len(data) / 700 / 10
+
+
 def test_the_rest_of_a_record_is_passed_over_across_a_gap() -> None:
     machine, made, before = dark_13()
     made.say(CLIENT, "client", bytes(6000))
@@ -162,7 +181,7 @@ def test_early_data_waits_for_the_answer_of_the_broker_all_the_same() -> None:
         made = Forged(early=True, early_accepted=accepted)
         made.say(CLIENT, "client", b"data")
         made.say(BROKER, "broker", b"more")
-        waited, dark = Tls(TlsSecrets()), Tls(hopeless())
+        waited, dark = Tls(TlsSecrets()), Tls(always_empty())
         said = segments(made.flights)
         assert run(dark, said) == run(waited, said)
         assert dark.summary() == waited.summary()
@@ -170,7 +189,7 @@ def test_early_data_waits_for_the_answer_of_the_broker_all_the_same() -> None:
 
 def test_it_can_be_stored_between_any_two_segments() -> None:
     made = talk(TLS12)
-    machine = Tls(hopeless())
+    machine = Tls(always_empty())
     for side, chunk in segments(made.flights):
         machine.feed(side, chunk)
         machine = pickle.loads(pickle.dumps(machine))
@@ -186,6 +205,6 @@ def test_a_connection_of_a_version_that_is_not_supported_is_passed_over_with_sec
 
 
 def test_a_change_of_keys_alone_is_no_reason_to_pass_over_records() -> None:
-    machine = Tls(hopeless())
+    machine = Tls(always_empty())
     run(machine, segments([(CLIENT, CCS), (BROKER, CCS)]), close=False)
     assert not machine.is_skipping

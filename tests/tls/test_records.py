@@ -146,3 +146,30 @@ def test_a_record_in_whole_segments_is_passed_over_without_being_held() -> None:
         assert reader.held_bytes == 0
     assert reader.skip(data[-7:], 0, 7, 23) == 0
     assert whole(list(reader.feed(Chunk(len(data) - 7, data[-7:], 9, 9)))) == [(21, b"ab")]
+
+
+def test_a_held_record_is_passed_over_once_its_header_is_known() -> None:
+    data = record(23, bytes(3000)) + record(23, bytes(3000)) + record(21, b"ab")
+    (first, second, *others) = chunks(data, [3003])
+    reader = RecordReader()
+    assert [each[0] for each in whole(list(reader.feed(first)))] == []
+    reader.skip_held(24)
+    assert reader.held_bytes
+    reader.skip_held(23)
+    assert not reader.held_bytes
+    items: list[Item] = []
+    for piece in (second, *others):
+        passed = reader.skip(piece.data, 0, len(piece.data), 23)
+        if passed < len(piece.data):
+            items += reader.feed(piece._replace(offset=piece.offset + passed, data=piece.data[passed:]))
+            reader.skip_held(23)
+    assert whole([*items, *reader.close()]) == [(21, b"ab")]
+
+
+def test_a_header_that_is_not_complete_stays_held() -> None:
+    reader = RecordReader()
+    data = record(23, bytes(100))
+    reader.feed(Chunk(0, data[:4], 1, 1))
+    reader.skip_held(20)
+    assert reader.held_bytes
+    assert whole(list(reader.feed(Chunk(4, data[4:], 2, 2)))) == [(23, bytes(100))]
