@@ -159,7 +159,7 @@ class Clusters:
 
     def keep_in(self, room: Room) -> None:
         """Take memory from another room than that of the fold, because folds that are fed together share
-        these facts. If something does not fit, it is the fold that lacks it."""
+        these facts. If something does not fit, the fold's own room notes it."""
         self._room = room
 
     @property
@@ -167,10 +167,11 @@ class Clusters:
         """The room of these facts."""
         return self._room
 
-    def move(self, one: Room, other: Room) -> None:
-        """Belong to the fold of another room if it belonged to that of ``one``."""
-        if self._of is one:
-            self._of = other
+    def follow(self, old: Room, new: Room) -> None:
+        """If these facts belong to the fold of the room ``old``, they belong to that of ``new`` from now
+        on."""
+        if self._of is old:
+            self._of = new
 
     def merge(self, later: Clusters) -> None:
         """Add the facts of later exchanges."""

@@ -181,8 +181,8 @@ class Together:
         fresh.merge(old)
         fresh.room.settle(old.room)
         if self._clusters is not None:
-            self._clusters.move(old.room, fresh.room)
-        old.__dict__ = fresh.__dict__  # others know the old object, and the new one's parts know the new one
+            self._clusters.follow(old.room, fresh.room)
+        old.__dict__ = fresh.__dict__  # others refer to the old object
         for each in self.statistics:
             if isinstance(each, View) and each.basis is old:
                 each.room, each.latest = old.room, old.latest

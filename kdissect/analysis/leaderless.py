@@ -38,8 +38,8 @@ class _RefusedFetches:
     named: int = -1
     """The latest epoch whose leader one of the refusals names."""
 
-    def covers(self, ns: int, node: int, named: int | None) -> bool:
-        """Note a refusal if it only makes the time longer. False, and nothing is noted, if it tells more."""
+    def extend(self, ns: int, node: int, named: int | None) -> bool:
+        """Take in a refusal if it only makes the time longer. Return whether it did."""
         if node not in self.askers or (not self.is_unnamed if named is None else named > self.named):
             return False
         if ns > self.last_ns:
@@ -103,7 +103,7 @@ class Leaderless:
         :param named: the epoch of the leader that the answer names; None if it names none.
         """
         known = self.refused.get(ns // SLOT_NS)
-        if known is not None and known.covers(ns, node, named):
+        if known is not None and known.extend(ns, node, named):
             return
         told = _RefusedFetches(ns, ns, frozenset((node,)), named is None, -1 if named is None else named)
         self._refuse(ns // SLOT_NS, told)

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Span
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.quotas cimport Quota
-from kdissect.analysis.waits cimport asked_wait, polls, split
+from kdissect.analysis.waits cimport asked_wait, is_long_poll_of, split
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey

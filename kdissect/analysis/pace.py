@@ -22,7 +22,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, 
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.speakers import address
-from kdissect.analysis.waits import Wait, asked_wait, polls, split
+from kdissect.analysis.waits import Wait, asked_wait, is_long_poll_of, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import FETCH
@@ -155,7 +155,7 @@ class _PaceRow:
             self.happens("throttled", throttle_ms * MILLISECOND, exchange)
         if exchange.breaks_quota:
             self.happens("broken", 0, exchange)
-        if polls(exchange):
+        if is_long_poll_of(exchange):
             self._count_poll(exchange, known.wait)
 
     def _count_poll(self, exchange: Exchange, wait: Wait) -> None:

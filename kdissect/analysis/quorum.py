@@ -30,9 +30,8 @@ _APIS = frozenset(
 )
 Body = dict[str, Any]
 
-new_tuple = tuple.__new__
-"""``new_tuple(_Lack, values)`` with all values: avoids the second call that NamedTuple's own ``__new__``
-makes."""
+_new = tuple.__new__
+"""``_new(_Lack, values)`` with all values: without the second call of NamedTuple's own ``__new__``."""
 
 
 @packed
@@ -123,7 +122,7 @@ class _Behind:
     def add(self, ns: int, number: int, offsets: int) -> None:
         """Note the number of offsets that it lacked at a time."""
         if offsets <= CAUGHT_UP:
-            self._close(new_tuple(_Lack, (ns, ns, 0, 0)))
+            self._close(_new(_Lack, (ns, ns, 0, 0)))
         else:
             self._lack(_Lack(ns, ns, offsets, number))
 

@@ -26,7 +26,7 @@ from kdissect.limits import LARGEST, MIB, Limits
 _HALF = 2
 
 _BEYOND = 4
-"""Rooms that close may hold this part of the budget beyond it, all together: about as much as a chapter adds.
+"""All closing rooms together may hold a quarter of the budget beyond it: about as much as a chapter adds.
 To leave it out again, their folds would have to be made anew."""
 _LEAST_OPEN = 64 * MIB
 """The least number of bytes beyond the budget that open rooms may take. By default it is the budget again."""
@@ -126,7 +126,7 @@ class Room:
         self._own = self._most = most
 
     def settle(self, other: Room) -> None:
-        """Take only what the room that it replaced could take."""
+        """From now on, take only what the replaced room could take."""
         self._own, self._most = other._own, other._most
         self._common.left -= max(0, self._held - self._own)
         self.refused = self.refused or other.refused

@@ -10,7 +10,7 @@ cdef int64_t _MILLISECOND, _NOT_KNOWN
 cdef tuple _known
 cdef dict _waits
 cdef object _defined
-cpdef bint polls(Exchange exchange) except -1
+cpdef bint is_long_poll_of(Exchange exchange) except -1
 cpdef split(Exchange exchange)
 cdef _waits_of(api_key)
 @cython.locals(request=Message, response=Message)

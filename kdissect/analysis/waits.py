@@ -44,7 +44,7 @@ def is_long_poll(api: str | None) -> bool:
     return traits_of_api(api).waits == "records"
 
 
-def polls(exchange: Exchange) -> bool:
+def is_long_poll_of(exchange: Exchange) -> bool:
     """Whether an exchange is a long poll, as :func:`is_long_poll`, by the key of its API."""
     return _waits_of(exchange.api_key) == "records"
 

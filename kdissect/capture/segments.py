@@ -20,7 +20,7 @@ _IPV6_BYTES = 40 + 18
 _LEAST_BYTES, _LEAST_IPV6_BYTES = 20 + 20, 40 + 20
 """The same headers with the complete TCP header."""
 
-_MOST_PAIRS = 4_096
+_MOST_PAIRS = 16_384
 """How many pairs of ends are kept: about 200 bytes each. They only save time."""
 
 
