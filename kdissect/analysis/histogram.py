@@ -109,7 +109,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         fresh = number(raw, 0) if end >= _BYTES else -1
         pairs = end // _BYTES - 1 - fresh
         if end % _BYTES or fresh < 0 or fresh >= _MOST_FRESH or pairs < 0 or pairs % 2:
-            raise ValueError("these bytes are no histogram")
+            raise ValueError("these bytes are not a histogram")
         self._fresh_count = fresh
         fresh = 0
         while fresh < self._fresh_count:

@@ -144,5 +144,5 @@ def _one(value: int) -> Histogram:
     ],
 )
 def test_bytes_that_are_no_histogram_are_refused(forged: bytes) -> None:
-    with pytest.raises(ValueError, match="no histogram"):
+    with pytest.raises(ValueError, match="not a histogram"):
         of_parts(1, 0, None, None, forged)
