@@ -13,6 +13,7 @@ from kdissect.analysis.fold_set import Together
 from kdissect.analysis.room import Room, begin_chapter, close_all, crowded, open_all, share
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
+from kdissect.protocol.library import Library
 from tests.analysis.folds import events_of
 
 BUDGET = 1 << 20
@@ -233,7 +234,8 @@ def moved(case: str, copies: range) -> Iterator[Exchange]:
             yield other
 
 
-_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
+_OF_THE_PROCESS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Library)
+"""Code, and the definitions in use: they are there without any fold."""
 
 
 def size_of(root: Any) -> int:
@@ -242,7 +244,7 @@ def size_of(root: Any) -> int:
     waiting, size = [root], 0
     while waiting:
         each = waiting.pop()
-        if id(each) in seen or isinstance(each, _CODE):
+        if id(each) in seen or isinstance(each, _OF_THE_PROCESS):
             continue
         seen.add(id(each))
         size += sys.getsizeof(each)
