@@ -16,6 +16,7 @@ from kdissect.live.errors import BadFilterError, LiveError, NoInterfaceError, No
 from kdissect.live.sources import Interfaces, SourceCounts
 
 _TIMEOUT_MS = 20
+"""The longest time that the system gathers packets before it hands them over."""
 _MOST_PACKETS = 5_000
 """The most packets of a block."""
 _BUFFER_BYTES = 16 << 20
@@ -118,6 +119,8 @@ class PcapSource:
         return self._is_over  # libpcap gives up an interface for no other reason
 
     def stop(self) -> None:
+        """Let the system hand over the packets that it gathers: no count would say that they are lost."""
+        time.sleep(3 * _TIMEOUT_MS / 1_000)
         self._until = time.monotonic() + _END_SECONDS
 
     def close(self) -> None:

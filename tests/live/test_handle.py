@@ -44,6 +44,19 @@ def test_every_byte_of_a_connection_comes() -> None:
             assert source.read() is None
 
 
+def test_packets_that_arrived_just_before_the_end_are_read() -> None:
+    size = 1_000
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        wanted = Interfaces((), f"tcp port {server.getsockname()[1]}", is_promiscuous=False)
+        with closing(PcapSource("lo", wanted)) as source:
+            talk(server, size)
+            source.stop()
+            packets: list[Captured] = []
+            while (block := source.read()) is not None:
+                packets.extend(block[1])
+            assert _sum(packets) == size
+
+
 def _sum(packets: list[Captured]) -> int:
     segments = segments_of(packets, 1)
     return sum(length for _, length in {(each.seq, len(each.payload)) for each in segments})
