@@ -24,6 +24,7 @@ from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Batched, most
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.metadata_log import CARRIERS, MetadataLog, may_have_log
+from kdissect.analysis.recent import Recent
 from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.analysis.statements import Kept, Source, Statement, Statements
 from kdissect.exchange import Exchange
@@ -51,7 +52,7 @@ class _ModelMessage:
 
     def __init__(self, statements: tuple[Statement, ...]) -> None:
         self.statements = statements
-        self.kept: dict[str, Kept] = {}
+        self.kept: Recent[str, Kept] = Recent(_MOST_REMEMBERED)
         """The kept statements, by teller."""
 
 
@@ -100,7 +101,7 @@ class ClusterModel(Batched):
         self._statements = Statements(self.room)
         self._log = MetadataLog(self.room)
         self._labels = Labels(self.latest, limits)
-        self._read: dict[tuple[Any, ...], _ModelMessage] = {}
+        self._read: Recent[tuple[Any, ...], _ModelMessage] = Recent(_MOST_REMEMBERED)
         """Recently read messages."""
         self._history: History | None = None
         """The history of the statements so far; None after a new one."""
@@ -139,9 +140,7 @@ class ClusterModel(Batched):
         if message is None:
             message = _ModelMessage(tuple(statements_of(exchange, self._labels)))
             if words is not None and all(each.by is None for each in message.statements):
-                if len(self._read) >= _MOST_REMEMBERED:
-                    self._read.clear()
-                self._read[words] = message
+                self._read.keep(words, message)
         if not message.statements:
             return
         self._history = None
@@ -149,13 +148,8 @@ class ClusterModel(Batched):
         before = message.kept.get(teller)
         if before is None or not self._statements.again(before, ns, number, counts):
             kept = self._statements.add(message.statements, Source(ns, number, api, teller, counts))
-            if len(message.kept) >= _MOST_REMEMBERED:
-                message.kept.clear()
             if kept is not None:
-                message.kept[teller] = kept
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": {}}
+                message.kept.keep(teller, kept)
 
     def merge(self, later: Self) -> None:
         self._statements.merge(later._statements)

@@ -26,6 +26,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kdissect.analysis.recent import Recent
 from kdissect.analysis.room import Room
 from kdissect.analysis.shared_parts import answer_bytes
 from kdissect.analysis.speakers import Speaker, speaker
@@ -96,11 +97,11 @@ class Clusters:
         self._count = 0
         self._heard: set[tuple[int, str | None]] = set()
         """Connections with the client ids that were seen on them. A proxy may speak for several clients."""
-        self._read: dict[tuple[int | None, int | None, bytes], _ClusterAnswer] = {}
+        self._read: Recent[tuple[int | None, int | None, bytes], _ClusterAnswer] = Recent(_MOST_REMEMBERED)
         """Recent answers, by their first bytes."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": {}, "_heard": set()}
+        return {**self.__dict__, "_heard": set()}
 
     def see(self, exchange: Exchange) -> None:
         """Take in an exchange. Call it with every exchange of
@@ -142,9 +143,7 @@ class Clusters:
         key = exchange.api_key, exchange.api_version, answer_bytes(exchange, response)[:_FIRST_BYTES]
         found = self._read.get(key)
         if found is None:
-            if len(self._read) >= _MOST_REMEMBERED:
-                self._read.clear()
-            found = self._read[key] = _read(response.body())
+            found = self._read.keep(key, _read(response.body()))
         return found
 
     def _add(self, kept: dict[Any, set[Any]], key: Any, value: Any) -> None:

@@ -19,6 +19,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.recent import Recent
 from kdissect.analysis.shared_parts import ErrorPlace, answer_bytes, errors_of
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
@@ -114,7 +115,7 @@ class Errors(Batched, OneTable[_Key, _ErrorTimes]):
         super().__init__(_ErrorTimes, limits)
         self._labels = Labels(self.latest, limits)
         self._by = frozenset(by or GROUPINGS)
-        self._known: dict[tuple[Any, ...], list[tuple[_ErrorTimes, Topic]]] = {}
+        self._known: Recent[tuple[Any, ...], list[tuple[_ErrorTimes, Topic]]] = Recent(_MOST_KNOWN)
         """The rows of recent answers, by :func:`_words`. Clients repeat a refused request again and again."""
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
@@ -147,13 +148,8 @@ class Errors(Batched, OneTable[_Key, _ErrorTimes]):
             if row is not None:
                 found.append((row, key[0]))
         if words is not None and len(found) == len(errors):
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[words] = found
+            self._known.keep(words, found)
         return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": {}}
 
     def _key(self, exchange: Exchange, error: ErrorPlace) -> _Key:
         by = self._by

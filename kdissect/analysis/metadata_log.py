@@ -16,6 +16,7 @@ from kdissect.analysis.cluster_fields import ids, request_of, response_of
 from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.recent import Recent
 from kdissect.analysis.room import Room
 from kdissect.analysis.shared_parts import answer_bytes, record_sets, topics_of
 from kdissect.analysis.statements import Statement, fields
@@ -109,7 +110,7 @@ class MetadataLog:
         self._room = room
         self._limits = room.limits
         self._records: dict[LogPlace, Logged] = {}
-        self._answers: dict[tuple[Any, ...], _ReadAnswer] = {}
+        self._answers: Recent[tuple[Any, ...], _ReadAnswer] = Recent(_MOST_ANSWERS)
         """Answers that were read lately, by :func:`_words`."""
         self.left_out = 0
 
@@ -121,9 +122,7 @@ class MetadataLog:
         if answer is None:
             answer = _ReadAnswer(list(_read(exchange, self._limits)))
             if words is not None:
-                if len(self._answers) >= _MOST_ANSWERS:
-                    self._answers.clear()
-                self._answers[words] = answer
+                self._answers.keep(words, answer)
         elif answer.covers(ns, number, counts):
             return bool(answer.records)  # as nearly always: each broker and controller fetches each record
         left_out = self.left_out
@@ -134,9 +133,6 @@ class MetadataLog:
         if self.left_out == left_out:
             answer.note(ns, number, counts)
         return bool(answer.records)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_answers": {}}
 
     def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.latest import Latest
+from kdissect.analysis.recent import Recent
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.message import Response, Token
@@ -79,12 +80,9 @@ class Moments:
         self._ended: dict[tuple[str, int], _First] = {}
         """For transactional ids, by the exchange that ends a transaction."""
         self._most = room.limits.rows
-        self._told: dict[int, tuple[_Leaders, int]] = {}
+        self._told: Recent[int, tuple[_Leaders, int]] = Recent(_MOST_TOLD)
         """Leaders in recent answers, by the identity of the object that holds them, and when they were first
         told."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_told": {}}
 
     def see(self, exchange: Exchange, counts: bool) -> None:
         """Take in an exchange. Call it for every exchange of :data:`MARKING`; others have no moments."""
@@ -129,9 +127,7 @@ class Moments:
         known = self._told.get(id(leaders))
         if known is not None and known[1] <= ns:
             return  # the same leaders were told before
-        if len(self._told) >= _MOST_TOLD:
-            self._told.clear()
-        self._told[id(leaders)] = leaders, ns
+        self._told.keep(id(leaders), (leaders, ns))
         for name, partition, epoch, leader in leaders:
             key = self._labels.topic(name, None), partition, epoch
             self._add(self._leaders, key, (ns, True, counts, leader))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.offers_seen import ranges_in
 from kdissect.analysis.packed import packed
+from kdissect.analysis.recent import Recent
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import API_VERSIONS, api_name
@@ -46,11 +46,8 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Offer, limits)
-        self._last: dict[str, tuple[Mapping[int, tuple[int, int]], _Offer]] = {}
+        self._last: Recent[str, tuple[Mapping[int, tuple[int, int]], _Offer]] = Recent(_MOST_LAST)
         """The last offer of each broker, with its row. Nearly all connections get the same one."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api_key != API_VERSIONS or exchange.response is None or exchange.error is not None:
@@ -64,9 +61,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
         else:
             row = self._rows.row((broker, _in_order(offered))) if offered else None
             if row is not None:
-                if len(self._last) >= _MOST_LAST:
-                    self._last.clear()
-                self._last[broker] = offered, row
+                self._last.keep(broker, (offered, row))
         if row is not None:
             row.span.add(exchange.begun_ns, exchange.number)
 
