@@ -146,6 +146,8 @@ def _quiet_losses(
             if last_ns is None or any(abs(last_ns - other) <= STOPPING_NS for other in taken):
                 continue
             before = [row for row in lived if row["first_ns"] <= last_ns <= served_until_ns(row) + within_ns]
+            if not before:
+                continue  # the clock was set back during the last connection
             if any(served_until_ns(row) > last_ns or row["closed_by"] != "broker" for row in before):
                 continue  # the broker went on
             taken.append(last_ns)

@@ -15,6 +15,9 @@ MOST_HALTS = 16
 """The largest number of halts kept for a connection."""
 _TICK_NS = 1_000_000
 """Nearly all systems count milliseconds."""
+_LONG_TICKS_US = (2_000, 3_333, 4_000, 5_000, 8_000, 10_000, 20_000, 100_000, 500_000, 1_000_000)
+"""Longer ticks, in microseconds, that systems have used: those of Linux kernels of 100 to 500 Hz, of BSD and
+of Windows. RFC 7323 (5.4) allows no tick longer than a second."""
 _SLACK_NS = 50_000_000
 """The tolerance between the time in a segment and its capture time."""
 _DRIFT = 5_000
@@ -26,7 +29,7 @@ _MOST_TICKS = 0xFFFFFFFF
 
 MISCOUNTED, UNDECIDED = -1, -2
 """The results of :func:`own_time_ns` without a time. ``MISCOUNTED``: the clock does not count milliseconds,
-or was set. ``UNDECIDED``: the time before the pause was too short to decide."""
+or was set. ``UNDECIDED``: it may count longer ticks; the time before the pause was too short to decide."""
 _MISCOUNTED, _UNDECIDED = MISCOUNTED, UNDECIDED
 """The same as C numbers when compiled, which other modules cannot import."""
 
@@ -50,13 +53,25 @@ def own_time_ns(ticks: int, before_ns: int, pause_ns: int, after_ns: int) -> int
     :param pause_ns: the pause, by the same clock.
     :param after_ns: from the end of the pause until the current reading.
     """
-    if before_ns < pause_ns - before_ns:
-        return _UNDECIDED  # a clock with ticks of 4 or 10 ms would seem to stand still
-    passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - after_ns
     slack_ns = _slack_ns(before_ns)
+    if before_ns < pause_ns - before_ns and _counts_longer_ticks(
+        ticks & _MOST_TICKS, before_ns, pause_ns, after_ns, slack_ns
+    ):
+        return _UNDECIDED
+    passed_ns = (ticks & _MOST_TICKS) * _TICK_NS - before_ns - after_ns
     if passed_ns < -slack_ns or passed_ns - slack_ns > pause_ns:
         return _MISCOUNTED
     return max(0, passed_ns)
+
+
+def _counts_longer_ticks(ticks: int, before_ns: int, pause_ns: int, after_ns: int, slack_ns: int) -> bool:
+    """Whether a clock may have gone on all the time, in longer ticks. It would then seem to have stood still
+    in the pause."""
+    whole_us = before_ns // 1_000 + pause_ns // 1_000 + after_ns // 1_000
+    for tick_us in _LONG_TICKS_US:
+        if abs(ticks * tick_us - whole_us) <= 2 * tick_us + slack_ns // 1_000 + whole_us // _DRIFT:
+            return True
+    return False
 
 
 def _slack_ns(before_ns: int) -> int:

@@ -20,7 +20,14 @@ Item = Packet | Secrets | Fault
 WAYS = ("2 % lost, 1", "2 % lost, 2", "2 % lost, 3", "no first third", "requests only", "responses only")
 SAME_BYTES = ("seen twice", "in another order")
 """What is captured so tells no less."""
-CLOCKS = {"an hour back": -3_600, "half a minute back": -30, "an hour on": 3_600, "5 s on": 5, "2 s on": 2}
+CLOCKS = {
+    "an hour back": -3_600,
+    "half a minute back": -30,
+    "an hour on": 3_600,
+    "half a minute on": 30,
+    "5 s on": 5,
+    "2 s on": 2,
+}
 """Seconds by which the clock of the capture is set in its middle."""
 LESS = (*WAYS, "no middle", "first 300 bytes", *CLOCKS)
 SNAP_LENGTH = 300

@@ -26,6 +26,8 @@ SHORT = (
     ("unknown-topic", "an hour back"),
     ("rolling-restart-static", "half a minute back"),
     ("controlled-shutdown", "an hour on"),
+    ("idle-members", "half a minute on"),
+    ("rolling-restart-dynamic", "half a minute on"),
     ("healthy-cluster-idle", "5 s on"),
     ("healthy-cluster-idle", "2 s on"),
 )

@@ -93,15 +93,22 @@ def test_both_ends_must_say_so() -> None:
     assert not ends.halts
 
 
-@pytest.mark.parametrize("tick_ms", [4, 10, 500])
+@pytest.mark.parametrize("tick_ms", [10 / 3, 4, 10, 500])
 def test_a_clock_that_counts_longer_steps_tells_nothing(tick_ms: float) -> None:
     for before_s in (1, 2, 3, 8, 40):
         assert not paused(4, tick_ms, before_s)
         assert not paused(0, tick_ms, before_s)
 
 
-def test_too_short_a_time_before_the_pause_tells_nothing() -> None:
-    assert not paused(0, before_s=1)
+def test_a_long_pause_after_a_short_time_is_a_halt_unless_the_ticks_may_be_longer() -> None:
+    """The clock was read once, when the connection began. Two seconds later, the capture's clock is set."""
+    for set_s in (12, 30, 100):
+        ends = Ends()
+        for at in range(5):
+            ends.talk(at / 2, at / 2)
+        ends.talk(2.5 + set_s, 2.5)
+        assert ends.halts == [2 * S, (2 + set_s) * S + S // 2, S // 2], set_s
+    assert not paused(0, before_s=1)  # as many ticks as a clock with ticks of 5 ms counts in 5 s
     assert paused(0, before_s=2)
 
 

@@ -823,6 +823,12 @@ def test_a_broker_that_nobody_misses_is_not_gone_without_a_word_of_the_cluster_o
     assert said("broker-gone", *idle, *stops("broker-stopping"), back) == []  # and back before
 
 
+def test_a_connection_that_closed_before_it_began_shows_no_end_of_its_broker() -> None:
+    """The clock was set back during the connection."""
+    lived = connection(0, 15, 20, **CLOSED), at_node()
+    assert said("broker-gone", *lived, *stops("broker-gone", at_s=11)) == []
+
+
 def test_a_listener_that_nobody_tries_to_reach_is_not_gone() -> None:
     port = row(ClusterBrokers, cluster_id=None, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
     lived = connection(0, 1, 10, **CLOSED), connection(1, 1, 90, broker="10.0.0.1:9093")

@@ -278,6 +278,18 @@ def test_an_election_after_which_consumers_go_back_was_unclean(
     assert said("unclean-election", leads, *in_sync) == []
 
 
+def test_where_the_clock_was_set_back_nobody_knows_whether_consumers_went_back() -> None:
+    """By their times, the commits after the change of the clock come before those that were earlier."""
+    leads, in_sync = change("leader-moved", 3, before="2", after="3"), change("isr-grown", 3, before="1,2")
+    back = {"group": "g", "topic": "orders", "partition": 0, "rewinds": 1, "rewound_by": "c"}
+    back |= {"committers": ["c"], "rewound_from": 607, "rewound_to": 549, "rewind_exchange": 8}
+    went = Lag, row(Lag, **back, rewound_ns=8 * SECOND)
+    set_back = WHOLE._replace(set_back=((20 * SECOND, 60 * SECOND),), ends_earlier=True)
+    assert said("unclean-election", leads, in_sync, went)
+    assert not said("unclean-election", leads, in_sync, went, context=set_back)
+    assert unjudged("unclean-election", leads, in_sync, went, context=set_back) == [SLEPT]
+
+
 def test_an_unclean_election_is_told() -> None:
     elected = change("unclean-election", 3, before="1", after="2")
     (found,) = said("unclean-election", elected)
