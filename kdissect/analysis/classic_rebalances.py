@@ -159,7 +159,8 @@ def _died_out(line: GroupLine, out: Rebalance, before: Round, now: Round) -> Non
         return
     told = {step.member for step in out.steps if step.step == EXPIRED}
     told |= {identity(leave.member, leave.instance, members) or leave.member for leave in leaves}
-    out.steps += (line.expired(member, ns) for member in members if member not in told)
+    gone = (each for each in members if each not in told and not line.may_have_left(each, ns))
+    out.steps += (line.expired(member, ns) for member in gone)
 
 
 def _window(

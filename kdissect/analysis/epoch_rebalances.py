@@ -445,8 +445,8 @@ class _Replay:
         if self._is_whole(ns) and all(member.is_known for member in self.members.values()):
             return
         each.members = each.before = each.partitions = each.moved = each.revoked = None
-        each.assigned_ns = each.stopped_ns = each.stopped = each.synced_ns = None
-        each.moves = []
+        each.assigned_ns = each.stopped_ns = each.stopped = each.synced_ns = each.missing = None
+        each.moves, each.waited_for = [], []
         each.completed = True if each.completed else None
 
     def _is_whole(self, ns: int) -> bool:

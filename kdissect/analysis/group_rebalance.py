@@ -212,6 +212,13 @@ class GroupLine:
         """The end of the capture."""
         return self._timeline.end_ns
 
+    def may_have_left(self, member: str, ns: int) -> bool:
+        """Whether the LeaveGroup of a member may be among the missing bytes of its connection, which had
+        ended at a time."""
+        who = self.clients.get(member)
+        end = self._timeline.ends.get(who.connection) if who is not None else None
+        return end is not None and end.has_gaps and end.how not in _GOES_ON and end.ns <= ns
+
     def is_whole(self, first_ns: int, last_ns: int) -> bool:
         """Whether no loss is known on the members' connections between two times."""
         return not any(each.touches(first_ns, last_ns) for each in self._holes)

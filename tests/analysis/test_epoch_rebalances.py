@@ -231,6 +231,18 @@ def test_what_is_lost_before_all_members_have_come_leaves_the_numbers_unknown() 
 
 
 @pytest.mark.parametrize("gaps", [0, 9])
+def test_nobody_is_missing_for_sure_if_a_request_to_leave_may_be(gaps: int) -> None:
+    """Nothing is heard of A after B has joined, to the end of the capture."""
+    events = joined_by_a_second()[:4]
+    events += [beat(at, "b", 2, 2) for at in (15_000, 20_000)]
+    for number, each in enumerate(events, 1):
+        each.number = number
+    ends = (connected.over(ord(each), gaps=gaps)._replace(end_ns=30_000 * MS) for each in "ab")
+    *_, row = fold("rebalances", [*events, *ends]).result()
+    assert (row["missing"], row["waited_for"]) == ((None, []) if gaps else (["a"], ["a"]))
+
+
+@pytest.mark.parametrize("gaps", [0, 9])
 def test_a_rebalance_is_not_taken_for_a_later_one_whose_epoch_came_after_missing_bytes(gaps: int) -> None:
     """B joins, and its heartbeat that tells epoch 2 may be missing altogether. Then A is put out, of which no
     message tells."""

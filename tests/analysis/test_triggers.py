@@ -233,6 +233,19 @@ def test_a_lone_member_that_died_is_told_when_another_comes_to_the_empty_group()
     assert died_out([*alone(), *B.enter(17_999, 21_000, 3, "m-b", ("m-b",))]) == [("a", 9_000 * MS)]
 
 
+@pytest.mark.parametrize(("gaps", "end", "is_told"), [(0, "fin", True), (9, "fin", False), (9, "open", True)])
+def test_a_lone_member_whose_request_to_leave_may_be_missing_did_not_die(
+    gaps: int, end: str, is_told: bool
+) -> None:
+    ended = over(connection=A.port, gaps=gaps)._replace(end=end, end_ns=10_000 * MS)
+    events = sorted(
+        [*alone(), *B.enter(30_000, 33_000, 3, "m-b", ("m-b",))],
+        key=lambda each: each.messages[-1].frame.last_ns,
+    )
+    steps = fold("rebalance_steps", [*events, ended]).result()
+    assert [row["client_id"] for row in steps if row["step"] == "expired"] == ["a"] * is_told
+
+
 def test_who_is_waited_for_and_never_comes() -> None:
     """B is gone; C's join begins it, and the coordinator waits for B until its session is over."""
     c = Client("c", 50_003)
