@@ -195,7 +195,10 @@ class GroupLine:
         They may have been a LeaveGroup, which a member sends before it closes its connection."""
         last: dict[int, int] = {}
         for mark in self.marks:
-            ns = mark.ns if isinstance(mark, Leave) or mark.answered_ns is None else mark.answered_ns
+            if isinstance(mark, Leave):
+                ns = mark.ns + 1  # the span says nothing against the LeaveGroup itself
+            else:
+                ns = mark.ns if mark.answered_ns is None else mark.answered_ns
             last[mark.who.connection] = max(ns, last.get(mark.who.connection, ns))
         for run in chain(self.beats.values(), self.commits.values(), self.refusals.values()):
             connection = run.who.connection

@@ -233,6 +233,18 @@ def test_a_lone_member_that_died_is_told_when_another_comes_to_the_empty_group()
     assert died_out([*alone(), *B.enter(17_999, 21_000, 3, "m-b", ("m-b",))]) == [("a", 9_000 * MS)]
 
 
+def test_a_request_to_leave_is_the_trigger_though_earlier_bytes_of_its_connection_are_missing() -> None:
+    """No later bytes can be: the request was the last one on the connection."""
+    events = [*two(), *A.beats(15_000, 18_000, 2, "m-a"), *B.beats(15_000, 18_000, 2, "m-b")]
+    events += [B.leave(19_000, "m-b"), A.beat(21_000, 2, "m-a", 27)]
+    events += [A.join(21_002, 21_003, 3, "m-a", roster=("m-a",)), A.sync(21_005, 3, "m-a", GIVEN)]
+    ended = over(connection=B.port, gaps=1)._replace(end_ns=19_500 * MS)
+    row = rows(events, ended)[-1]
+    assert (row["generation"], row["trigger"], row["trigger_client_id"]) == (3, "member-left", "b")
+    lost = [each for each in events if each.api != "LeaveGroup"]
+    assert rows(lost, ended)[-1]["trigger"] is None
+
+
 @pytest.mark.parametrize(("gaps", "end", "is_told"), [(0, "fin", True), (9, "fin", False), (9, "open", True)])
 def test_a_lone_member_whose_request_to_leave_may_be_missing_did_not_die(
     gaps: int, end: str, is_told: bool
