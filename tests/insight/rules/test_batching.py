@@ -9,10 +9,11 @@ import pytest
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.producers import Producers
 from kdissect.analysis.topics import Topics
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import INFO, NOTICE, WARNING
-from tests.insight.made import row, said
+from tests.insight.made import WHOLE, row, said
 from tests.insight.rules.test_produce import judged, producer
 
 SEVERITIES = {
@@ -54,6 +55,15 @@ def test_tiny_batches_are_many_fast_and_small() -> None:
     assert not judged("tiny-batches", tiny(records=3))
     assert not judged("tiny-batches", tiny(size=1025))
     assert not judged("tiny-batches", tiny(lasted_s=20))  # 24.95 a second, between the first and the last
+
+
+def test_time_in_which_the_clock_of_the_capture_stood_still_makes_no_rate_lower() -> None:
+    """The clock was set 10 s forward."""
+    halted = WHOLE._replace(halts=((5 * SECOND, 15 * SECOND),))
+    given = Producers, tiny(lasted_s=25)
+    assert not said("tiny-batches", given)
+    (found,) = said("tiny-batches", given, context=halted)
+    assert "500 batches, 33 a second." in found.message
 
 
 def test_partitions_are_added_up() -> None:

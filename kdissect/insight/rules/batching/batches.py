@@ -35,7 +35,8 @@ def tiny_batches(facts: Facts) -> Iterator[Finding]:
     """Records travel nearly one by one."""
     for subject, rows in group_by(facts.rows(Producers), "client", "client_id", "topic").items():
         batches = sum(row["batches"] for row in rows)
-        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        from_ns, to_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+        lasted_ns = to_ns - from_ns - facts.context.halted_ns(from_ns, to_ns)
         if batches < facts.limit("batches") or (batches - 1) * SECOND < facts.limit("per_s") * lasted_ns:
             continue
         records, size = _median(rows, "records_p50"), _median(rows, "bytes_p50")
