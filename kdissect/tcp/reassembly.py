@@ -477,7 +477,8 @@ class Reassembler:
             known = max(0, self.acknowledged, self.ended_at)
             ends = self.ended_at not in (_NOWHERE, 0)
             length = (min(known, self.ended_at) if ends else known) - self.next
-            out.append(self._gap(length, "not captured", packet, timestamp_ns))
+            if length > 0:  # the peer may acknowledge numbers after the FIN
+                out.append(self._gap(length, "not captured", packet, timestamp_ns))
         return out
 
     def give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:

@@ -504,6 +504,14 @@ def test_a_response_that_a_gap_cut_is_there_and_says_why_it_is_not_whole() -> No
     assert (whole.correlation_id, whole.missing) == (2, None)
 
 
+def test_acknowledged_numbers_after_a_fin_are_not_missing_bytes() -> None:
+    *segments, last = Talk().ask(metadata(1)).answer(metadata_answer(1)).close().segments
+    assert last.ack is not None
+    _, faults, connection = run([*segments, last._replace(ack=last.ack + 9)])
+    assert not faults
+    assert (connection.gap_bytes, connection.end) == (0, "fin")
+
+
 def test_the_limits_of_the_user_hold_for_the_messages() -> None:
     names = [{"name": f"topic-{i}"} for i in range(20)]
     talk = Talk().ask(request("Metadata", 1, 1, topics=names)).answer(metadata_answer(1))

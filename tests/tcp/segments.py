@@ -59,11 +59,14 @@ class Wire:
 
 
 def stream(pieces: list[Chunk | Gap | Fault]) -> bytes:
-    """The delivered bytes, with a dot for each byte of a gap; checks that the pieces join."""
+    """The delivered bytes, with a dot for each byte of a gap; checks that the pieces join, and that no gap is
+    empty."""
     out = b""
     for piece in pieces:
         if isinstance(piece, Fault):
             continue
         assert piece.offset == len(out), f"{piece} does not join at {len(out)}"
+        if isinstance(piece, Gap):
+            assert piece.length > 0
         out += piece.data if isinstance(piece, Chunk) else b"." * piece.length
     return out

@@ -163,6 +163,16 @@ def test_a_fin_far_ahead_shows_what_is_missing() -> None:
     assert reassembler.done
 
 
+@pytest.mark.parametrize("fin", [1, 2])
+def test_acknowledged_numbers_after_a_fin_are_not_a_gap(fin: int) -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    feed(reassembler, wire.segment(CLIENT, 0, b"ab"), wire.fin(CLIENT, fin))
+    acknowledge(reassembler, wire, 9)
+    assert list(reassembler.close(9, 9)) == []
+    assert (reassembler.next, reassembler.gaps, reassembler.gap_bytes) == (2, 0, 0)
+
+
 def test_bytes_that_the_snap_length_cut_are_a_gap_at_once() -> None:
     wire = Wire()
     pieces = feed(opened(wire), wire.segment(CLIENT, 0, b"ab", length=5), wire.segment(CLIENT, 5, b"fg"))
