@@ -18,8 +18,8 @@ from kdissect.record.batch import (
     TRANSACTIONAL,
     codec_name,
 )
-from kdissect.record.messages import LOG_OVERHEAD
-from kdissect.record.records import ROW, wrap64
+from kdissect.record.messages import LOG_OVERHEAD, int32_at, int64_at
+from kdissect.record.records import ROW, sum64
 from kdissect.record.scan import read_records
 from kdissect.record.sets import read_record_set
 
@@ -31,8 +31,8 @@ APART_MS = 4
 MOST_LOOKED_AT = 10_000
 SAMPLE = 64
 """The number of timestamps that represent all records of a larger batch."""
-_MAGIC_AT, _HEADER_BYTES = 16, HEADER_BYTES
-_read = BATCH_HEADER.unpack_from
+_MAGIC_AT, _HEADER_BYTES, _SMALLEST_BATCH, _LOG_OVERHEAD = 16, HEADER_BYTES, SMALLEST_BATCH, LOG_OVERHEAD
+_LOW = 0xFFFF_FFFF
 
 
 class Header:  # noqa: PLW1641 - a value, but nobody's key
@@ -213,44 +213,28 @@ def stamps_of(batch: Header, data: bytes) -> list[int]:
 
 def _read_headers(data: bytes, position: int, limits: Limits, unpacks: bool, found: list[Header]) -> None:
     """Add the headers of a set from a position on. Only the last batch may be cut."""
-    end, most = len(data), len(found) + limits.elements
-    while position + _HEADER_BYTES <= end and data[position + _MAGIC_AT] == 2 and len(found) < most:
-        (
-            base_offset,
-            length,
-            _,
-            magic,
-            crc,
-            attributes,
-            last_delta,
-            base_timestamp,
-            max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
-        ) = _read(data, position)
-        if length < SMALLEST_BATCH:
+    end, most, raw = len(data), len(found) + limits.elements, data
+    while position + _HEADER_BYTES <= end and raw[position + _MAGIC_AT] == 2 and len(found) < most:
+        length = int32_at(raw, position + 8)
+        if length < _SMALLEST_BATCH:
             return
-        size = length + LOG_OVERHEAD
-        found.append(
-            Header(
-                position,
-                size,
-                magic,
-                crc,
-                attributes,
-                base_offset,
-                wrap64(base_offset + last_delta),
-                base_timestamp,
-                max_timestamp,
-                producer_id,
-                producer_epoch,
-                base_sequence,
-                count if count >= 0 else None,
-                position + size <= end,
-            )
-        )
+        size = length + _LOG_OVERHEAD
+        # Set attribute by attribute: compiled, that takes a fifth of a call with all values.
+        each = Header.__new__(Header)
+        each.position, each.size, each.magic = position, size, 2
+        each.crc = int32_at(raw, position + 17) & _LOW
+        each.attributes = int32_at(raw, position + 21) >> 16
+        each.base_offset = int64_at(raw, position)
+        each.last_offset = sum64(each.base_offset, int32_at(raw, position + 23))
+        each.base_timestamp = int64_at(raw, position + 27)
+        each.max_timestamp = int64_at(raw, position + 35)
+        each.producer_id = int64_at(raw, position + 43)
+        each.producer_epoch = int32_at(raw, position + 51) >> 16
+        each.base_sequence = int32_at(raw, position + 53)
+        count = int32_at(raw, position + 57)
+        each.records = count if count >= 0 else None
+        each.is_whole = position + size <= end
+        found.append(each)
         position += size
     if end - position > _MAGIC_AT and data[position + _MAGIC_AT] < 2:
         _read_messages(data, position, limits, unpacks, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdissect.analysis.headers import HEADER_BYTES, headers, sets_of, stamps_of
+from kdissect.record.batch import BATCH_HEADER
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch
 
@@ -21,6 +22,25 @@ def test_a_set_of_two_batches() -> None:
     assert (one.first_ms, one.last_ms, one.codec, two.codec) == (MS, MS + 2, "none", "gzip")
     assert one.content_crc == one.crc
     assert sets_of(data) == [one, two]
+
+
+def test_every_field_of_a_header_is_read_with_its_sign() -> None:
+    """Values that differ in every byte, and negative ones: the struct of Kafka's format decides."""
+    spread = (0x0102_0304_0506_0708, 60, 3, 2, 0xF1F2_F3F4, 0x0013, 5, 0x1112_1314_1516_1718)
+    spread += (0x2122_2324_2526_2728, 0x3132_3334_3536_3738, 0x4142, 0x5152_5354, 0x6162_6364)
+    below = (-2, 60, -1, 2, 7, -0x8000, -3, -4, -5, -6, -7, -8, -9)
+    found = [
+        *headers(BATCH_HEADER.pack(*spread) + bytes(11)),
+        *headers(BATCH_HEADER.pack(*below) + bytes(11)),
+    ]
+    for each, told in zip(found, (spread, below), strict=True):
+        base, length, _, magic, crc, attributes, delta, first, last, producer, epoch, sequence, count = told
+        assert (each.base_offset, each.size, each.magic, each.crc) == (base, length + 12, magic, crc)
+        assert (each.attributes, each.last_offset) == (attributes, base + delta)
+        assert (each.base_timestamp, each.max_timestamp) == (first, last)
+        assert (each.producer_id, each.producer_epoch, each.base_sequence) == (producer, epoch, sequence)
+        assert each.records == (count if count >= 0 else None)
+    assert headers(BATCH_HEADER.pack(0, 48, *spread[2:]) + bytes(11)) == []  # too short for a batch
 
 
 def test_a_batch_whose_end_is_cut_is_told_only_where_that_is_asked_for() -> None:
