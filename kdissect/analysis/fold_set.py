@@ -19,6 +19,7 @@ from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import Room, begin_chapter, close_all, crowded, open_all, share
+from kdissect.analysis.shared_parts import by_api
 from kdissect.analysis.shared_parts import share as share_parts
 from kdissect.analysis.shared_parts import unshare as unshare_parts
 from kdissect.dissect import Event
@@ -280,10 +281,6 @@ def _merge(mine: Fold, later: Fold) -> None:
     mine.room.refused |= later.room.refused
 
 
-_UNKNOWN = ""
-"""The API of an exchange with an unknown request: folds for all APIs take it in."""
-
-
 class _FedEvents:
     """Events that are taken in together."""
 
@@ -300,11 +297,8 @@ class _FedEvents:
             isinstance(each, Connection) and not each.is_copy for _, each in self._others
         )
         """Whether all of them are rows of connections, from the capture point that counts."""
-        self._places: dict[str | None, list[int]] = {}
+        self._places = by_api(self._exchanges)
         """The exchanges of each API; with None those that every fold is asked for."""
-        for at, each in enumerate(self._exchanges):
-            api = (each.api or _UNKNOWN) if each.missing is None else None
-            self._places.setdefault(api, []).append(at)
         every = list(range(len(self._exchanges)))
         self._chosen: dict[frozenset[str] | None, tuple[list[int], list[Exchange]]] = {
             None: (every, self._exchanges)

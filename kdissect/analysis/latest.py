@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from kdissect.analysis.shared_parts import latest_in, of_api_keys
 from kdissect.exchange import Exchange
 from kdissect.names import NO_NAMES, Names
 from kdissect.protocol.apis import api_key
@@ -59,20 +60,16 @@ class Latest:
 
     def see_all(self, exchanges: Sequence[Exchange]) -> None:
         """Take in many exchanges, in their order."""
+        if not exchanges:
+            return
         seen = self._seen
-        latest, ns, clusters = seen.packet, seen.ns, seen.clusters
-        of: Exchange | None = None
-        for exchange in exchanges:
-            packet, told_ns = exchange.last_packet, exchange.ended_ns
-            if packet >= latest:
-                latest, of = packet, exchange
-            if ns is None or told_ns > ns:
-                ns = told_ns
-            if clusters is not None and exchange.api_key in CLUSTER_APIS:
-                clusters.see(exchange)
-        if of is not None:
-            seen.packet, seen.names = latest, of.topic_names
-        seen.ns = ns
+        ns = exchanges[0].ended_ns if seen.ns is None else seen.ns
+        last, seen.ns = latest_in(exchanges, seen.packet, ns)
+        if last is not None:
+            seen.packet, seen.names = last.last_packet, last.topic_names
+        if seen.clusters is not None:
+            for exchange in of_api_keys(exchanges, CLUSTER_APIS):
+                seen.clusters.see(exchange)
 
     @property
     def names(self) -> Names:

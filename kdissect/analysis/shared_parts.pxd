@@ -1,8 +1,10 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.analysis.batches cimport Batches
 from kdissect.analysis.headers cimport Header
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
+from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
 
 cdef int _MAGIC_AT
@@ -34,6 +36,12 @@ cdef class SharedParts:
 cpdef share(list exchanges)
 @cython.locals(exchange=Exchange)
 cpdef unshare(list exchanges)
+@cython.locals(exchange=Exchange, at=Py_ssize_t, places=dict, known=Layout, found=list)
+cpdef dict by_api(list exchanges)
+@cython.locals(last=Exchange, exchange=Exchange, message=Message, its=int64_t)
+cpdef tuple latest_in(exchanges, int64_t packet, int64_t ns)
+@cython.locals(exchange=Exchange, message=Message, found=list)
+cpdef list of_api_keys(exchanges, tuple keys)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list record_sets(Exchange exchange, limits)
 @cython.locals(each=SharedSet, batch=Header, out=list)

@@ -3,10 +3,14 @@ sets.
 
 Many statistics read the same record sets, one after the other. The results are kept until the next exchange
 comes. If statistics read many exchanges in turn, the results are kept for that whole time.
+
+Functions about many exchanges at once are here, too (:func:`by_api`, :func:`latest_in`): they also read each
+exchange once for all statistics.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.batches import Batches
@@ -127,6 +131,50 @@ def unshare(exchanges: list[Exchange]) -> None:
     """Forget the results for these exchanges."""
     for exchange in exchanges:
         exchange.shared = None
+
+
+def by_api(exchanges: list[Exchange]) -> dict[str | None, list[int]]:
+    """The places of the exchanges of each API. With None: those that every statistic is asked for. With an
+    empty name: those with an unknown request."""
+    places: dict[str | None, list[int]] = {}
+    for at, exchange in enumerate(exchanges):
+        api: str | None = None
+        if exchange.missing is None:
+            known = exchange._first().layout()
+            api = known.name if known is not None else exchange.api or ""
+        found = places.get(api)
+        if found is None:
+            places[api] = [at]
+        else:
+            found.append(at)
+    return places
+
+
+def latest_in(exchanges: Sequence[Exchange], packet: int, ns: int) -> tuple[Exchange | None, int]:
+    """The exchange with the last packet, and the latest time at which one of them ended.
+
+    :param packet: the exchange is None if all packets are before this one. Of several exchanges with the same
+        packet, the last one counts.
+    :param ns: the time is not before this one.
+    """
+    last: Exchange | None = None
+    for exchange in exchanges:
+        its = exchange._last()
+        if its >= packet:
+            packet, last = its, exchange
+        message: Message = exchange.response if exchange.response is not None else exchange._first()
+        ns = max(ns, message.frame.last_ns)
+    return last, ns
+
+
+def of_api_keys(exchanges: Sequence[Exchange], keys: tuple[int, ...]) -> list[Exchange]:
+    """The exchanges of some APIs."""
+    found: list[Exchange] = []
+    for exchange in exchanges:
+        message = exchange._first()
+        if message.api_key in keys:
+            found.append(exchange)
+    return found
 
 
 class _AskedLast:

@@ -7,9 +7,12 @@ from kdissect.analysis.headers import headers, sets_of
 from kdissect.analysis.shared_parts import (
     SharedParts,
     answer_bytes,
+    by_api,
     error_class_of,
     errors_of,
     follows_log,
+    latest_in,
+    of_api_keys,
     produced_ends,
     record_sets,
     topics_of,
@@ -113,3 +116,36 @@ def test_errors_are_found_once_with_what_they_are_about() -> None:
     assert errors_of(fetched("orders")) == []
     assert exchange.response is not None
     assert answer_bytes(exchange, exchange.response) is answer_bytes(exchange, exchange.response)
+
+
+def test_places_are_found_for_each_api_and_for_exchanges_with_a_missing_message() -> None:
+    asked = {"groupId": "g", "generationId": 1, "memberId": "m"}
+    told = made("Heartbeat", 0, asked, {"errorCode": 0}, (0, 1))
+    alone = fetch(1, batch("a"), 1)
+    alone.missing = "gap"
+    unknown = produce(0, batch("a"))
+    unknown.request = None
+    assert unknown.response is not None
+    unknown.response.api_key = unknown.response._layout = None
+    found = by_api([produce(0, batch("a")), told, alone, produce(1, batch("b")), unknown])
+    assert found == {"Produce": [0, 3], "Heartbeat": [1], None: [2], "": [4]}
+
+
+def test_the_last_packet_and_the_latest_end_may_be_of_different_exchanges() -> None:
+    first, late, last = (fetch(at, batch("a"), 1) for at in (1, 9, 2))
+    for packet, each in enumerate((first, late, last), 5):
+        assert each.request is not None
+        assert each.response is not None
+        each.request.frame.last_packet, each.response.frame.last_packet = 1, packet
+    assert latest_in([first, late, last], 0, 0) == (last, late.ended_ns)
+    assert latest_in([first, late, last], 8, late.ended_ns + 1) == (None, late.ended_ns + 1)
+    assert late.response is not None
+    late.response.frame.last_packet = 7
+    assert latest_in([last, late], 7, 0)[0] is late  # of equal packets, the last exchange counts
+    late.response = None
+    assert latest_in([late], 0, 0)[1] == late.ended_ns
+
+
+def test_exchanges_are_chosen_by_the_keys_of_their_apis() -> None:
+    exchanges = [produce(0, batch("a")), fetch(1, batch("a"), 1), produce(1, batch("b"))]
+    assert of_api_keys(exchanges, (0, 3)) == [exchanges[0], exchanges[2]]
