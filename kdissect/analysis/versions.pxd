@@ -11,5 +11,11 @@ cdef class _SpokenVersions:
     cpdef add(self, tuple spoken, int64_t count)
     cpdef merge(self, _SpokenVersions later)
 
-@cython.locals(exchange=Exchange, request=Message, spoken=tuple, talk=_SpokenVersions)
-cdef _count(list exchanges, dict known, take)
+cdef int _API_VERSIONS
+
+@cython.locals(exchange=Exchange, request=Message, known=tuple, talk=_SpokenVersions)
+cdef _count(list exchanges, facts, dict all_known, dict talkers)
+@cython.locals(
+    request=Message, response=Message, spoken=tuple, known=tuple, talk=_SpokenVersions, is_same=bint, is_answered=bint
+)
+cdef _take(Exchange exchange, bint counts, facts, dict all_known, dict talkers)

@@ -15,7 +15,7 @@ Requests between brokers are no client's: connections with one such request are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -136,11 +136,18 @@ class VersionFacts:
             talk.add((api_key, api_version), count)
         return talk
 
-    def note_answered(self, broker: str, api_key: int, api_version: int) -> None:
-        """Note that a broker answered a request of this version, and did not refuse the version."""
+    def note_answered(self, broker: str, api_key: int, api_version: int) -> bool:
+        """Note that a broker answered a request of this version, and did not refuse the version. False if
+        there is no room for that."""
         seen = self._brokers.row(broker)
-        if seen is not None:
-            seen.take_answer(api_key, api_version)
+        if seen is None:
+            return False
+        seen.take_answer(api_key, api_version)
+        return api_key in seen.answered
+
+    def of_broker(self, broker: str) -> OffersSeen | None:
+        """What is known of a broker; None without any fact."""
+        return self._brokers.get(broker)
 
     def is_answered(self, broker: str, api_key: int, api_version: int) -> bool:
         """Whether the broker is known to answer this version."""
@@ -460,60 +467,10 @@ class Versions(Batched, Statistic):
         return {**self.__dict__, "_known": {}, "_talkers": {}}
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
-        _count(exchanges, self._known, self._counted)
-
-    def _counted(self, exchange: Exchange) -> None:
-        self._take(exchange, counts=True)
+        _count(exchanges, self._facts, self._known, self._talkers)
 
     def _other(self, exchange: Exchange) -> None:
-        self._take(exchange, counts=False)
-
-    def _take(self, exchange: Exchange, counts: bool) -> None:
-        request = exchange.request
-        if request is None or request.api_key is None or request.api_version is None:
-            if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
-                self._facts.take_api_versions(
-                    _talker(exchange), exchange.number, {}, ranges_in(exchange, exchange.response)
-                )
-            return
-        api_key, api_version = request.api_key, request.api_version
-        spoken = api_key, api_version
-        facts, response = self._facts, exchange.response
-        known = self._talkers.get(exchange.connection)
-        if known is None or known[0].client_id != request.client_id:
-            talker = _talker(exchange)
-            talk = facts.talk(talker)
-        else:
-            talker, talk = known
-        broker = talker.broker
-        is_answered = facts.is_answered(broker, api_key, api_version)
-        if not is_answered and response is not None and exchange.error != REFUSED:
-            facts.note_answered(broker, api_key, api_version)
-            is_answered = facts.is_answered(broker, api_key, api_version)
-        if api_key == apis.API_VERSIONS:
-            ranges = ranges_in(exchange, response) if response is not None else {}
-            facts.take_api_versions(talker, exchange.number, request.body(), ranges)
-        elif not (counts and talk is not None and spoken in talk.spoken):  # else it was looked at
-            api = exchange.api or ""
-            replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
-            if is_of_broker(api, api_version, replica_id):
-                facts.note_between_brokers(exchange.connection)
-        if not counts:
-            return
-        if talk is not None:
-            talk.add(spoken, 1)
-        else:
-            talk = facts.add_requests(talker, api_key, api_version)
-        if talk is None:
-            return
-        if known is None or known[0] is not talker:
-            if len(self._talkers) >= _MOST_KNOWN:
-                self._talkers.clear()
-            self._talkers[exchange.connection] = talker, talk
-        if is_answered and api_key != apis.API_VERSIONS and spoken in talk.spoken:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[exchange.connection, api_key, api_version] = request.client_id, talk
+        _take(exchange, False, self._facts, self._known, self._talkers)
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
@@ -530,26 +487,79 @@ class Versions(Batched, Statistic):
         return self._facts.result()
 
 
-def _count(
-    exchanges: list[Exchange],
-    known: dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]],
-    take: Callable[[Exchange], None],
-) -> None:
-    """Count exchanges.
+_Known = dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]]
+_Talkers = dict[int, tuple[Talker, _SpokenVersions]]
+_API_VERSIONS = apis.API_VERSIONS
 
-    :param take: takes in exchanges that may give new facts.
-    """
+
+def _count(exchanges: list[Exchange], facts: VersionFacts, all_known: _Known, talkers: _Talkers) -> None:
+    """Count exchanges. The last two arguments are what :class:`Versions` remembers."""
     for exchange in exchanges:
         request = exchange.request
         if request is None or request.api_key is None or request.api_version is None:
-            take(exchange)
+            _take(exchange, True, facts, all_known, talkers)
             continue
-        spoken = known.get((exchange.connection, request.api_key, request.api_version))
-        if spoken is None or spoken[0] != request.client_id:
-            take(exchange)
+        known = all_known.get((exchange.connection, request.api_key, request.api_version))
+        if known is None or known[0] != request.client_id:
+            _take(exchange, True, facts, all_known, talkers)
         else:
-            talk = spoken[1]
+            talk = known[1]
             talk.add((request.api_key, request.api_version), 1)
+
+
+def _take(
+    exchange: Exchange, counts: bool, facts: VersionFacts, all_known: _Known, talkers: _Talkers
+) -> None:
+    """Take in an exchange that may give new facts.
+
+    :param counts: whether its request is counted.
+    """
+    request, response = exchange.request, exchange.response
+    if request is None or request.api_key is None or request.api_version is None:
+        if exchange.api_key == _API_VERSIONS and response is not None:
+            facts.take_api_versions(_talker(exchange), exchange.number, {}, ranges_in(exchange, response))
+        return
+    api_key, api_version, client_id = request.api_key, request.api_version, request.client_id
+    spoken = api_key, api_version
+    known = talkers.get(exchange.connection)
+    talk: _SpokenVersions | None = None
+    talker: Talker | None = None
+    if known is not None:
+        talker, talk = known
+        if talker.client_id != client_id:
+            talker = None
+    is_same = talker is not None
+    if talker is None:
+        talker = _talker(exchange)
+        talk = facts.talk(talker)
+    seen = facts.of_broker(talker.broker)
+    is_answered = seen is not None and seen.answered.get(api_key, -1) >= api_version
+    if not is_answered and response is not None and exchange.error != REFUSED:
+        is_answered = facts.note_answered(talker.broker, api_key, api_version)
+    if api_key == _API_VERSIONS:
+        ranges = ranges_in(exchange, response) if response is not None else {}
+        facts.take_api_versions(talker, exchange.number, request.body(), ranges)
+    elif not (counts and talk is not None and spoken in talk.spoken):  # else it was looked at
+        api = exchange.api or ""
+        replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
+        if is_of_broker(api, api_version, replica_id):
+            facts.note_between_brokers(exchange.connection)
+    if not counts:
+        return
+    if talk is not None:
+        talk.add(spoken, 1)
+    else:
+        talk = facts.add_requests(talker, api_key, api_version)
+        if talk is None:
+            return
+    if not is_same:
+        if len(talkers) >= _MOST_KNOWN:
+            talkers.clear()
+        talkers[exchange.connection] = talker, talk
+    if is_answered and api_key != _API_VERSIONS and spoken in talk.spoken:
+        if len(all_known) >= _MOST_KNOWN:
+            all_known.clear()
+        all_known[exchange.connection, api_key, api_version] = client_id, talk
 
 
 def is_whole(opened: bool, gaps: int, skipped_bytes: int) -> bool:
