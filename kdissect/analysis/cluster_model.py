@@ -113,8 +113,10 @@ class ClusterModel(Batched):
             response = exchange.response
             if response is not None and response.api_key in _OF_DATA:
                 seen = response.survey()
-                if seen is not None and not seen.error and (not seen.records or response.api_key == PRODUCE):
-                    continue  # as nearly always: it tells nothing
+                if seen is not None and not seen.error:
+                    places = seen.records
+                    if response.api_key == PRODUCE or not places or places[::2] == places[1::2]:
+                        continue  # as nearly always: it tells nothing
             self._see(exchange, True)
 
     def _other(self, exchange: Exchange) -> None:
