@@ -86,6 +86,7 @@ LEAVES = (
     "kdissect.tls.keying",
     "kdissect.tls.negotiation",
     "kdissect.tls.records",
+    "kdissect.tls.stage",
     "kdissect.tls.summary",
     "kdissect.numbering",
     "kdissect.dissect",

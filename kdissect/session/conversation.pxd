@@ -8,10 +8,11 @@ from kdissect.session.evidence cimport begins_ordinary_request
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised, Session
 from kdissect.session.quick cimport PairLayouts, QuickSession, quick_session_of
-from kdissect.session.recognise cimport Recogniser, at_once, plain_verdict
+from kdissect.session.recognise cimport Recogniser, at_once, begins_tls, plain_verdict
 from kdissect.session.witness cimport FrameWitness
 from kdissect.tcp.duplex cimport Duplex, duplex_of
 from kdissect.tcp.reassembly cimport Reassembler
+from kdissect.tls.stage cimport TlsStage
 
 cdef object _FROM_BROKER, _TO_BROKER
 
@@ -38,7 +39,7 @@ cdef class Conversation:
     cdef public object _secrets
     cdef public Dialogue _session
     cdef public object _skipped
-    cdef public object _tls
+    cdef public TlsStage _tls
     cdef public object _verdict
     cdef public tuple _witnesses
     cdef public int64_t counted_bytes
@@ -51,7 +52,7 @@ cdef class Conversation:
     cpdef begin(self, number, Segment first, limits, broker_ports, secrets, listener, PairLayouts forms)
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
-    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, chunk=Chunk, passed=int64_t, pieces=list)
+    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, chunk=Chunk)
     cpdef bint take(
         self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data, list out
     ) except -1
@@ -94,6 +95,13 @@ cdef class Conversation:
     cdef _return_to_quick(self)
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
+    @cython.locals(pieces=list, taken=Py_ssize_t, chunk=Chunk)
+    cdef _take_encrypted(
+        self, TlsStage tls, int side, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, Py_ssize_t start,
+        Py_ssize_t length, list out,
+    )
+    cdef bint _begins_tls(self, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
+    cdef _begin_tls(self)
     cdef _feed_decrypted(self, list pieces, packet, list out)
     cdef bint _is_all_decrypted(self) except -1
     cdef int64_t _encrypted_bytes(self) except? -1

@@ -41,7 +41,15 @@ from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.quick import PairLayouts, QuickSession, quick_session_of
-from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once, plain_verdict
+from kdissect.session.recognise import (
+    UNKNOWN,
+    Doubt,
+    Recogniser,
+    Verdict,
+    at_once,
+    begins_tls,
+    plain_verdict,
+)
 from kdissect.tcp.duplex import Duplex, Piece, Side, duplex_of
 from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.keylog import TlsSecrets
@@ -308,17 +316,11 @@ class Conversation:
             if seen.is_end and duplex.is_finished() and not self.waits_for_secrets:
                 out += self._flush(packet, "connection closed")
             return True
+        if self._tls is None and self._begins_tls(data, start, length):
+            self._begin_tls()
         if self._tls is not None:
             self._count(side, length)
-            passed = self._tls.skip(side, data, start, length) if self._skips_records else 0
-            if passed < length:
-                offset, start, length = offset + passed, start + passed, length - passed
-                chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
-                pieces = self._tls.feed(side, chunk)
-                if pieces:
-                    self._feed_decrypted(pieces, packet, out)
-                else:
-                    self._skips_records = self._tls.is_skipping
+            self._take_encrypted(self._tls, side, packet, timestamp_ns, offset, data, start, length, out)
         elif self._quick is not None:
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
@@ -387,7 +389,7 @@ class Conversation:
     @property
     def waits_for_secrets(self) -> bool:
         """Whether encrypted bytes wait, even after both FINs."""
-        return self._tls is not None and self._tls.waits
+        return self._tls is not None and self._tls.is_waiting()
 
     @property
     def awaited_secrets(self) -> tuple[bytes, ...]:
@@ -531,7 +533,7 @@ class Conversation:
         elif self._preambles is not None:
             held += self._preambles.held_bytes
         if self._tls is not None:
-            held += self._tls.kept_bytes
+            held += self._tls.kept()
         self.held_bytes = held
 
     def close(self, packet: int, cut: bool, evicted: bool = False) -> list[Event]:
@@ -645,6 +647,30 @@ class Conversation:
             else:
                 self._feed_decrypted(self._tls.feed(side, piece), packet, out)
 
+    def _take_encrypted(
+        self,
+        tls: Tls,
+        side: Side,
+        packet: int,
+        timestamp_ns: int,
+        offset: int,
+        data: bytes,
+        start: int,
+        length: int,
+        out: list[Event],
+    ) -> None:
+        """Append the events of a packet's bytes of a TLS connection, which are in ``data``."""
+        pieces: list[Piece] = []
+        taken = tls.take(side, packet, timestamp_ns, offset, data, start, length, pieces)
+        if pieces:
+            self._feed_decrypted(pieces, packet, out)
+        if taken < length:
+            chunk = chunk_in(packet, timestamp_ns, offset + taken, data, start + taken, length - taken)
+            pieces = tls.feed(side, chunk)
+            if pieces:
+                self._feed_decrypted(pieces, packet, out)
+        self._skips_records = tls.passes_over()
+
     def _feed_decrypted(self, pieces: list[Piece], packet: int, out: list[Event]) -> None:
         """Append the events of the pieces that TLS decrypted."""
         for side, piece in pieces:
@@ -717,12 +743,27 @@ class Conversation:
         """Whether a direction was seen from its first byte; decrypted data always is."""
         return self._tls is not None or self._duplex.streams[side].opened
 
-    def _begin_tls(self, packet: int) -> list[Event]:
-        held = self._held or ()
+    def _begins_tls(self, data: bytes, start: int, length: int) -> bool:
+        """Whether the first bytes of a connection are those of a TLS greeting. :meth:`_feed_plain` would find
+        the same.
+
+        :param data: contains the bytes.
+        """
+        if self._verdict is not None or self._recogniser is not None or self._preambles is not None:
+            return False
+        return begins_tls(data, start, start + length)
+
+    def _begin_tls(self) -> None:
         from kdissect.tls.decrypting import Tls  # most captures have none
 
         self._recogniser = self._held = self._preambles = None
         self._tls = Tls(self._secrets if self._secrets is not None else TlsSecrets(), self._limits)
+
+    def _feed_held_to_tls(self, packet: int) -> list[Event]:
+        """Begin the TLS stage with the pieces that the recogniser has seen."""
+        held = self._held or ()
+        self._begin_tls()
+        assert self._tls is not None
         out: list[Event] = []
         for side, piece in held:
             if not isinstance(piece, Fault):
@@ -734,7 +775,7 @@ class Conversation:
         cause and effect."""
         if verdict.protocol == "tls":
             if self._tls is None:
-                return self._begin_tls(packet)
+                return self._feed_held_to_tls(packet)
             verdict = UNKNOWN
         self._verdict = verdict
         held = self._held or ()

@@ -60,6 +60,8 @@ cdef class Recogniser:
     cdef _kafka(self, int client, bint at_start, Py_ssize_t position)
 
 cpdef at_once(bytes data, int side, limits=*)
+@cython.locals(raw="const unsigned char*")
+cpdef bint begins_tls(bytes data, Py_ssize_t start, Py_ssize_t end) except -1
 cdef bint _is_record_header(bytes head) except -1
 cdef bint _is_token(data, position, end) except -1
 cdef bint _may_become_token(data, position, end) except -1

@@ -139,6 +139,13 @@ def plain_verdict(data: bytes, start: int, side: Side) -> Verdict:
     return _new_verdict(Verdict, ("kafka", side, opens, None, correlation_id, None, None))
 
 
+def begins_tls(data: bytes, start: int, end: int) -> bool:
+    """Whether the bytes from ``start`` to ``end`` in ``data`` begin with a handshake record of TLS. A frame
+    of Kafka would have at least 369 MB."""
+    raw = data
+    return end - start >= 3 and raw[start] == 0x16 and raw[start + 1] == 0x03 and raw[start + 2] <= 4
+
+
 class _Side:
     """The data of one side since it was last without a gap."""
 
@@ -318,7 +325,7 @@ class Recogniser:
         if not here.whole or (here.data and here.data[0] == 0):
             return None  # the size of a frame, as nearly always
         head = bytes(here.data[:12])
-        if len(head) >= 3 and head[0] == 0x16 and head[1] == 0x03 and head[2] <= 4:
+        if begins_tls(head, 0, len(head)):
             return Verdict("tls")
         if not here.opened and len(head) >= 5 and _is_record_header(head):
             return Verdict("tls")

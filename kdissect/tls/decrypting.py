@@ -44,6 +44,7 @@ from kdissect.tls.records import (
     TlsRecord,
     length_at,
 )
+from kdissect.tls.stage import TlsStage
 from kdissect.tls.summary import SeenHandshake
 from kdissect.tls.waiting import WaitingRecords
 
@@ -53,15 +54,16 @@ MOST_RETRIES = 32
 """How often in a row secrets may come while records still wait. If a key log is read after each line, a
 connection gets five secrets one by one. More than that is a forger's work."""
 
+_ALERT, _CHANGE_CIPHER_SPEC, _HANDSHAKE = ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE
 _APPLICATION_DATA, _HEADER_BYTES = APPLICATION_DATA, HEADER_BYTES
 
 
-class Tls:
+class Tls(TlsStage):
     """The machine of one connection. ``secrets`` are those of all connections; more may be added."""
 
     __slots__ = (
         *("_flows", "_gave_up", "_keying", "_least_skipped", "_limits", "_retries", "_secrets", "_waiting"),
-        "read_bytes",
+        *("held_bytes", "read_bytes"),
     )
 
     def __init__(self, secrets: TlsSecrets, limits: Limits = DEFAULTS) -> None:
@@ -70,6 +72,8 @@ class Tls:
         self._flows = (Flow(), Flow())
         self._keying = Keying(self._flows, secrets)
         self._waiting = WaitingRecords(self._flows, self._keying)
+        self.held_bytes = 0
+        """The memory that waiting records take; 0 if none waits."""
         self._gave_up = False
         """Whether more bytes waited than the limit allows."""
         self._least_skipped = 0
@@ -88,10 +92,10 @@ class Tls:
         if isinstance(piece, Chunk):
             chunk = piece
             size = len(chunk.data)
-            if self._least_skipped:
-                at = self.skip(side, chunk.data, 0, size)
-            else:
+            if flow.opener is not None:
                 at = self._feed_ready(side, flow, chunk, out)
+            else:
+                at = self.take(side, chunk.packet, chunk.timestamp_ns, chunk.offset, chunk.data, 0, size, out)
             if at == size:
                 return out
             if at:
@@ -112,21 +116,67 @@ class Tls:
                 flow.reader.skip_held(self._least_skipped)
         return out
 
-    def skip(self, side: Side, data: bytes, start: int, length: int) -> int:
-        """Pass over the records at the beginning of the next bytes that tell nothing, because the connection
-        is dark. Return the number of bytes passed over; the others must be fed.
+    def take(
+        self,
+        side: Side,
+        packet: int,
+        timestamp_ns: int,
+        offset: int,
+        data: bytes,
+        start: int,
+        length: int,
+        out: list[Piece],
+    ) -> int:
+        """Read the records at the beginning of the next bytes that need no key: whole ones in the clear, and
+        those of a dark connection. Return the number of bytes read; the others must be fed. :meth:`feed` does
+        the same, but makes a chunk and records first.
 
-        :param data: contains the bytes.
+        :param data: contains the bytes, which one packet carried.
+        :param out: gets the resulting pieces.
         """
-        if not self._least_skipped:
+        flow = self._flow(side)
+        reader = flow.reader
+        if self._least_skipped:
+            return reader.skip(data, start, length, self._least_skipped)
+        if not reader.is_empty() or flow.opener is not None or flow.is_dead or flow.slack:
             return 0
-        return self._flow(side).reader.skip(data, start, length, self._least_skipped)
+        if self.held_bytes:
+            return 0
+        at, stop, raw, keying = start, start + length, data, self._keying
+        while at < stop:
+            size = length_at(data, at) if stop - at >= _HEADER_BYTES else -1
+            body = at + _HEADER_BYTES
+            end = body + size
+            if size < 0 or end > stop:
+                break
+            kind = raw[at]
+            if not self._is_clear(flow, kind):
+                if not keying.is_dark_for(side, kind):
+                    break
+                if keying.is_protected(flow, kind):
+                    keying.seen.unopened.take(side == keying.client, size, timestamp_ns, packet)
+                    at = end
+                    continue
+            self.read_bytes += end - at
+            if kind == _HANDSHAKE:
+                where = offset + at - start
+                self._handshake(side, data[body:end], where, packet, timestamp_ns, out)
+            elif kind == _ALERT:
+                self._alert(side, data[body:end], packet)
+            elif kind == _CHANGE_CIPHER_SPEC:
+                keying.change_cipher(side)
+            at = end
+        if at > start:
+            keying.moved = False  # no record waits that may be read now
+            if keying.dark is not None:
+                self._note_dark()
+        return at - start
 
     def _note_dark(self) -> None:
         """Note whether encrypted records tell nothing any more: no key opens them in either direction, and
         what their lengths tell is known."""
         self._least_skipped = 0
-        if self._waiting.items or not self._keying.seen.unopened.is_final():
+        if self.held_bytes or not self._keying.seen.unopened.is_final():
             return
         for flow in self._flows:
             if flow.opener is not None or flow.stage != TRAFFIC:
@@ -143,7 +193,7 @@ class Tls:
         size = len(data)
         while flow.opener is not None and not flow.is_dead and not flow.slack and flow.reader.is_empty():
             length = length_at(data, at)
-            if length < 0 or data[at] != _APPLICATION_DATA or self._waiting.items:
+            if length < 0 or data[at] != _APPLICATION_DATA or self.held_bytes:
                 break
             body = at + _HEADER_BYTES
             end = body + length
@@ -176,10 +226,10 @@ class Tls:
     def retry(self) -> list[Piece]:
         """Read waiting records again, because one of the :attr:`awaited` secrets came."""
         out: list[Piece] = []
-        if self._waiting.items:
+        if self.held_bytes:
             self._keying.moved = True
             self._drain(out)
-            self._retries = self._retries + 1 if self._waiting.items else 0
+            self._retries = self._retries + 1 if self.held_bytes else 0
             if self._retries > MOST_RETRIES:
                 self._keying.darken(f"secrets came {MOST_RETRIES} times, but never all that it needs")
                 self._drain(out)
@@ -188,7 +238,7 @@ class Tls:
     def give_up(self) -> list[Piece]:
         """Stop waiting."""
         out: list[Piece] = []
-        if self._waiting.items:
+        if self.held_bytes:
             self._keying.darken(self._keying.lacks())
             self._drain(out)
         return out
@@ -199,13 +249,15 @@ class Tls:
         for side, flow in enumerate(self._flows):
             for item in flow.reader.close():
                 self._take(side, item, out)
-        out += self.give_up()
+        if self.held_bytes:
+            out += self.give_up()
         for side, flow in enumerate(self._flows):
             if flow.unsaid is not None and flow.opened:
                 self._gap(side, flow.unsaid, flow.unsaid.length, False, out)
-        dark = self.dark
-        if dark is not None and self._secrets:  # without secrets, no user wants decryption
-            out.append((self.client or 0, fault("not-decrypted", dark)))
+        if self._secrets:  # without secrets, no user wants decryption
+            dark = self.dark
+            if dark is not None:
+                out.append((self.client or 0, fault("not-decrypted", dark)))
         return out
 
     # -- what is known ------------------------------------------------------------------------------
@@ -231,7 +283,7 @@ class Tls:
             )
         if keying.dark is not None:
             return keying.dark
-        if self._waiting.items:
+        if self.held_bytes:
             return keying.lacks()
         failed = [side for side in (0, 1) if self._flows[side].has_failed]
         if failed:
@@ -242,35 +294,23 @@ class Tls:
             return "handshake not captured" if none else "handshake not complete"
         return None
 
-    @property
-    def is_skipping(self) -> bool:
-        """Whether :meth:`skip` passes over records."""
+    def passes_over(self) -> bool:
+        """Whether :meth:`take` passes over encrypted records."""
         return self._least_skipped > 0
 
-    @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether records wait."""
-        return bool(self._waiting.items)
+        return self.held_bytes > 0
 
     @property
     def awaited(self) -> tuple[bytes, ...]:
         """The names of the secrets that may open waiting records; empty if no records wait."""
-        return self._keying.negotiation.names() if self._waiting.items else ()
+        return self._keying.negotiation.names() if self.held_bytes else ()
 
-    @property
-    def held_bytes(self) -> int:
-        """The memory that waiting records take."""
-        return self._waiting.bytes
-
-    @property
-    def kept_bytes(self) -> int:
+    def kept(self) -> int:
         """The memory that all kept records take: waiting ones, and incomplete ones."""
-        return self._kept()
-
-    def _kept(self) -> int:
         one, other = self._flow(0), self._flow(1)
-        waiting: int = self._waiting.bytes
-        return waiting + one.reader._held() + other.reader._held()
+        return self.held_bytes + one.reader._held() + other.reader._held()
 
     @property
     def is_decrypted(self) -> bool:
@@ -292,7 +332,7 @@ class Tls:
 
     def _take(self, side: Side, item: Item, out: list[Piece]) -> None:
         flow = self._flow(side)
-        if self._waiting.items:
+        if self.held_bytes:
             must_wait = self._waiting.must_wait(side, item)
         elif flow.opener is not None or not isinstance(item, TlsRecord):
             must_wait = False
@@ -302,10 +342,11 @@ class Tls:
                 self._drain(out)
             return
         else:
-            must_wait = self._keying.must_wait(side, item)
+            must_wait = self._keying.must_wait(side, item.type)
         if must_wait:
             self._waiting.add(side, item)
-            if self._waiting.bytes > self._limits.tls_wait_bytes:
+            self.held_bytes = self._waiting.bytes
+            if self.held_bytes > self._limits.tls_wait_bytes:
                 self._gave_up = True
                 self._keying.darken(self._keying.lacks())
         else:
@@ -315,7 +356,7 @@ class Tls:
 
     def _is_in_turn(self, flow: Flow) -> bool:
         """Whether the next record of a direction has the expected number, and need not wait."""
-        return not flow.slack and not self._waiting.items
+        return not flow.slack and not self.held_bytes
 
     def _is_clear(self, flow: Flow, kind: int) -> bool:
         """Whether a record of this type is in the clear for sure. Its direction has no key."""
@@ -325,13 +366,14 @@ class Tls:
         """Read the records that need not wait any more."""
         while self._keying.moved:
             self._keying.moved = False
-            if not self._waiting.items or not self._waiting.is_any_free():
+            if not self.held_bytes or not self._waiting.is_any_free():
                 continue
             for side, item in self._waiting.take():
                 if self._waiting.must_wait(side, item):
                     self._waiting.add(side, item)
                 else:
                     self._read(side, item, out)
+            self.held_bytes = self._waiting.bytes
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -340,7 +382,7 @@ class Tls:
         if isinstance(item, Loss):
             self._lose(side, flow, item, out)
             return
-        if flow.opener is None and not self._keying.is_protected(flow, item):
+        if flow.opener is None and not self._keying.is_protected(flow, item.type):
             if not flow.slack or not self._read_unseen(side, flow, item, out):
                 self._content(side, item.type, item.fragment, item, out)
             return
@@ -387,10 +429,9 @@ class Tls:
                 out.append((side, Chunk(flow.offset, data, packet, timestamp_ns, packets)))
                 flow.offset += len(data)
         elif kind == HANDSHAKE:
-            self._handshake(side, data, record, out)
+            self._handshake(side, data, record.offset, record.packet, record.timestamp_ns, out)
         elif kind == ALERT:
-            if len(data) == 2:
-                self._keying.seen.alert("client" if side == self.client else "broker", data, record.packet)
+            self._alert(side, data, record.packet)
         elif kind == CHANGE_CIPHER_SPEC:
             self._keying.change_cipher(side)
 
@@ -458,13 +499,27 @@ class Tls:
         else:
             self._gap(side, loss, exact, True, out)
 
-    def _handshake(self, side: Side, data: bytes, record: TlsRecord, out: list[Piece]) -> None:
+    def _alert(self, side: Side, data: bytes, packet: int) -> None:
+        if len(data) == 2:
+            self._keying.seen.alert("client" if side == self.client else "broker", data, packet)
+
+    def _handshake(
+        self, side: Side, data: bytes, offset: int, packet: int, timestamp_ns: int, out: list[Piece]
+    ) -> None:
+        """Read the handshake messages in a record.
+
+        :param offset: that of the record.
+        :param packet: the packet that completed it.
+        """
+        keying, flow = self._keying, self._flow(side)
         try:
-            for message in self._flows[side].messages.feed(data):
-                out += [(side, each) for each in self._keying.take_message(side, message, record)]
+            for message in flow.messages.feed(data):
+                found = keying.take_message(side, message, offset, packet, timestamp_ns)
+                if found:
+                    out += [(side, each) for each in found]
         except DecodeError as error:
             reason = f"a handshake message: {error.reason}"
-            out.append((side, fault("bad-handshake", reason, record.packet, record.offset)))
+            out.append((side, fault("bad-handshake", reason, packet, offset)))
 
 
 def _record_in(chunk: Chunk, at: int, header: bytes, fragment: bytes) -> TlsRecord:

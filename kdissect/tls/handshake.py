@@ -6,6 +6,8 @@ DecodeError.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from struct import unpack
 from typing import NamedTuple
 
@@ -16,7 +18,9 @@ HELLO_REQUEST, CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, END_OF_EARLY_DATA
 ENCRYPTED_EXTENSIONS, CERTIFICATE, CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 8, 11, 16, 20, 24
 
 SERVER_NAME, ALPN, ENCRYPT_THEN_MAC, EXTENDED_MASTER_SECRET, SESSION_TICKET = 0, 16, 22, 23, 35
-PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 41, 42, 43
+PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS, KEY_SHARE = 41, 42, 43, 51
+_KEY_SHARE = KEY_SHARE
+"""The same as a C number when compiled."""
 
 RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random of a ServerHello that is a HelloRetryRequest (RFC 8446, 4.1.3)."""
@@ -69,7 +73,8 @@ ALERTS = {
 
 def version_name(version: int) -> str:
     """``TLS 1.3``; ``0x7f1c`` for an unknown version."""
-    return VERSIONS.get(version, f"0x{version:04x}")
+    name = VERSIONS.get(version)
+    return f"0x{version:04x}" if name is None else name
 
 
 def alert_name(code: int) -> str:
@@ -89,6 +94,7 @@ class Hello(NamedTuple):
     compression: int
     """The chosen method; 0 in a ClientHello."""
     extensions: dict[int, bytes]
+    """The extensions without the key share, which nobody reads. Other hellos may have the same object."""
 
     @property
     def is_retry(self) -> bool:
@@ -100,14 +106,20 @@ class Hello(NamedTuple):
         data = self.extensions.get(SUPPORTED_VERSIONS)
         return self.version if data is None or len(data) != 2 else int.from_bytes(data, "big")
 
-    def offered_versions(self) -> tuple[int, ...]:
-        """The versions that a ClientHello offers, without GREASE values, which only test servers (RFC
-        8701)."""
-        data = self.extensions.get(SUPPORTED_VERSIONS)
-        if data is None:
-            return (self.version,)
-        found = (int.from_bytes(data[at : at + 2], "big") for at in range(1, len(data) - 1, 2))
-        return tuple(version for version in found if version & 0x0F0F != 0x0A0A)
+
+def offered_versions(version: int, extension: bytes | None) -> tuple[int, ...]:
+    """The versions that a ClientHello offers, without GREASE values, which only test servers (RFC 8701).
+
+    :param version: its ``legacy_version``.
+    :param extension: its extension with versions; None without one.
+    """
+    if extension is None:
+        return (version,)
+    found = (int.from_bytes(extension[at : at + 2], "big") for at in range(1, len(extension) - 1, 2))
+    return tuple(each for each in found if each & 0x0F0F != 0x0A0A)
+
+
+_new_hello: Callable[..., Hello] = tuple.__new__
 
 
 class Messages:
@@ -171,6 +183,82 @@ def _is_whole(fragment: bytes) -> bool:
 
 def read_client_hello(message: bytes) -> Hello:
     """:raises DecodeError: the message is too short."""
+    shape = _shape(message, 2)
+    known = None if shape is None else _HELLOS.get(shape)
+    return _read_client_hello(message, shape) if known is None else _again(known, message)
+
+
+def read_server_hello(message: bytes) -> Hello:
+    """:raises DecodeError: the message is too short."""
+    shape = _shape(message, 0)
+    known = None if shape is None else _HELLOS.get(shape)
+    return _read_server_hello(message, shape) if known is None else _again(known, message)
+
+
+_Shared = tuple[int, tuple[int, ...], int, dict[int, bytes]]
+"""The version, the suites, the compression and the extensions of a hello."""
+_HELLOS: dict[bytes, _Shared] = {}
+"""What all hellos of a shape have. The hellos of a client differ in the random, the session's id and the key
+share only, and so do a broker's answers to them."""
+_MOST_HELLOS = 256
+_LONGEST_SHAPE = 2_048
+_RANDOM_AT, _SESSION_AT = 6, 38
+"""The positions in a message of the random, and of the length of the session's id."""
+
+
+def _shape(message: bytes, width: int) -> bytes | None:
+    """The bytes of a hello without those that differ from one connection to another. None if they cannot be
+    told apart.
+
+    :param width: the size of the length of the list of suites; 0 if there is a suite and no list.
+    """
+    raw, size = message, len(message)
+    if size <= _SESSION_AT or size > _LONGEST_SHAPE:
+        return None
+    suites = at = _SESSION_AT + 1 + raw[_SESSION_AT]
+    if width:
+        if at + 2 > size:
+            return None
+        at += 2 + (raw[at] << 8 | raw[at + 1])
+        if at >= size:
+            return None
+        at += 1 + raw[at]
+    else:
+        at += 3
+    if at > size or at == size - 1:
+        return None
+    at += 2  # the length of the extensions; a hello may have none
+    begin = end = size
+    while at + 4 <= size:
+        stop = at + 4 + (raw[at + 2] << 8 | raw[at + 3])
+        if stop > size:
+            return None
+        if raw[at] == 0 and raw[at + 1] == _KEY_SHARE:
+            begin, end = at + 4, stop
+            break
+        at = stop
+    # The type of the message, all lengths and the version are part of it.
+    return b"".join(
+        (message[:_RANDOM_AT], message[_SESSION_AT : _SESSION_AT + 1], message[suites:begin], message[end:])
+    )
+
+
+def _again(known: _Shared, message: bytes) -> Hello:
+    """The hello of a message, from what all of its shape have."""
+    raw, start = message, _SESSION_AT + 1
+    random, session_id = message[_RANDOM_AT:_SESSION_AT], message[start : start + raw[_SESSION_AT]]
+    version, suites, compression, extensions = known
+    return _new_hello(Hello, (random, version, session_id, suites, compression, extensions))
+
+
+def _keep(shape: bytes | None, known: _Shared) -> None:
+    if shape is not None:
+        if len(_HELLOS) >= _MOST_HELLOS:
+            _HELLOS.clear()
+        _HELLOS[shape] = known
+
+
+def _read_client_hello(message: bytes, shape: bytes | None) -> Hello:
     cursor = Cursor(message, 4)
     version = cursor.read_uint16()
     random = cursor.read_bytes(32)
@@ -179,18 +267,27 @@ def read_client_hello(message: bytes) -> Hello:
     _vector(cursor, 1)
     count = len(suites) // 2
     codes = unpack(f">{count}H", suites[: 2 * count])
-    return Hello(random, version, session_id, codes, 0, _extensions(cursor))
+    extensions = _hello_extensions(cursor)
+    _keep(shape, (version, codes, 0, extensions))
+    return Hello(random, version, session_id, codes, 0, extensions)
 
 
-def read_server_hello(message: bytes) -> Hello:
-    """:raises DecodeError: the message is too short."""
+def _read_server_hello(message: bytes, shape: bytes | None) -> Hello:
     cursor = Cursor(message, 4)
     version = cursor.read_uint16()
     random = cursor.read_bytes(32)
     session_id = _vector(cursor, 1)
-    code = cursor.read_uint16()
+    codes = (cursor.read_uint16(),)
     compression = cursor.read_bytes(1)[0]
-    return Hello(random, version, session_id, (code,), compression, _extensions(cursor))
+    extensions = _hello_extensions(cursor)
+    _keep(shape, (version, codes, compression, extensions))
+    return Hello(random, version, session_id, codes, compression, extensions)
+
+
+def _hello_extensions(cursor: Cursor) -> dict[int, bytes]:
+    found = _extensions(cursor)
+    found.pop(KEY_SHARE, None)
+    return found
 
 
 def read_encrypted_extensions(message: bytes) -> dict[int, bytes]:
@@ -233,6 +330,7 @@ def read_encrypted_premaster(message: bytes) -> bytes:
     return _vector(Cursor(message, 4), 2)
 
 
+@lru_cache(256)
 def server_name(extension: bytes) -> str | None:
     """The host name that a client asks for (RFC 6066, 3); None if there is no name, or it is no text."""
     try:

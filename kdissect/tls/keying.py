@@ -6,21 +6,43 @@ change after them. It also finds out why decryption is impossible, and says so i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdissect.faults import fault
 from kdissect.model import Fault
-from kdissect.tls import handshake
 from kdissect.tls.ciphers import Opener, Opener13
 from kdissect.tls.flow import Flow
-from kdissect.tls.handshake import TLS_1_3, read_certificates, read_client_hello, read_server_hello
+from kdissect.tls.handshake import (
+    CERTIFICATE,
+    CLIENT_HELLO,
+    CLIENT_KEY_EXCHANGE,
+    EARLY_DATA,
+    ENCRYPTED_EXTENSIONS,
+    END_OF_EARLY_DATA,
+    FINISHED,
+    KEY_UPDATE,
+    NEW_SESSION_TICKET,
+    SERVER_HELLO,
+    TLS_1_3,
+    read_client_hello,
+    read_encrypted_extensions,
+    read_encrypted_premaster,
+    read_server_hello,
+    read_ticket,
+)
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
-from kdissect.tls.records import APPLICATION_DATA, TlsRecord
-from kdissect.tls.summary import SeenHandshake
+from kdissect.tls.records import APPLICATION_DATA
+from kdissect.tls.summary import SeenHandshake, chain_in
 
 Side = int
 """The direction, 0 or 1, as the caller numbers them."""
+
+_CLIENT_HELLO, _SERVER_HELLO, _NEW_SESSION_TICKET = CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET
+_ENCRYPTED_EXTENSIONS, _CERTIFICATE = ENCRYPTED_EXTENSIONS, CERTIFICATE
+_CLIENT_KEY_EXCHANGE, _FINISHED, _APPLICATION_DATA = CLIENT_KEY_EXCHANGE, FINISHED, APPLICATION_DATA
+"""The same as C numbers when compiled."""
+_NO_FAULTS: tuple[Fault, ...] = ()
 
 
 class Keying:
@@ -43,10 +65,11 @@ class Keying:
         """Whether a change happened for which records may have waited."""
         self.seen = SeenHandshake()
 
-    def must_wait(self, side: Side, record: TlsRecord) -> bool:
-        """Whether a record cannot be read yet. If it can be read, the flow has its opener afterwards."""
+    def must_wait(self, side: Side, kind: int) -> bool:
+        """Whether a record of this type cannot be read yet. If it can be read, the flow has its opener
+        afterwards."""
         flow = self._flows[side]
-        if flow.opener is not None or flow.is_dead or not self.is_protected(flow, record):
+        if flow.opener is not None or flow.is_dead or not self.is_protected(flow, kind):
             return False
         now = self.negotiation
         if self.dark is None and (now.client_hello is None or now.server_hello is None):
@@ -93,9 +116,19 @@ class Keying:
         known = self._secrets.of(hello.random)
         return not known or "SERVER_HANDSHAKE_TRAFFIC_SECRET" in known
 
-    def is_protected(self, flow: Flow, record: TlsRecord) -> bool:
-        """Whether a record of a flow without an opener is encrypted."""
-        if record.type == APPLICATION_DATA:
+    def is_dark_for(self, side: Side, kind: int) -> bool:
+        """Whether a record of this type, which is not in the clear for sure, is read without a key: no key
+        will ever open it. Nothing waits."""
+        if self.dark is None:
+            if not self._stays_empty:
+                return False
+            # The first answer may be that it must wait, because it is the one that makes the connection dark.
+            self.must_wait(side, kind)
+        return self.dark is not None and not self.must_wait(side, kind)
+
+    def is_protected(self, flow: Flow, kind: int) -> bool:
+        """Whether a record of this type is encrypted, in a flow without an opener."""
+        if kind == _APPLICATION_DATA:
             return True
         is_13 = self.negotiation.version == TLS_1_3
         return flow.stage == TRAFFIC and not is_13
@@ -150,42 +183,47 @@ class Keying:
         self._flows[side].enter(TRAFFIC)
         self.moved = True
 
-    def take_message(self, side: Side, message: bytes, record: TlsRecord) -> list[Fault]:
-        """Take in a handshake message, which came in ``record``; return the faults of its content.
+    def take_message(
+        self, side: Side, message: bytes, offset: int, packet: int, timestamp_ns: int
+    ) -> Sequence[Fault]:
+        """Take in a handshake message; return the faults of its content.
 
+        :param offset: that of its record.
+        :param packet: the packet that completed its record.
         :raises DecodeError: the message is too short.
         """
-        now, kind = self.negotiation, message[0]
-        if kind == handshake.CLIENT_HELLO:
+        now, raw = self.negotiation, message
+        kind = raw[0]
+        if kind == _CLIENT_HELLO:
             self._client_hello(side, message)
-            return []
+            return _NO_FAULTS
         if not self._stays_empty:
             now.take_message(message)
-        if kind == handshake.SERVER_HELLO:
+        if kind == _SERVER_HELLO:
             self._server_hello(side, message)
-        elif kind == handshake.ENCRYPTED_EXTENSIONS:
-            extensions = handshake.read_encrypted_extensions(message)
+        elif kind == _ENCRYPTED_EXTENSIONS:
+            extensions = read_encrypted_extensions(message)
             self.seen.extensions(extensions)
             if now.offers_early_data:
-                now.early_accepted = handshake.EARLY_DATA in extensions
+                now.early_accepted = EARLY_DATA in extensions
                 self.seen.early_data = "accepted" if now.early_accepted else "rejected"
             self.moved = True
-        elif kind == handshake.CERTIFICATE:
-            chain = read_certificates(message, now.version or 0)
-            wrong = self.seen.chain(chain, record.timestamp_ns, of_client=side == self.client)
-            return [fault("expired-certificate", each, record.packet, record.offset) for each in wrong]
-        elif kind == handshake.CLIENT_KEY_EXCHANGE:
+        elif kind == _CERTIFICATE:
+            chain = chain_in(message, now.version or 0)
+            wrong = self.seen.chain(chain, timestamp_ns, of_client=side == self.client)
+            return [fault("expired-certificate", each, packet, offset) for each in wrong]
+        elif kind == _CLIENT_KEY_EXCHANGE:
             if now.suite is not None and now.suite.key_exchange == "RSA":
-                now.encrypted_premaster = handshake.read_encrypted_premaster(message)
+                now.encrypted_premaster = read_encrypted_premaster(message)
                 self.moved = True
         elif now.version == TLS_1_3:
             self._change_keys(side, kind)
-        elif kind == handshake.NEW_SESSION_TICKET:
-            now.ticket = handshake.read_ticket(message)
+        elif kind == _NEW_SESSION_TICKET:
+            now.ticket = read_ticket(message)
             now.learn_session(self._secrets)
-        elif kind == handshake.FINISHED:
+        elif kind == _FINISHED:
             now.learn_session(self._secrets)
-        return []
+        return _NO_FAULTS
 
     def _client_hello(self, side: Side, message: bytes) -> None:
         hello = read_client_hello(message)
@@ -218,10 +256,10 @@ class Keying:
     def _change_keys(self, side: Side, kind: int) -> None:
         """TLS 1.3: change keys after some messages (RFC 8446, 4.4.4, 4.5, 4.6.3)."""
         flow = self._flows[side]
-        if kind == handshake.FINISHED and flow.stage != TRAFFIC:
+        if kind == FINISHED and flow.stage != TRAFFIC:
             flow.enter(TRAFFIC)
-        elif kind == handshake.END_OF_EARLY_DATA and flow.stage == EARLY:
+        elif kind == END_OF_EARLY_DATA and flow.stage == EARLY:
             flow.enter(HANDSHAKE_KEYS)
-        elif kind == handshake.KEY_UPDATE and flow.stage == TRAFFIC:
+        elif kind == KEY_UPDATE and flow.stage == TRAFFIC:
             flow.update()
         self.moved = True

@@ -30,7 +30,8 @@ class Suite(NamedTuple):
 
 def suite_name(code: int) -> str:
     """The name of a suite; ``0x1a2a`` for an unknown suite."""
-    return NAMES.get(code, f"0x{code:04x}")
+    name = NAMES.get(code)
+    return f"0x{code:04x}" if name is None else name
 
 
 @cache

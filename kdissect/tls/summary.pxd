@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.tls.handshake cimport protocols
+from kdissect.tls.handshake cimport protocols, read_certificates
 
 @cython.final
 cdef class _Unopened:
@@ -34,6 +34,9 @@ cdef class SeenHandshake:
     cpdef list _encrypted_alert(self, left_ns)
     cpdef dict summary(self, left_ns=*)
 
+
+@cython.locals(now_us=int64_t)
 cdef list _shown(tuple seen)
+cpdef chain_in(bytes message, int version)
 @cython.locals(said=dict)
 cpdef dict certificate(bytes der, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.lazy import Later
 from kdissect.tls.crypto import Certificate, read_certificate
@@ -12,10 +12,13 @@ from kdissect.tls.handshake import (
     ALPN,
     PRE_SHARED_KEY,
     SERVER_NAME,
+    SUPPORTED_VERSIONS,
     TLS_1_3,
     Hello,
     alert_name,
+    offered_versions,
     protocols,
+    read_certificates,
     version_name,
 )
 from kdissect.tls.handshake import server_name as read_server_name
@@ -56,8 +59,8 @@ class SeenHandshake:
         """The latest ClientHello. What it offers is seldom asked for, as are the certificates."""
         self.alpn: str | None = None
         """The chosen protocol."""
-        self._certificates: _Chain = ((), 0)
-        self._client_certificates: _Chain = ((), 0)
+        self._certificates: _Shown | None = None
+        self._client_certificates: _Shown | None = None
         self.resumed: bool | None = None
         self.early_data: str | None = None
         self.alerts: list[dict[str, Any]] = []
@@ -75,9 +78,11 @@ class SeenHandshake:
         asked = self._asked
         if asked is None:
             return {}
-        offered = {"versions": [version_name(each) for each in asked.offered_versions()]}
-        if ALPN in asked.extensions:
-            offered["alpn"] = protocols(asked.extensions[ALPN])
+        extensions = asked.extensions
+        versions, alpn = _offered(asked.version, extensions.get(SUPPORTED_VERSIONS), extensions.get(ALPN))
+        offered = {"versions": list(versions)}
+        if alpn is not None:
+            offered["alpn"] = list(alpn)
         return offered
 
     @property
@@ -105,19 +110,17 @@ class SeenHandshake:
         if ALPN in extensions:
             self.alpn = next(iter(protocols(extensions[ALPN])), None)
 
-    def chain(self, chain: list[bytes], timestamp_ns: int, *, of_client: bool) -> list[str]:
+    def chain(self, chain: CertificateChain, timestamp_ns: int, *, of_client: bool) -> list[str]:
         """Note certificates; return what is wrong with their dates."""
-        seen = (tuple(chain[:MOST_CERTIFICATES]), timestamp_ns)
         if of_client:
-            self._client_certificates = seen
+            self._client_certificates = (chain, timestamp_ns)
         else:
-            self._certificates = seen
-        begin, end = _valid_between(seen[0])
-        if begin <= _time(timestamp_ns) <= end:
+            self._certificates = (chain, timestamp_ns)
+        if chain.begin_us <= timestamp_ns // 1000 <= chain.end_us:
             return []
         return [
             f"{said['subject']}: {said['warning']}; {said['not_before']} to {said['not_after']}"
-            for said in _shown(seen)
+            for said in _shown((chain, timestamp_ns))
             if said.get("warning") in (EXPIRED, NOT_YET)
         ]
 
@@ -225,27 +228,84 @@ class _Unopened:
 
 EXPIRED, NOT_YET = "expired", "not valid yet"
 
-_Chain = tuple[tuple[bytes, ...], int]
+
+class CertificateChain(NamedTuple):
+    """The certificates that a side shows."""
+
+    certificates: tuple[bytes, ...]
+    """In DER, the sender's own first, at most :data:`MOST_CERTIFICATES`."""
+    begin_us: int
+    """The first microsecond since 1970 at which all of them are valid; those that cannot be read do not
+    count."""
+    end_us: int
+    """The last one."""
+
+
+_Shown = tuple[CertificateChain, int]
 """Certificates, and the time at which they were shown."""
+
+_CHAINS: dict[bytes, CertificateChain] = {}
+"""The chains of some messages of TLS 1.2: every connection to a broker shows the same."""
+_MOST_CHAINS = 64
+_LONGEST_CHAIN = 16_384
+"""The most bytes of a message that is kept."""
+_MICROSECOND = timedelta(microseconds=1)
+_SOON_US = SOON // _MICROSECOND
+
+
+def chain_in(message: bytes, version: int) -> CertificateChain:
+    """The chain in a message of this version of TLS.
+
+    :raises DecodeError: the message is too short.
+    """
+    if version == TLS_1_3:  # it is encrypted, and seldom decrypted for more than a few connections
+        return _chain_of(tuple(read_certificates(message, version)[:MOST_CERTIFICATES]))
+    chain = _CHAINS.get(message)
+    if chain is None:
+        chain = _chain_of(tuple(read_certificates(message, version)[:MOST_CERTIFICATES]))
+        if len(message) <= _LONGEST_CHAIN:
+            if len(_CHAINS) >= _MOST_CHAINS:
+                _CHAINS.clear()
+            _CHAINS[message] = chain
+    return chain
 
 
 @lru_cache(64)
-def _valid_between(chain: tuple[bytes, ...]) -> tuple[datetime, datetime]:
-    """The first and the last moment at which all of these certificates are valid; those that cannot be read
-    do not count. Cached: every connection to a broker shows the same chain."""
-    found = [each for each in map(read_certificate, chain) if each is not None]
+def _chain_of(certificates: tuple[bytes, ...]) -> CertificateChain:
+    """The chain of these certificates. Cached: every connection to a broker shows the same chain."""
+    found = [each for each in map(read_certificate, certificates) if each is not None]
     begin = max((each.begins for each in found), default=datetime.min.replace(tzinfo=UTC))
-    return begin, min((each.expires for each in found), default=datetime.max.replace(tzinfo=UTC))
+    end = min((each.expires for each in found), default=datetime.max.replace(tzinfo=UTC))
+    return CertificateChain(certificates, (begin - _EPOCH) // _MICROSECOND, (end - _EPOCH) // _MICROSECOND)
+
+
+@lru_cache(256)
+def _offered(
+    version: int, versions: bytes | None, alpn: bytes | None
+) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """The names of the versions and of the protocols that a ClientHello offers.
+
+    :param version: its ``legacy_version``.
+    :param versions: its extension with versions.
+    :param alpn: its extension with protocols.
+    """
+    names = tuple(version_name(each) for each in offered_versions(version, versions))
+    return names, None if alpn is None else tuple(protocols(alpn))
 
 
 def _time(timestamp_ns: int) -> datetime:
     return _EPOCH + timedelta(microseconds=timestamp_ns // 1000)
 
 
-def _shown(seen: _Chain) -> list[dict[str, Any]]:
+def _shown(seen: _Shown | None) -> list[dict[str, Any]]:
+    if seen is None:
+        return []
     chain, timestamp_ns = seen
+    now_us = timestamp_ns // 1000
+    if chain.begin_us <= now_us <= chain.end_us - _SOON_US:
+        return [_facts(der)[1].copy() for der in chain.certificates]  # without any warning
     now = _time(timestamp_ns)
-    return [certificate(der, now) for der in chain]
+    return [certificate(der, now) for der in chain.certificates]
 
 
 @lru_cache(64)

@@ -41,7 +41,7 @@ class WaitingRecords:
         return self._firsts[side] is not None or self._lacks_key(side, item) or self._may_answer(side)
 
     def _lacks_key(self, side: Side, item: Item) -> bool:
-        return isinstance(item, TlsRecord) and self._keying.must_wait(side, item)
+        return isinstance(item, TlsRecord) and self._keying.must_wait(side, item.type)
 
     def _may_answer(self, side: Side) -> bool:
         """Whether an item of this side may answer a waiting item of the other side. Only items under the

@@ -26,11 +26,12 @@ def always_empty() -> TlsSecrets:
 
 
 def skipped(machine: Tls, pieces: list[tuple[Side, Chunk | Gap]]) -> list[Piece]:
-    """What comes out of a caller that offers each chunk to ``skip`` first, as a connection does."""
+    """What comes out of a caller that offers each chunk to ``take`` first, as a connection does."""
     out: list[Piece] = []
     for side, piece in pieces:
         if isinstance(piece, Chunk):
-            passed = machine.skip(side, b"before" + piece.data + b"behind", 6, len(piece.data))
+            data, size = b"before" + piece.data + b"behind", len(piece.data)
+            passed = machine.take(side, piece.packet, piece.timestamp_ns, piece.offset, data, 6, size, out)
             if passed == len(piece.data):
                 continue
             piece = piece._replace(offset=piece.offset + passed, data=piece.data[passed:])
@@ -79,10 +80,10 @@ def test_nothing_waits(version: ssl.TLSVersion) -> None:
     machine = Tls(always_empty())
     for side, chunk in segments(talk(version).flights):
         assert machine.feed(side, chunk) == []
-        assert (machine.waits, machine.held_bytes, machine.awaited) == (False, 0, ())
-    assert machine.kept_bytes == 0
+        assert (machine.is_waiting(), machine.held_bytes, machine.awaited) == (False, 0, ())
+    assert machine.kept() == 0
     assert str(machine.dark).startswith("no secret for client random ")
-    assert (machine.seen.version, machine.is_skipping) == (version.name.replace("v1_", " 1."), True)
+    assert (machine.seen.version, machine.passes_over()) == (version.name.replace("v1_", " 1."), True)
 
 
 def test_a_store_that_may_grow_or_has_a_secret_is_not_always_empty() -> None:
@@ -104,7 +105,7 @@ def test_given_secrets_open_what_they_can_although_no_more_can_come() -> None:
     out = run(machine, segments(made.flights))
     assert machine.is_decrypted
     assert len(out) > 3
-    assert not machine.is_skipping
+    assert not machine.passes_over()
 
 
 def test_records_are_passed_over_only_when_their_lengths_tell_nothing_more() -> None:
@@ -113,10 +114,10 @@ def test_records_are_passed_over_only_when_their_lengths_tell_nothing_more() -> 
     pieces = segments(made.flights)
     machine = Tls(always_empty())
     run(machine, pieces, close=False)
-    assert not machine.is_skipping  # the last record may be the broker's refusal
+    assert not machine.passes_over()  # the last record may be the broker's refusal
     made.say(BROKER, "broker", b"more")
     run(machine, segments(made.flights)[len(pieces) :], close=False)
-    assert machine.is_skipping
+    assert machine.passes_over()
 
 
 def dark_13() -> tuple[Tls, Forged, int]:
@@ -127,7 +128,7 @@ def dark_13() -> tuple[Tls, Forged, int]:
     machine = Tls(always_empty())
     pieces = segments(made.flights)
     run(machine, pieces, close=False)
-    assert machine.is_skipping
+    assert machine.passes_over()
     return machine, made, len(pieces)
 
 
@@ -157,11 +158,13 @@ def test_hardly_a_segment_is_fed_although_most_headers_are_cut() -> None:
     data = b"".join(piece.data for _, piece in stream)
     for at in range(0, len(data), 700):
         piece = Chunk(start + at, data[at : at + 700], 1000 + at, at)
-        passed = machine.skip(CLIENT, piece.data, 0, len(piece.data))
+        passed = machine.take(
+            CLIENT, piece.packet, piece.timestamp_ns, piece.offset, piece.data, 0, len(piece.data), []
+        )
         if passed < len(piece.data):
             rest = piece._replace(offset=piece.offset + passed, data=piece.data[passed:])
             assert machine.feed(CLIENT, rest) == []
-            assert machine.kept_bytes < 300
+            assert machine.kept() < 300
             fed += 1
     assert fed < len(data) / 700 / 10
 
@@ -193,7 +196,7 @@ def test_it_can_be_stored_between_any_two_segments() -> None:
     for side, chunk in segments(made.flights):
         machine.feed(side, chunk)
         machine = pickle.loads(pickle.dumps(machine))
-    assert machine.is_skipping
+    assert machine.passes_over()
 
 
 def test_a_connection_of_a_version_that_is_not_supported_is_passed_over_with_secrets_too() -> None:
@@ -201,10 +204,10 @@ def test_a_connection_of_a_version_that_is_not_supported_is_passed_over_with_sec
     machine = Tls(made.secrets())
     run(machine, segments(made.flights), close=False)
     assert str(machine.dark).endswith(" is not supported")
-    assert machine.is_skipping
+    assert machine.passes_over()
 
 
 def test_a_change_of_keys_alone_is_no_reason_to_pass_over_records() -> None:
     machine = Tls(always_empty())
     run(machine, segments([(CLIENT, CCS), (BROKER, CCS)]), close=False)
-    assert not machine.is_skipping
+    assert not machine.passes_over()
