@@ -97,3 +97,37 @@ def pad(text: str, columns: int, right: bool = False) -> str:
     """``text`` padded with spaces to ``columns``; longer text stays unchanged."""
     fill = " " * (columns - width(text))
     return fill + text if right else text + fill
+
+
+_SPACES = [" " * count for count in range(256)]
+
+
+def aligned(columns: list[list[str]], cells: list[int], count: int, gap: int) -> list[str]:
+    """Lines of a table, without spaces at their ends. Texts that are too short are padded with spaces.
+
+    :param columns: for each column, its texts; a single one if all lines have the same.
+    :param cells: for each column, the least characters of its texts. A negative number aligns them right.
+    :param count: the number of lines.
+    :param gap: the number of spaces between two columns.
+    """
+    lines: list[str] = []
+    last, most = len(columns), len(_SPACES)
+    for row in range(count):
+        parts: list[str] = []
+        missing = 0
+        for at in range(last):
+            texts, wanted = columns[at], cells[at]
+            text = texts[0 if len(texts) == 1 else row]
+            size = len(text)
+            if wanted < 0:
+                missing += max(0, -wanted - size)
+            if size:
+                if missing:
+                    parts.append(_SPACES[missing] if missing < most else " " * missing)
+                parts.append(text)
+                missing = 0
+            missing += gap
+            if wanted > size:
+                missing += wanted - size
+        lines.append("".join(parts).rstrip())
+    return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from kdissect.limits import Limits
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, plural, size
 from kdissect.present.options import Options
-from kdissect.present.sanitise import CUT, pad, sanitise, valid_text, width
+from kdissect.present.sanitise import CUT, aligned, pad, sanitise, valid_text, width
 
 NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
@@ -53,12 +53,14 @@ def table_lines(
         a line below names them.
     """
     columns = [_ColumnTexts(column, clock) for column in table.columns]
+    counts: list[int] = []
     following = iter(rows)
     while part := list(islice(following, _ROWS_AT_ONCE)):
+        counts.append(len(part))
         # By columns: each column has its own way to show values.
         for column, values in zip(columns, _values(part, table.columns, options), strict=True):
             column.add(values)
-    if not columns[0].blocks:
+    if not counts:
         yield "(no rows)"
         return
     headings = [column.name.removesuffix("_ns") for column in table.columns]
@@ -66,15 +68,14 @@ def table_lines(
     widths = {at: max(width(headings[at]), columns[at].cells) for at in shown}
     if room is not None:
         widths = _fitting(table, widths, room, whole)
-    gap = " " * _GAP
-    padded = {
-        at: _PaddedColumn(columns[at], cells, table.columns[at].type in NUMBERS)
-        for at, cells in widths.items()
-    }
-    yield gap.join(each.heading(headings[at]) for at, each in padded.items()).rstrip()
-    for block in range(len(columns[0].blocks)):
-        texts = zip(*(each.texts(block) for each in padded.values()), strict=True)
-        yield from map(str.rstrip, map(gap.join, texts))
+    padded = [
+        _PaddedColumn(columns[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()
+    ]
+    least = [each.least for each in padded]
+    head = [[each.heading(headings[at])] for at, each in zip(widths, padded, strict=True)]
+    yield from aligned(head, least, 1, _GAP)
+    for block, count in enumerate(counts):
+        yield from aligned([each.texts(block) for each in padded], least, count, _GAP)
     left_out = [headings[at] for at in shown if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
@@ -143,41 +144,45 @@ class _ColumnTexts:
 
     def add(self, values: Sequence[Any]) -> None:
         """Add the values of the next rows."""
-        texts = self._texts(values)
-        different = set(texts)
+        texts, different = self._texts(values)
         if self.is_left_out:
             self.is_left_out = self._leaves_out(different)
-        same = len(values) if len(different) == 1 else 0
+        same = len(values) if different.count(different[0]) == len(different) else 0
         block = _ColumnBlock(texts[0] if same else _BETWEEN.join(texts), same)
         is_narrow = block.text.isascii() or block.text.replace(_MICRO, "").isascii()
         self.is_narrow &= is_narrow
         self.cells = max(self.cells, *map(len if is_narrow else width, different))
         self.blocks.append(block)
 
-    def _texts(self, values: Sequence[Any]) -> Sequence[str]:
-        """The texts of values. If all are the same, one text is enough."""
+    def _texts(self, values: Sequence[Any]) -> tuple[list[str], list[str]]:
+        """The texts of values, and those that differ, some of them maybe several times. If all are the same,
+        one text is enough."""
         show, known = self._show, self._known
         if self._is_of_numbers:
-            return [show(value) if value else "" for value in values]
+            texts = [show(value) if value else "" for value in values]
+            return texts, texts
         if known is None:
-            return ["" if value is None else show(value) for value in values]
+            texts = ["" if value is None else show(value) for value in values]
+            return texts, texts
         if self._is_of_texts:
             values = [tuple(value or ()) for value in values]
         different = set(values)
         for value in different.difference(known):
             known[value] = show(value)
-        texts = [known[values[0]]] if len(different) == 1 else list(map(known.__getitem__, values))
+        texts = found = list(map(known.__getitem__, different))
+        if len(found) > 1:
+            texts = list(map(known.__getitem__, values))
         if len(known) > _MOST_KNOWN:
             self._known = {None: ""}
-        return texts
+        return texts, found
 
-    def _leaves_out(self, different: set[str]) -> bool:
+    def _leaves_out(self, different: list[str]) -> bool:
         """Whether the column may be left out with these further texts."""
         if not self._column.apart:
             return _LEFT_OUT_TEXTS[self._column.rare].issuperset(different)
         if self._first is None:
             self._first = min(different)
-        return different == {self._first}
+        return set(different) == {self._first}
 
 
 _ROWS_AT_ONCE = 256
@@ -194,30 +199,30 @@ _SELDOM_THE_SAME = frozenset((BANDS, EXCHANGE, TIME))
 
 
 class _PaddedColumn:
-    """The texts of a column, padded to its width."""
+    """The texts of a column, as :func:`~kdissect.present.sanitise.aligned` takes them."""
 
     def __init__(self, column: _ColumnTexts, cells: int, is_right: bool) -> None:
         self._cells, self._is_right = cells, is_right
         self._blocks = column.blocks
-        self._pad: Callable[[str, int], str] | None = None
-        """What brings a text to its width, where all are plain and none is cut."""
-        if column.is_narrow and column.cells <= cells:
-            self._pad = str.rjust if is_right else str.ljust
+        self._is_padded = not column.is_narrow or column.cells > cells
+        """Whether its texts are padded here, because some are cut, or take other cells than characters."""
+        self.least = 0 if self._is_padded else -cells if is_right else cells
+        """The least characters of its texts; negative if they are aligned right."""
 
     def heading(self, text: str) -> str:
         """A single text."""
         return _cell(text, self._cells, self._is_right)
 
-    def texts(self, block: int) -> Iterable[str]:
-        """The texts of a block."""
+    def texts(self, block: int) -> list[str]:
+        """The texts of a block; a single one if all are the same."""
         text, same = self._blocks[block]
         if same:
-            return repeat(self.heading(text), same)
+            return [self.heading(text)]
         texts = text.split(_BETWEEN)
-        if self._pad is not None:
-            return map(self._pad, texts, repeat(self._cells))
+        if not self._is_padded:
+            return texts
         padded = {each: self.heading(each) for each in set(texts)}
-        return map(padded.__getitem__, texts)
+        return list(map(padded.__getitem__, texts))
 
 
 def _cell(text: str, cells: int, is_right: bool) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kdissect.present.sanitise import CUT, LONGEST, cell, pad, sanitise, valid_text, width
+from kdissect.present.sanitise import CUT, LONGEST, aligned, cell, pad, sanitise, valid_text, width
 from tests.cli.run import run
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
@@ -124,3 +124,23 @@ def test_ndjson_keeps_the_name_exactly(
     assert ran.out.isascii()
     assert b"\x7f" not in ran.out
     assert (row["client_id"], row["topics"]) == (name, [name])
+
+
+def test_lines_of_a_table_are_padded_and_end_without_spaces() -> None:
+    names, counts, notes = ["a", "long", ""], ["1", "22", "333"], ["x", "", "y "]
+    assert aligned([["name"], ["count"], ["note"]], [6, -5, 4], 1, 2) == ["name    count  note"]
+    assert aligned([names, counts, notes], [6, -5, 4], 3, 2) == [
+        "a           1  x",
+        "long       22",
+        "          333  y",
+    ]
+
+
+def test_a_single_text_is_that_of_all_lines_and_a_long_one_stays() -> None:
+    assert aligned([["same"], ["1", "longer", "3"]], [-6, 3], 3, 1) == [
+        "  same 1",
+        "  same longer",
+        "  same 3",
+    ]
+    assert aligned([["", ""]], [300], 2, 2) == ["", ""]
+    assert aligned([["", "b"], ["c", ""]], [300, -2], 2, 2) == [" " * 303 + "c", "b"]
