@@ -153,9 +153,9 @@ def by_api(exchanges: list[Exchange]) -> dict[str | None, list[int]]:
 def latest_in(exchanges: Sequence[Exchange], packet: int, ns: int) -> tuple[Exchange | None, int]:
     """The exchange with the last packet, and the latest time at which one of them ended.
 
-    :param packet: the exchange is None if all packets are before this one. Of several exchanges with the same
-        packet, the last one counts.
-    :param ns: the time is not before this one.
+    :param packet: earlier packets do not count. Without a later one, no exchange is returned. If several
+        exchanges have the last packet, the last of them is returned.
+    :param ns: the time to return if all of them ended earlier.
     """
     last: Exchange | None = None
     for exchange in exchanges:

@@ -26,7 +26,7 @@ def test_a_set_of_two_batches() -> None:
 
 def test_every_field_of_a_header_is_read_with_its_sign() -> None:
     """Values that differ in every byte, and negative ones: the struct of Kafka's format decides."""
-    spread = (0x0102_0304_0506_0708, 60, 3, 2, 0xF1F2_F3F4, 0x0013, 5, 0x1112_1314_1516_1718)
+    spread: tuple[int, ...] = (0x0102_0304_0506_0708, 60, 3, 2, 0xF1F2_F3F4, 0x0013, 5, 0x1112_1314_1516_1718)
     spread += (0x2122_2324_2526_2728, 0x3132_3334_3536_3738, 0x4142, 0x5152_5354, 0x6162_6364)
     below = (-2, 60, -1, 2, 7, -0x8000, -3, -4, -5, -6, -7, -8, -9)
     found = [
