@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Depth, Grades, Span
 from kdissect.analysis.histogram cimport Histogram, of_parts
+from kdissect.analysis.rows cimport Rows
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
@@ -41,4 +42,4 @@ cdef bytes _packed(_ConnectionSoFar row)
 @cython.locals(row=_ConnectionSoFar)
 cdef _ConnectionSoFar _unpacked(bytes packed)
 @cython.locals(exchange=Exchange, row=_KeptRow)
-cdef _count(list exchanges, rows)
+cdef _count(list exchanges, Rows rows)

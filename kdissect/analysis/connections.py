@@ -20,8 +20,9 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram, of_parts
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Span
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.shared_parts cimport SharedSet, record_sets
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -30,4 +31,4 @@ cdef class _ConnectionExposure:
     cpdef name(self, topic)
 
 @cython.locals(exchange=Exchange, request=Message, response=Message, row=_ConnectionExposure, each=SharedSet)
-cdef _take(list exchanges, bint counts, rows, labels, limits, set clean)
+cdef _take(list exchanges, bint counts, Rows rows, labels, limits, set clean)

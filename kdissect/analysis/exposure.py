@@ -28,8 +28,9 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -18,13 +18,14 @@ as its events would have taken. Memory is bounded: the first
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.room import Room
+from kdissect.analysis.rows import ROW_BYTES, K, R, Rows
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
@@ -240,84 +241,6 @@ class View(Statistic, Generic[B]):
     @property
     def left_out(self) -> int:
         return self.basis.left_out
-
-
-class Mergeable(Protocol):
-    """A row while it is counted."""
-
-    def merge(self, later: Self, /) -> None:
-        """Add later counts."""
-
-
-K = TypeVar("K", bound=Hashable)
-J = TypeVar("J", bound=Hashable)
-R = TypeVar("R", bound=Mergeable)
-
-
-ROW_BYTES = 1_500
-"""The approximate size of a row, unless a statistic sets its own."""
-
-
-class Rows(dict[K, R]):
-    """Rows by key, in the order in which they came, with a limit.
-
-    :param row_bytes: the approximate size of a row in memory, with its result.
-    :param most: the most rows; by default ``limits.rows``.
-    """
-
-    def __init__(
-        self, new: Callable[[], R], room: Room, row_bytes: int = ROW_BYTES, most: int | None = None
-    ) -> None:
-        super().__init__()
-        self.left_out = 0
-        self._new = new
-        self._room = room
-        self._row_bytes = row_bytes
-        self._most = room.limits.rows if most is None else most
-
-    row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
-    """The row of a key, made on first use; if there are too many, None, and it is counted."""
-
-    def __missing__(self, key: K) -> R | None:
-        if not self._room.refuses(len(self) >= self._most) and self._room.takes(self._row_bytes):
-            row = self[key] = self._new()
-            return row
-        self.left_out += 1
-        return None
-
-    @property
-    def rows(self) -> dict[K, R]:
-        """The existing rows."""
-        return self
-
-    def merge(self, later: Rows[K, R]) -> None:
-        """Add the rows of a later part."""
-        self.left_out += later.left_out
-        for key, theirs in later.items():
-            mine = self.row(key)
-            if mine is not None:
-                mine.merge(theirs)
-
-
-def as_one(rows: Mapping[K, R], new: Callable[[], R], key_of: Callable[[K], J]) -> dict[J, R]:
-    """The rows under other keys; rows that get the same key become one. Do not change them: most are not
-    copied.
-
-    :param new: makes an empty row.
-    """
-    found: dict[J, R] = {}
-    joined: set[J] = set()
-    for before, row in rows.items():
-        key = key_of(before)
-        one = found.setdefault(key, row)
-        if one is row:
-            continue
-        if key not in joined:
-            joined.add(key)
-            found[key] = new()
-            found[key].merge(one)
-        found[key].merge(row)
-    return found
 
 
 class OneTable(Statistic, Generic[K, R]):

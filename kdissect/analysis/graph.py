@@ -14,9 +14,10 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.clusters import Clusters, NameAt
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import Batched, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import record_sets, topics_of
 from kdissect.analysis.speakers import address
 from kdissect.analysis.topics import replica_id

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Grades
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.shared_parts cimport SharedSet, record_sets
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -22,4 +23,4 @@ cdef class _Interval:
     exchange=Exchange, request=Message, response=Message, found=SharedSet, row=_Interval, produced=int64_t,
     fetched=int64_t,
 )
-cdef _count(list exchanges, rows, int64_t length_ns, limits)
+cdef _count(list exchanges, Rows rows, int64_t length_ns, limits)

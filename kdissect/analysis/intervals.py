@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
-from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.clusters import NameAt
-from kdissect.analysis.fold import Mergeable, as_one
 from kdissect.analysis.latest import Latest
+from kdissect.analysis.rows import Mergeable, as_one
 from kdissect.limits import DEFAULTS, Limits
 
 R = TypeVar("R", bound=Mergeable)

@@ -227,7 +227,7 @@ class Lag(Batched, Statistic):
             self._highest[topic][place] = offset, ns
         elif ns >= told[1]:
             return
-        self._ends.add(place, ns, offset)
+        self._ends.add_row(place, (ns, offset))
 
     def _forget(self, names: list[str]) -> None:
         """Forget the highest offsets of topics whose name another topic has now."""

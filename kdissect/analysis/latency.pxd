@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.histogram cimport Histogram, add_known
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.waits cimport split
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -14,4 +15,4 @@ cdef class _Parts:
     cpdef merge(self, _Parts later)
 
 @cython.locals(exchange=Exchange, request=Message, row=_Parts)
-cdef _count(list exchanges, rows)
+cdef _count(list exchanges, Rows rows)

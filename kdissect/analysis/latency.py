@@ -8,9 +8,10 @@ which does not contain the transfers and the client's own time. An exchange coun
 from __future__ import annotations
 
 from kdissect.analysis.declared import Declared, column
-from kdissect.analysis.fold import Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, key_values, order_of
 from kdissect.analysis.histogram import Histogram, add_known
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange

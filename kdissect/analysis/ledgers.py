@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from struct import Struct, error
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from kdissect.analysis.room import Room
 
@@ -31,28 +31,28 @@ def _form(width: int) -> Struct:
     return Struct(f"{width}q")
 
 
-class Ledgers(Generic[K]):
+class Ledgers(dict[K, "array[int]"]):
     """Rows of ``width`` 64-bit numbers each, by key. Beyond the limit of keys or of rows, or without room,
     further ones are only counted."""
 
     def __init__(self, width: int, keys: int, rows: int, room: Room) -> None:
+        super().__init__()
         self._width = width
         self._most_keys = keys
         self._most_rows = rows
         self._room = room
         self._pack = _form(width).pack
         self._row_bytes = 9 * width  # arrays grow by an eighth
-        self._kept: dict[K, array[int]] = {}
         self._count = 0
         self.left_out = 0
         """The number of rows that were not kept."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pack": None}
+    def __reduce__(self) -> tuple[Any, ...]:
+        how = self._width, self._most_keys, self._most_rows, self._room
+        return Ledgers, how, (self._count, self.left_out), None, iter(self.items())
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._pack = _form(self._width).pack
+    def __setstate__(self, counts: tuple[int, int]) -> None:
+        self._count, self.left_out = counts
 
     def add(self, key: K, *row: int) -> None:
         """Add a row. A row with a number beyond 64 bits counts as left out."""
@@ -65,8 +65,8 @@ class Ledgers(Generic[K]):
         except error:
             self.left_out += 1
             return
-        kept = self._kept.get(key)
-        room = self._room
+        ledgers: dict[K, array[int]] = self
+        kept, room = ledgers.get(key), self._room
         if (
             kept is not None
             and not room.refuses(self._count >= self._most_rows)
@@ -79,17 +79,18 @@ class Ledgers(Generic[K]):
 
     def add_all(self, key: K, numbers: array[int]) -> None:
         """Add several rows, in the form of :meth:`numbers`. Without memory for all of them, none is kept."""
-        kept = self._kept.get(key)
+        ledgers: dict[K, array[int]] = self
+        kept = ledgers.get(key)
         rows = len(numbers) // self._width
         if not rows:
             return
         room = max(0, self._most_rows - self._count)
         if kept is None:
-            is_beyond = len(self._kept) >= self._most_keys or not room
+            is_beyond = len(ledgers) >= self._most_keys or not room
             if self._room.refuses(is_beyond) or not self._room.takes(KEY_BYTES):
                 self.left_out += rows
                 return
-            kept = self._kept[key] = array("q")
+            kept = ledgers[key] = array("q")
         if self._room.refuses(rows > room):
             self.left_out += rows - room
             numbers = numbers[: room * self._width]
@@ -103,17 +104,14 @@ class Ledgers(Generic[K]):
     def merge(self, later: Ledgers[K]) -> None:
         """Add the rows of a later part."""
         self.left_out += later.left_out
-        for key, numbers in later._kept.items():
+        for key, numbers in later.items():
             self.add_all(key, numbers)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._kept)
 
     def numbers(self, key: K) -> array[int]:
         """The numbers of the rows of ``key``, in a new array."""
-        return self._kept[key][:]
+        return self[key][:]
 
     def rows(self, key: K) -> Iterator[tuple[int, ...]]:
         """The rows of ``key``, in the order in which they came."""
-        numbers = iter(self._kept.get(key, ()))
+        numbers = iter(self.get(key, ()))
         return zip(*[numbers] * self._width, strict=True)  # each row takes the next numbers

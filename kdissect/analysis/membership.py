@@ -21,8 +21,9 @@ from typing import Any, Self
 
 from kdissect.analysis.assignment import assigned_by_heartbeat, assigned_by_sync, content_of_join
 from kdissect.analysis.clusters import Clusters, NameAt
-from kdissect.analysis.fold import Fold, Rows, as_one, least, most
+from kdissect.analysis.fold import Fold, least, most
 from kdissect.analysis.member import Member, MemberKey
+from kdissect.analysis.rows import Rows, as_one
 from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -18,9 +18,10 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import COUNTED, Quota
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import Wait, asked_wait, is_long_poll_of, split
 from kdissect.exchange import Exchange

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import EXCHANGE, TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Rows
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace

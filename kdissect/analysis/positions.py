@@ -47,11 +47,12 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, Fetcher, Place, forgotten, partitions_in
-from kdissect.analysis.fold import Row, Rows, Statistic, least, most
+from kdissect.analysis.fold import Row, Statistic, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import SharedSet, record_sets
 from kdissect.analysis.speakers import Speaker, address
 from kdissect.analysis.topics import replica_id
@@ -283,7 +284,7 @@ class Positions(Statistic):
             if row is not None and at is not None and offset is not None:
                 row.take_request(step, offset)
                 key, most_bytes = (exchange.connection, topic, at), partition.get("partitionMaxBytes", 0)
-                self._moves.add(key, ns, number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
+                self._moves.add_row(key, (ns, number, offset, NONE, NONE, NONE, 0, 0, most_bytes))
                 fetcher.asked[topic, at] = row
 
     def _take_response(
@@ -320,8 +321,7 @@ class Positions(Statistic):
                 if found is not None:
                     news = found.batches.records
                     row.batches.merge(found.batches)
-                self._moves.add(
-                    (connection, topic, at),
+                move = (
                     ns,
                     number,
                     NONE,
@@ -332,6 +332,7 @@ class Positions(Statistic):
                     code or 0,
                     len(records),
                 )
+                self._moves.add_row((connection, topic, at), move)
                 if news:
                     size += len(records)
                     brought.append((row, high))

@@ -5,6 +5,7 @@ from kdissect.analysis.headers cimport Header
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.labels cimport Labels
 from kdissect.analysis.room cimport Room
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.shared_parts cimport SharedSet, follows_log, record_sets
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -79,12 +80,12 @@ cdef class KeptBatches:
     cpdef merge(self, KeptBatches later)
 
 @cython.locals(exchange=Exchange)
-cpdef take_in(list exchanges, bint counts, clusters, Labels labels, rows, KeptBatches kept, see_no_more)
+cpdef take_in(list exchanges, bint counts, clusters, Labels labels, Rows rows, KeptBatches kept, see_no_more)
 @cython.locals(
     request=Message, seen=Survey, ns=int64_t, begun=set, found=SharedSet, batch=Header, row=Production,
     code=int64_t, is_first=bint, answers=dict,
 )
-cdef _take_produced(Exchange exchange, bint counts, broker, Labels labels, rows, KeptBatches kept)
+cdef _take_produced(Exchange exchange, bint counts, broker, Labels labels, Rows rows, KeptBatches kept)
 cdef dict _answers(Exchange exchange)
 @cython.locals(each=SharedSet, batches=list, batch=Header, found=FetchedCodecs, first=int64_t, key=tuple)
 cdef _take_fetched(Exchange exchange, broker, Labels labels, KeptBatches kept)

@@ -12,12 +12,13 @@ from zlib import compress, crc32
 
 from kdissect.analysis.clusters import Clusters
 from kdissect.analysis.counters import Grades, Span
-from kdissect.analysis.fold import MILLISECOND, Rows
+from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, MOST_MS, Header
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.resends import ACKS_0, GOOD, KEPT, REFUSED, UNANSWERED, UNKNOWN, WIDTH
 from kdissect.analysis.room import Room
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import follows_log, record_sets
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange, RecordSetPlace

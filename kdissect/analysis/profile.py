@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
-from kdissect.analysis.fold import Batched, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
 from kdissect.analysis.profile_rows import (
@@ -31,6 +31,7 @@ from kdissect.analysis.profile_rows import (
     in_order,
     rows_of,
 )
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import errors_of, record_sets, topics_of
 from kdissect.analysis.slices import SlicedSums, SlicedTimes, count_each
 from kdissect.analysis.topics import replica_id

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import EXCHANGE, ID, column, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Rows, Statistic, least, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.leaderless import Leaderless
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import follows_log, topics_of
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange

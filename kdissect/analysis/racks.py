@@ -14,9 +14,10 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import record_sets
 from kdissect.analysis.speakers import address
 from kdissect.analysis.topics import replica_id

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Span
+from kdissect.analysis.rows cimport Rows
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 
@@ -45,4 +46,4 @@ cdef class _Repeat:
     cpdef merge(self, _Repeat later)
 
 @cython.locals(exchange=Exchange, response=Message, row=_Repeat)
-cdef _count(list exchanges, rows, count_failed)
+cdef _count(list exchanges, Rows rows, count_failed)

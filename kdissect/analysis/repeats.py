@@ -21,8 +21,9 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import errors_of
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import asked_wait

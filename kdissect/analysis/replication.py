@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, EXCHANGE, ID, column, first_and_last, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Rows, Statistic
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, Row, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.quotas cimport Quota
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.waits cimport served_in_brief, split, waited_in_brief
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -29,4 +30,4 @@ cdef class _ServiceTimes:
     cdef _answered(self, bint may_wait, bint waited_out, int64_t throttle)
 
 @cython.locals(brief=Brief, form=PairLayout, row=_ServiceTimes)
-cdef _count_briefs(list briefs, dict known, rows)
+cdef _count_briefs(list briefs, dict known, Rows rows)

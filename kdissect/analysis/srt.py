@@ -9,10 +9,11 @@ see :mod:`kdissect.analysis.histogram`.
 from __future__ import annotations
 
 from kdissect.analysis.declared import BANDS, column
-from kdissect.analysis.fold import OneTable, Row, Rows
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.groupings import GROUPINGS, ApiRowKey, key_columns, key_values, order_of
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
 from kdissect.exchange import Exchange

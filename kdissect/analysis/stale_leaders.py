@@ -21,9 +21,10 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic, most
+from kdissect.analysis.fold import Row, Statistic, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.analysis.rows cimport Rows
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.model cimport Frame
@@ -29,7 +30,7 @@ cdef class _ConnectionTcp:
     cpdef merge(self, _ConnectionTcp later)
 
 @cython.locals(exchange=Exchange, row=_ConnectionTcp)
-cdef _count(list exchanges, rows)
+cdef _count(list exchanges, Rows rows)
 cdef bint _leaves(Exchange exchange, str api) except -1
 cdef dict _BLANK
 @cython.locals(facts=dict, waiting=list, large=list, out=dict)

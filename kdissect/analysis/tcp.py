@@ -15,7 +15,8 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows, least, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, least, most
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Grades
 from kdissect.analysis.histogram cimport Histogram
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.waits cimport split
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -19,4 +20,4 @@ cdef class _TimelineInterval:
     cpdef merge(self, _TimelineInterval later)
 
 @cython.locals(exchange=Exchange, request=Message, response=Message, row=_TimelineInterval)
-cdef _count(list exchanges, rows, int64_t length_ns)
+cdef _count(list exchanges, Rows rows, int64_t length_ns)

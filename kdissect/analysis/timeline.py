@@ -10,9 +10,10 @@ from typing import Self
 
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
-from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.moments import MARKING, Moments
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

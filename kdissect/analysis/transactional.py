@@ -15,10 +15,11 @@ from struct import Struct
 from typing import Any, Self
 
 from kdissect.analysis.clusters import Clusters, NameAt
-from kdissect.analysis.fold import Fold, Rows
+from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import Header
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import follows_log, record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id

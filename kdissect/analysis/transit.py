@@ -25,11 +25,12 @@ from kdissect.analysis.deliveries import (
     read_again,
 )
 from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, forgotten
-from kdissect.analysis.fold import MILLISECOND, Batched, Rows
+from kdissect.analysis.fold import MILLISECOND, Batched
 from kdissect.analysis.headers import MOST_MS, SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known
 from kdissect.analysis.packed import packed
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import Speaker, speaker
 from kdissect.analysis.topic_lives import TOPIC_ID_APIS, TopicLives

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
-from kdissect.analysis.fold import Batched, Row, Rows, Statistic
+from kdissect.analysis.fold import Batched, Row, Statistic
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
+from kdissect.analysis.rows import Rows
 from kdissect.analysis.speakers import address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

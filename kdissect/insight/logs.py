@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from kdissect.analysis.declared import PARTITION_COLUMN, TOPIC_COLUMN, column
-from kdissect.analysis.fold import Row, Rows, Statistic
+from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.rows import Rows
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.logdir.events import Event as LogEvent

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from kdissect.analysis.fold import Rows
 from kdissect.analysis.room import Room
+from kdissect.analysis.rows import Rows
 
 _PAIR_BYTES = 400
 K = TypeVar("K", bound=Hashable)
