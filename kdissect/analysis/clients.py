@@ -27,6 +27,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token
 from kdissect.protocol import apis
 from kdissect.protocol.apis import API_VERSIONS
+from kdissect.session.api_versions import named_software
 
 
 @packed
@@ -157,9 +158,9 @@ class Clients(Batched, Statistic):
         connections."""
         named, request = self._named.row(exchange.connection), exchange.request
         if named is not None and request is not None and request.api_key == API_VERSIONS:
-            body = request.body()
-            if body.get("clientSoftwareName"):
-                software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
+            name, version = named_software(request)
+            if name:
+                software = _Software(name, version)
                 named.merge(_NamedClient(software, software))
                 self._talkers.pop(exchange.connection, None)
         return named

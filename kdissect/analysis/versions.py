@@ -30,6 +30,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
 from kdissect.protocol.traits import traits_of_api
+from kdissect.session.api_versions import NOT_NAMED, named_software
 from kdissect.session.conversation import Connection
 
 CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
@@ -160,19 +161,19 @@ class VersionFacts:
         return self._talks.get(talker)
 
     def take_api_versions(
-        self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges
+        self, talker: Talker, number: int, software: tuple[str | None, str | None], ranges: Ranges
     ) -> None:
-        """Add an ApiVersions exchange: the body of the request, which may lack fields, and the ranges in the
-        response."""
+        """Add an ApiVersions exchange: the name and the version of the client's software in the request, and
+        the ranges in the response."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
         if broker is not None:
             broker.take_offers(number, ranges)
         if line is not None:
             line.has_asked = True
             line.offers.take_offers(number, ranges)
-            name = request.get("clientSoftwareName")
+            name, version = software
             if name:
-                told = number, name, request.get("clientSoftwareVersion") or ""
+                told = number, name, version or ""
                 line.software = max(told, line.software or told)
 
     def note_between_brokers(self, connection: Hashable) -> None:
@@ -518,7 +519,9 @@ def _take(
     request, response = exchange.request, exchange.response
     if request is None or request.api_key is None or request.api_version is None:
         if exchange.api_key == _API_VERSIONS and response is not None:
-            facts.take_api_versions(_talker(exchange), exchange.number, {}, ranges_in(exchange, response))
+            facts.take_api_versions(
+                _talker(exchange), exchange.number, NOT_NAMED, ranges_in(exchange, response)
+            )
         return
     api_key, api_version, client_id = request.api_key, request.api_version, request.client_id
     spoken = api_key, api_version
@@ -539,7 +542,7 @@ def _take(
         is_answered = facts.note_answered(talker.broker, api_key, api_version)
     if api_key == _API_VERSIONS:
         ranges = ranges_in(exchange, response) if response is not None else {}
-        facts.take_api_versions(talker, exchange.number, request.body(), ranges)
+        facts.take_api_versions(talker, exchange.number, named_software(request), ranges)
     elif not (counts and talk is not None and spoken in talk.spoken):  # else it was looked at
         api = exchange.api or ""
         replica_id = replica_id_of(request.body()) if api in REPLICAS else -1

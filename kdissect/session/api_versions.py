@@ -15,10 +15,14 @@ _MOST = 256
 LONGEST = 4_096
 """The largest number of messages kept, and the largest size of each."""
 
+NOT_NAMED = (None, None)
+"""The software of a client that does not name it."""
+
 VersionedBody = tuple[int | None, bytes]
 """The version, and the bytes of the body."""
 
 _software: dict[VersionedBody, str | None] = {}
+_named: dict[VersionedBody, tuple[str | None, str | None]] = {}
 _answers_first: dict[VersionedBody, bool] = {}
 
 
@@ -41,6 +45,21 @@ def software_in(versioned: VersionedBody, request: Callable[[], Request]) -> str
         _make_room(_software)
         _software[versioned] = told
     return told
+
+
+def named_software(asked: Message) -> tuple[str | None, str | None]:
+    """Name and version of the client's software, from its ApiVersions request; None if the request does not
+    have them."""
+    versioned = _versioned_body(asked)
+    named = _named.get(versioned)
+    if named is None:
+        body = asked.body()
+        named = body.get("clientSoftwareName"), body.get("clientSoftwareVersion")
+        if len(versioned[1]) <= LONGEST:
+            if len(_named) >= _MOST:
+                _named.clear()
+            _named[versioned] = named
+    return named
 
 
 def shows_answers_first(answer: Message) -> bool:

@@ -56,9 +56,9 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
         if is_of_broker(row.api, row.api_version, replica_id_of(body_of(row.sample))):
             facts.note_between_brokers(talker.connection)
     for row in spark.sql(_ASKED).toLocalIterator():
-        facts.take_api_versions(
-            _talker(row), row.number, body_of(row.request), ranges_of(body_of(row.response))
-        )
+        asked = body_of(row.request)
+        software = asked.get("clientSoftwareName"), asked.get("clientSoftwareVersion")
+        facts.take_api_versions(_talker(row), row.number, software, ranges_of(body_of(row.response)))
     if "opened" in spark.table("connections").columns:  # tables of older releases do not have it
         for row in spark.sql(_WHOLE).toLocalIterator():
             if is_whole(row.opened, row.gaps, row.skipped_bytes):

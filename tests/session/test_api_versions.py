@@ -7,7 +7,7 @@ import pytest
 from kdissect.message import Request, Response, bare_frame, parse_request, parse_response
 from kdissect.protocol.apis import API_VERSIONS
 from kdissect.session import api_versions
-from kdissect.session.api_versions import shows_answers_first, software
+from kdissect.session.api_versions import NOT_NAMED, named_software, shows_answers_first, software
 from tests.kafka import request, response
 
 
@@ -36,6 +36,15 @@ def test_software_that_was_told_before_is_not_decoded(monkeypatch: pytest.Monkey
     assert software(again) == "remembered"
 
 
+def test_name_and_version_of_software_are_remembered_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    one: Any = {"clientSoftwareName": "sarama", "clientSoftwareVersion": "1.4"}
+    assert named_software(asked(**one)) == named_software(asked(**one)) == ("sarama", "1.4")
+    assert named_software(asked(0)) == NOT_NAMED
+    again = asked(**one)
+    monkeypatch.setattr(api_versions, "_named", {api_versions._versioned_body(again): ("known", None)})
+    assert named_software(again) == ("known", None)
+
+
 @pytest.mark.parametrize(("newest", "expected"), [(5, False), (6, True), (12, True)])
 def test_what_a_broker_offers_shows_whether_it_answers_first(newest: int, expected: bool) -> None:
     assert shows_answers_first(answered(newest)) is expected
@@ -45,7 +54,9 @@ def test_what_a_broker_offers_shows_whether_it_answers_first(newest: int, expect
 def test_what_is_remembered_is_bounded() -> None:
     for number in range(api_versions._MOST + 10):
         software(asked(clientSoftwareName="client", clientSoftwareVersion=str(number)))
+        named_software(asked(clientSoftwareName="client", clientSoftwareVersion=str(number)))
     long = "v" * (api_versions.LONGEST + 1)
+    assert len(api_versions._named) <= api_versions._MOST
     before = len(api_versions._software)
     assert software(asked(clientSoftwareName="client", clientSoftwareVersion=long)) == f"client {long}"
     assert len(api_versions._software) == before <= api_versions._MOST
