@@ -31,7 +31,10 @@ cdef class Histogram:
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)
     cpdef add_each(self, list values)
-    @cython.locals(at=Py_ssize_t, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=_Bucket)
+    @cython.locals(
+        at=Py_ssize_t, short=int64_t, least=int64_t, most=int64_t, total=int64_t, of=int64_t, magnitude=int64_t,
+        bucket=_Bucket,
+    )
     cdef _flush(self)
     @cython.locals(values=list, at=Py_ssize_t)
     cdef list _fresh_values(self)

@@ -181,14 +181,18 @@ class Histogram:  # noqa: PLW1641 - it changes
         if not self._fresh_count:
             return
         least = most = self._fresh[0]
-        total = at = 0
+        total, at, of = least, 1, _short_bucket(least)
+        bucket = self._bucket_of(of)
+        bucket.count += 1
         while at < self._fresh_count:
             short = self._fresh[at]
             at += 1
             total += short
             least = min(least, short)
             most = max(most, short)
-            bucket = self._bucket_of(_short_bucket(short))
+            magnitude = _short_bucket(short)
+            if magnitude != of:  # many values are the same, such as waits of 0
+                of, bucket = magnitude, self._bucket_of(magnitude)
             bucket.count += 1
         self._fresh_count = 0
         self._total += total
