@@ -295,6 +295,9 @@ def _is_idle(exchange: Exchange) -> bool:
     latency = exchange.latency_ns
     if longest is None or latency is None or not (longest <= SHORT_MS or 2 * latency < longest * MILLISECOND):
         return False
+    seen = exchange.response.survey()
+    if seen is not None:
+        return seen.records[::2] == seen.records[1::2]
     topics = exchange.response.body().get("responses")
     return topics is not None and not any(
         partition.get("records") for topic in topics for partition in topic.get("partitions") or ()
