@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from kdissect.analysis.fold import MILLISECOND
@@ -102,16 +103,19 @@ NO_LOSS = ConnectionLoss([], [], [])
 
 def after_loss(
     arrivals: Iterable[Arrival], loss: ConnectionLoss, forgotten: Collection[int] = ()
-) -> Iterator[Arrival]:
+) -> Iterable[Arrival]:
     """The arrivals of a connection and partition, each marked if an answer that may have brought records is
     missing before it. That is so if its request is the first one after the gap, and the partition was fetched
     all the time.
 
     :param forgotten: the times of requests that stop fetching the partition.
     """
-    if not loss.lost:
-        yield from arrivals
-        return
+    return _after_loss(arrivals, loss, forgotten) if loss.lost else arrivals
+
+
+def _after_loss(
+    arrivals: Iterable[Arrival], loss: ConnectionLoss, forgotten: Collection[int]
+) -> Iterator[Arrival]:
     begun = {ns for ns, is_new in loss.anew if is_new}
     anew = sorted(ns for ns, _ in loss.anew)
     before: int | None = None
@@ -161,9 +165,9 @@ def deliver(
     for follower in followers:
         for at, ns in _first_fetches(ordered[follower], placed, bases).items():
             replicated[at] = max(ns, replicated.get(at, ns))
-    watermarks = _Watermarks(rises)
+    watermarks, following = _Watermarks(rises), _Following(placed, bases)
     for consumer, arrivals in ordered.items():
-        yield consumer, _reach(arrivals, placed, bases, replicated if followers else {}, watermarks)
+        yield consumer, _reach(arrivals, placed, bases, replicated, watermarks, following)
 
 
 def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
@@ -287,15 +291,45 @@ class _Watermarks:
         return self._times[at] if at < len(self._times) else None
 
 
+class _Following:
+    """The produced records after an offset."""
+
+    def __init__(self, placed: list[_Placed], bases: list[int]) -> None:
+        self._placed, self._bases = placed, bases
+        sizes = [max(0, one.last - one.base + 1) for one in reversed(placed)]
+        self._from = list(accumulate(sizes, initial=0))[::-1]
+        """The number of records in each batch and those after it; 0 at the end."""
+        self._furthest = list(accumulate([one.last for one in placed], max))
+        """The last offset of each batch and those before it: batches may overlap."""
+
+    def count(self, offset: int) -> int:
+        """The number of records after an offset."""
+        at = bisect_right(self._bases, offset)
+        found = self._from[at]
+        while at and self._furthest[at - 1] > offset:
+            at -= 1
+            found += max(0, self._placed[at].last - offset)
+        return found
+
+
+_Came = tuple[ProducedBatch, Arrival, int]
+"""A batch, the fetch that brought it, and the number of records that came."""
+_TIMED_AT_ONCE = 256
+"""How many of them wait until their times are counted. That takes less time for several together."""
+
+
 def _reach(
     arrivals: list[Arrival],
     placed: list[_Placed],
     bases: list[int],
     replicated: Mapping[int, int],
     watermarks: _Watermarks,
+    following: _Following,
 ) -> ConsumerOutcome:
     out, covered = ConsumerOutcome(), _Covered()
     reached: set[int] = set()
+    came: list[_Came] = []
+    first_came: list[int] = []
     wanted: int | None = None
     furthest = -1
     for each in arrivals:
@@ -321,18 +355,24 @@ def _reach(
                 news += records
                 out.records += records
                 out.counts |= each.counts or one.batch.counts
-                _time(out, one, each, records, at not in reached, replicated.get(at), watermarks)
-                reached.add(at)
+                came.append((one.batch, each, records))
+                if at not in reached:
+                    reached.add(at)
+                    first_came.append(at)
+        if len(came) >= _TIMED_AT_ONCE:
+            _time(out, came)
+            came.clear()
         if not fresh or fresh != [(first, last)]:
             seen = 0
             for at in _overlapping(placed, bases, first, last):
                 if _follows(placed[at].batch, each):
                     seen += _common(placed[at], first, last)
             out.read_again += max(0, seen - news)
+    _time(out, came)
+    _time_batches(out, first_came, placed, replicated, watermarks)
     out.sets = len(reached)
     if reached:
-        later = [one for one in placed if one.last > furthest]
-        out.unconsumed = sum(max(0, one.last - max(one.base, furthest + 1) + 1) for one in later)
+        out.unconsumed = following.count(furthest)
     return out
 
 
@@ -358,53 +398,70 @@ def _count_lost(
                 reached.add(at)
 
 
-def _time(
-    out: ConsumerOutcome,
-    one: _Placed,
-    arrival: Arrival,
-    records: int,
-    is_first: bool,
-    replicated_ns: int | None,
-    watermarks: _Watermarks,
-) -> None:
+def _time(out: ConsumerOutcome, every: list[_Came]) -> None:
     """Count the times of fetched records."""
-    batch, came = one.batch, arrival.answered_ns
-    sent, acknowledged = batch.sent_ns, batch.acknowledged_ns
-    if sent is not None:
-        out.send.add(came - sent, records)
-    if acknowledged is not None:
-        out.ack.add(came - acknowledged, records)
-        if arrival.requested_ns is not None:
-            out.waited.add(max(0, arrival.requested_ns - acknowledged), records)
-    if batch.first_ms is not None and batch.last_ms is not None:
+    answered = [
+        (batch.acknowledged_ns, each, records)
+        for batch, each, records in every
+        if batch.acknowledged_ns is not None
+    ]
+    out.send.add_pairs(
+        [
+            (each.answered_ns - batch.sent_ns, records)
+            for batch, each, records in every
+            if batch.sent_ns is not None
+        ]
+    )
+    out.ack.add_pairs([(each.answered_ns - ns, records) for ns, each, records in answered])
+    out.waited.add_pairs(
+        [
+            (max(0, each.requested_ns - ns), records)
+            for ns, each, records in answered
+            if each.requested_ns is not None
+        ]
+    )
+    for batch, each, records in every:
+        first_ms, last_ms, came_ns = batch.first_ms, batch.last_ms, each.answered_ns
+        if first_ms is None or last_ms is None:
+            continue
         stamps = batch.sample
-        if not stamps and batch.last_ms > batch.first_ms:
-            stamps = _evenly(batch.first_ms, batch.last_ms, records)
+        if not stamps and last_ms > first_ms:
+            stamps = _evenly(first_ms, last_ms, records)
         if not stamps:  # all have one timestamp
             if records > 0:
-                out.create.add(came - batch.first_ms * MILLISECOND, records)
+                out.create.add(came_ns - first_ms * MILLISECOND, records)
         elif len(stamps) == records:
-            out.create.add_each([came - ms * MILLISECOND for ms in stamps])
+            out.create.add_each([came_ns - ms * MILLISECOND for ms in stamps])
         else:
             for part, ms in enumerate(stamps):
                 times = records * (part + 1) // len(stamps) - records * part // len(stamps)
                 if times:
-                    out.create.add(came - ms * MILLISECOND, times)
-    if is_first and batch.producer is not None:
-        out.producers.add(batch.producer)
-    if not is_first or sent is None:
-        return
-    if batch.last_ms is not None:
-        out.youngest.add(sent - batch.last_ms * MILLISECOND)
-    if batch.first_ms is not None:
-        out.linger.add(sent - batch.first_ms * MILLISECOND)
-    if acknowledged is not None:
-        out.produce.add(acknowledged - sent)
-    if replicated_ns is not None:
-        out.replicate.add(replicated_ns - sent)
-    visible = watermarks.reached_ns(one.last)
-    if visible is not None and visible >= sent:
-        out.visible.add(visible - sent)
+                    out.create.add(came_ns - ms * MILLISECOND, times)
+
+
+def _time_batches(
+    out: ConsumerOutcome,
+    which: list[int],
+    placed: list[_Placed],
+    replicated: Mapping[int, int],
+    watermarks: _Watermarks,
+) -> None:
+    """Count the times of the batches of which records came, each once."""
+    batches = [placed[at].batch for at in which]
+    out.producers.update([batch.producer for batch in batches if batch.producer is not None])
+    sent = [(batch.sent_ns, batch) for batch in batches if batch.sent_ns is not None]
+    out.youngest.add_each([ns - b.last_ms * MILLISECOND for ns, b in sent if b.last_ms is not None])
+    out.linger.add_each([ns - b.first_ms * MILLISECOND for ns, b in sent if b.first_ms is not None])
+    out.produce.add_each([b.acknowledged_ns - ns for ns, b in sent if b.acknowledged_ns is not None])
+    for at in which:
+        sent_ns = placed[at].batch.sent_ns
+        if sent_ns is None:
+            continue
+        if at in replicated:
+            out.replicate.add(replicated[at] - sent_ns)
+        visible_ns = watermarks.reached_ns(placed[at].last)
+        if visible_ns is not None and visible_ns >= sent_ns:
+            out.visible.add(visible_ns - sent_ns)
 
 
 def _evenly(first_ms: int, last_ms: int, records: int) -> tuple[int, ...]:

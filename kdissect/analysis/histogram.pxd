@@ -31,6 +31,8 @@ cdef class Histogram:
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)
     cpdef add_each(self, list values)
+    @cython.locals(pair=tuple)
+    cpdef add_pairs(self, list pairs)
     @cython.locals(
         at=Py_ssize_t, short=int64_t, least=int64_t, most=int64_t, total=int64_t, of=int64_t, magnitude=int64_t,
         bucket=_Bucket,

@@ -176,6 +176,11 @@ class Histogram:  # noqa: PLW1641 - it changes
         for value in values:
             self.add(value)
 
+    def add_pairs(self, pairs: list[tuple[int, int]]) -> None:
+        """Count each value so many times as the number after it says. No number is 0."""
+        for pair in pairs:
+            self.add(pair[0], pair[1])
+
     def _flush(self) -> None:
         """Put the fresh values into their buckets."""
         if not self._fresh_count:

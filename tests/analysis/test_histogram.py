@@ -146,3 +146,13 @@ def _one(value: int) -> Histogram:
 def test_bytes_that_are_no_histogram_are_refused(forged: bytes) -> None:
     with pytest.raises(ValueError, match="not a histogram"):
         of_parts(1, 0, None, None, forged)
+
+
+def test_pairs_count_as_values_that_come_several_times() -> None:
+    pairs = [(5, 1), (7, 3), (-400, 2), (1 << 70, 1)]
+    one, each = Histogram(), Histogram()
+    one.add_pairs(pairs)
+    for value, times in pairs:
+        each.add(value, times)
+    assert one == each
+    assert (one.count, one.least, one.most) == (7, -400, 1 << 70)
