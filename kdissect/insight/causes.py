@@ -5,7 +5,7 @@ A finding that is explained is listed below its cause, and is no trouble of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kdissect.insight.finding import Finding
@@ -56,6 +56,7 @@ def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> li
     effects."""
     known = list(CAUSES if causes is None else causes)
     by_key = {each.key: each for each in findings}
+    findings = [_named_in_cluster(each, by_key) for each in findings]
 
     def explained(each: Finding) -> bool:
         cause = by_key.get(each.because or "")
@@ -84,8 +85,19 @@ def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> li
     return [each.changed(because=because[each.key]) if each.key in because else each for each in findings]
 
 
+def _named_in_cluster(each: Finding, by_key: Mapping[str, Finding]) -> Finding:
+    """A finding whose cause is of its own cluster, if its rule named a cause without the cluster."""
+    cluster = each.subject.cluster_id
+    if cluster is None or each.because is None or each.because in by_key:
+        return each
+    return each.changed(because=f"{each.because} cluster_id={cluster}")
+
+
 def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
     if cause.id == effect.id and cause.key == effect.key:
+        return False
+    clusters = {cause.subject.cluster_id, effect.subject.cluster_id} - {None}
+    if len(clusters) > 1:
         return False
     for name in relation.shares:
         ours, theirs = _all_of(cause, name), _all_of(effect, name)

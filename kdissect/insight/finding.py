@@ -35,6 +35,8 @@ class FindingSubject(NamedTuple):
     group: str | None = None
     member_id: str | None = None
     transactional_id: str | None = None
+    cluster_id: str | None = None
+    """The id of the cluster, if several clusters have such a group, topic or transactional id."""
 
     def text(self, address: str | None = None) -> str:
         """The subject in a line: ``group orders``, ``client billing@10.0.0.7``, ``broker 2 (10.0.0.2:9092)``.
@@ -60,6 +62,8 @@ class FindingSubject(NamedTuple):
             parts.append(
                 f"broker {self.broker}" + (f" ({address})" if address not in (None, self.broker) else "")
             )
+        if self.cluster_id is not None:
+            parts.append(f"cluster {self.cluster_id}")
         return ", ".join(parts) or "the capture"
 
 

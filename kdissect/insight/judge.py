@@ -29,6 +29,7 @@ from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.topics import Topics
 from kdissect.analysis.transactions import Transactions
 from kdissect.dissect import Event
+from kdissect.insight.apart import ClustersApart
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
 from kdissect.insight.context import SLEPT, JudgingContext
@@ -161,24 +162,28 @@ def judge(
         ]
         twins = names_of_several([*rows[Positions], *asked], "group", nodes)
     twins |= _in_several_clusters(rows)
+    clusters = ClustersApart(rows) if are_several else None
     own_names = OwnNames.of(rows.get(Clients, ()), rows.get(Members, ()))
     said: dict[str, tuple[list[Finding], str | None]] = {}
     made: dict[Callable[[Facts], Any], Any] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {}, made)
         told = list(each.judge(facts))
+        named_by = [need for need in each.needs if are_several and need in _NAMED_BY and need in rows]
+        for need in named_by:
+            if need not in names:
+                names[need] = _names_of_several(rows[need], need)
         is_joined = each.category in BY_GROUP or not _FACTS_BY_GROUP.isdisjoint(each.needs)
-        of_one = [one for one in told if not is_joined or one.subject.group not in twins]
-        if len(of_one) < len(told):
-            facts.cannot_judge(TWINS)
-        for need in each.needs if are_several else ():
-            if need in _NAMED_BY and need in rows:
-                if need not in names:
-                    names[need] = _names_of_several(rows[need], need)
-                shared = {name[1] for one in of_one if (name := _name_in(one, need)) in names[need]}
-                if shared:
-                    facts.cannot_judge(TWIN_NAMES.format(named(sorted(map(str, shared)))))
-                of_one = [one for one in of_one if _name_in(one, need) not in names[need]]
+        shared = _SharedNames(twins if is_joined else frozenset(), [(need, names[need]) for need in named_by])
+        of_one = [one for one in told if not shared.has(one)]
+        if clusters is not None and shared.are_any:
+            apart = list(clusters.judged(each, context, thresholds or {}, shared.has))
+            of_one += [one for one, is_known in apart if is_known]
+            unknown = [one for one, is_known in apart if not is_known]
+        else:
+            unknown = [one for one in told if shared.has(one)]
+        if unknown:
+            facts.cannot_judge(shared.why(unknown))
         known = [one for one in of_one if not _is_by_a_wrong_clock(each, one, context)]
         if len(known) < len(of_one):
             facts.cannot_judge(SLEPT)
@@ -217,6 +222,41 @@ def _names_of_several(rows: Sequence[Row], facts: type[Statistic]) -> frozenset[
         nameless = (row for row in rows if row[name] is None)
         found |= {("topic", each) for each in _of_several_clusters(nameless, "held_topic")}
     return frozenset(found)
+
+
+class _SharedNames:
+    """The names, by which a rule joins rows, that several clusters use.
+
+    :param twins: groups.
+    :param names: names by the facts that have them.
+    """
+
+    def __init__(
+        self,
+        twins: frozenset[str],
+        names: Sequence[tuple[type[Statistic], frozenset[tuple[str, str | None]]]],
+    ) -> None:
+        self._twins, self._names = twins, names
+        self.are_any = bool(twins) or any(found for _, found in names)
+        """Whether there are any."""
+
+    def has(self, found: Finding) -> bool:
+        """Whether a finding is about such a name."""
+        return found.subject.group in self._twins or any(
+            _name_in(found, facts) in names for facts, names in self._names
+        )
+
+    def why(self, findings: Sequence[Finding]) -> str:
+        """Why findings on such names are left out."""
+        if any(each.subject.group in self._twins for each in findings):
+            return TWINS
+        shared = {
+            name[1]
+            for each in findings
+            for facts, names in self._names
+            if (name := _name_in(each, facts)) in names
+        }
+        return TWIN_NAMES.format(named(sorted(map(str, shared))))
 
 
 def _name_in(found: Finding, facts: type[Statistic]) -> tuple[str, str | None]:
@@ -285,14 +325,18 @@ BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
 """Categories of rules that join rows of several connections by the name of the group. Rules that need one of
 the facts below do so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
-TWINS = "two clusters have groups of the same name, and what their members do is not told apart"
+TWINS = "two clusters have groups of the same name, and the cluster of some facts about them is unknown"
 _NAMED_BY: Mapping[type[Statistic], str] = {
+    Positions: "group",
     Share: "group",
     Transactions: "transactional_id",
     **dict.fromkeys((Delivery, Producers, Rereads, Topics), "topic"),
 }
 """Facts with a row for each cluster, and the names by which rules join their rows."""
-TWIN_NAMES = "two clusters have a topic, group or transactional id named {}, and rules join by name"
+TWIN_NAMES = (
+    "two clusters have a topic, group or transactional id named {}, and the cluster of some facts about it "
+    "is unknown"
+)
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

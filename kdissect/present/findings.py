@@ -57,6 +57,7 @@ _PARTS: dict[str, tuple[str, str]] = {
     "group": ("text", "the group id"),
     "member_id": ("text", "the member of the group"),
     "transactional_id": ("text", "the transactional id"),
+    "cluster_id": ("text", "id of the cluster, if several have a group, topic or transactional id so named"),
 }
 assert set(_PARTS) == set(FindingSubject._fields)
 

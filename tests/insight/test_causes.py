@@ -111,3 +111,25 @@ def test_what_only_one_of_them_names_does_not_part_them() -> None:
     assert told.because == status.key
     _, told = linked([status, storm.changed(subject=FindingSubject(group="other"))], known)
     assert told.because is None
+
+
+@pytest.mark.parametrize(("cluster", "is_cause"), [("a", True), ("b", False), (None, True)])
+def test_no_finding_explains_one_of_another_cluster(cluster: str | None, is_cause: bool) -> None:
+    relation = Cause("partition-lags", "consumer-falling-behind", shares=("group",))
+    named = FindingSubject(group="g", cluster_id="a"), FindingSubject(group="g", cluster_id=cluster)
+    cause, effect = (
+        found(id, 1, 1).changed(subject=subject)
+        for id, subject in zip((relation.cause, relation.effect), named, strict=True)
+    )
+    (_, told) = linked([cause, effect], [relation])
+    assert told.because == (cause.key if is_cause else None)
+
+
+def test_a_cause_that_a_rule_names_is_one_of_its_own_cluster() -> None:
+    subject = FindingSubject(group="g", cluster_id="a")
+    cause = found("partition-lags", 1, 1).changed(subject=subject)
+    because = key_of("partition-lags", FindingSubject(group="g"))
+    effect = found("consumer-falling-behind", 1, 1).changed(subject=subject, because=because)
+    assert linked([cause, effect], [])[1].because == cause.key
+    other = effect.changed(subject=subject._replace(cluster_id="b"))
+    assert linked([cause, other], [])[1].because is None

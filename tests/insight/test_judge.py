@@ -38,7 +38,7 @@ from kdissect.insight.judge import (
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import row
+from tests.insight.made import WHOLE, row
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -199,17 +199,17 @@ def test_what_lasted_only_because_the_capture_stood_still_is_not_told(
 
 
 @pytest.mark.parametrize(
-    ("clusters", "category", "is_told"),
+    ("clusters", "category", "told_of"),
     [
-        (("a", "b"), "groups", False),
-        (("a", "b"), "lag", False),
-        (("a", "b"), "produce", True),
-        (("a", "a"), "groups", True),
-        (("a", None), "groups", True),
+        (("a", "b"), "groups", ["a", "b"]),
+        (("a", "b"), "lag", ["a", "b"]),
+        (("a", "b"), "produce", [None]),
+        (("a", "a"), "groups", [None]),
+        (("a", None), "groups", [None]),
     ],
 )
-def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
-    clusters: tuple[str | None, str | None], category: str, is_told: bool
+def test_groups_of_one_name_in_two_clusters_are_judged_apart(
+    clusters: tuple[str | None, str | None], category: str, told_of: list[str | None]
 ) -> None:
     hosts = ("10.0.0.1", "10.9.0.1")
     rows: dict[type[Statistic], list[Row]] = {
@@ -221,27 +221,69 @@ def test_groups_of_one_name_in_two_clusters_are_not_judged_as_one(
     }
     found = finding("a").changed(category=category, subject=FindingSubject(group="g"))
     by = {"a": rules(found)["a"]._replace(category=category)}
-    told = judge(by, rows, JudgingContext())
-    assert bool(told.findings) == is_told
-    assert [each.why for each in told.not_judged] == ([] if is_told else [TWINS])
-    by_lag = {"a": by["a"]._replace(needs=(Lag,))}  # commits of one name are one row
-    assert not judge(by_lag, {**rows, Lag: []}, JudgingContext()).findings or clusters != ("a", "b")
+
+    def told(**more: list[Row]) -> list[str | None]:
+        judged = judge(by, {**rows, **{_STATISTICS[name]: found for name, found in more.items()}}, WHOLE)
+        assert not judged.not_judged
+        return [each.subject.cluster_id for each in judged.findings]
+
+    assert told() == told_of
     other = found.changed(subject=FindingSubject(group="h"))
-    assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, JudgingContext()).findings
+    assert judge({"a": rules(other)["a"]._replace(category=category)}, rows, WHOLE).findings
     rows[Positions].pop()
-    assert judge(by, rows, JudgingContext()).findings
-    by_name: dict[type[Statistic], list[Row]] = {
-        Lag: [row(Lag, group="g", cluster_id="a")],
-        Members: [row(Members, group="g")],
-    }
-    assert judge(by, {**rows, **by_name}, JudgingContext()).findings
-    by_name[Members] = [row(Members, group="g", cluster_id="b")]
-    assert bool(judge(by, {**rows, **by_name}, JudgingContext()).findings) == (category == "produce")
+    assert told() == [None]
+    lag, members = row(Lag, group="g", cluster_id="a"), row(Members, group="g")
+    assert told(lag=[lag], members=[members]) == [None]
+    if clusters == ("a", "b"):
+        assert told(lag=[lag], members=[members | {"cluster_id": "b"}]) == told_of
     # Who copies offsets asks both clusters for them, and nobody reads in the second one.
-    reads, asked = rows[Positions][:1], row(OffsetsAsked, group="g", brokers=["10.9.0.1:9092"])
-    assert judge(by, {**rows, Positions: reads}, JudgingContext()).findings
-    told = judge(by, {**rows, Positions: reads, OffsetsAsked: [asked]}, JudgingContext())
-    assert bool(told.findings) == is_told
+    asked = row(OffsetsAsked, group="g", brokers=["10.9.0.1:9092"])
+    assert told(asked=[asked]) == told_of
+
+
+_STATISTICS: dict[str, type[Statistic]] = {"lag": Lag, "members": Members, "asked": OffsetsAsked}
+
+
+def test_a_group_of_two_clusters_is_not_judged_if_nobody_knows_whose_some_facts_are() -> None:
+    hosts = ("10.0.0.1", "10.9.0.1", "10.5.0.1")
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: [
+            row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
+            for cluster, host in zip("ab", hosts[:2], strict=True)
+        ],
+        Positions: [row(Positions, group="g", broker=f"{host}:9092") for host in hosts],
+    }
+    found = finding("a").changed(category="groups", subject=FindingSubject(group="g"))
+    by = {"a": rules(found)["a"]._replace(category="groups", needs=(Positions,))}
+    told = judge(by, rows, WHOLE)
+    assert (told.findings, [each.why for each in told.not_judged]) == ([], [TWINS])
+    rows[Positions].pop()
+    assert len(judge(by, rows, WHOLE).findings) == 2
+
+
+def test_a_rule_sees_the_rows_of_one_cluster_at_a_time() -> None:
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: [
+            row(ClusterBrokers, cluster_id=cluster, node_id=1, host=host, port=9092)
+            for cluster, host in (("a", "10.0.0.1"), ("b", "10.9.0.1"))
+        ],
+        Lag: [row(Lag, group="g", cluster_id=cluster, lag=lag) for cluster, lag in (("a", 1), ("b", 20))],
+    }
+
+    def sums(facts: Facts) -> Iterator[Finding]:
+        lag = sum(each["lag"] for each in facts.rows(Lag))
+        yield facts.finding(FindingSubject(group="g"), f"{lag} behind", subject_text="all of g")
+
+    id = "partition-lags"  # it has a page
+    by = {id: rules(finding("a"))["a"]._replace(judge=sums, needs=(Lag,), id=id)}
+    told = [
+        (each.message, each.where, each.key.rpartition(" ")[2]) for each in judge(by, rows, WHOLE).findings
+    ]
+    assert told == [
+        ("1 behind", "all of g, cluster a", "cluster_id=a"),
+        ("20 behind", "all of g, cluster b", "cluster_id=b"),
+    ]
+    assert FindingSubject(group="g", cluster_id="a").text() == "group g, cluster a"
 
 
 def test_an_effect_stands_below_its_cause() -> None:
@@ -382,7 +424,7 @@ def test_the_categories_of_what_happens_in_order_are_categories() -> None:
 
 @pytest.mark.parametrize("other", ["a", "b", None])
 @pytest.mark.parametrize(("facts", "column"), [(Transactions, "transactional_id"), (Topics, "topic")])
-def test_names_of_two_clusters_are_not_judged_as_one(
+def test_names_of_two_clusters_are_judged_apart(
     facts: type[Statistic], column: str, other: str | None
 ) -> None:
     rows: dict[type[Statistic], list[Row]] = {
@@ -398,16 +440,21 @@ def test_names_of_two_clusters_are_not_judged_as_one(
         by = {"a": rules(found)["a"]._replace(needs=(facts,))}
         told = judge(by, rows, JudgingContext())
         is_twin = other == "b" and name == "pay"
-        assert bool(told.findings) != is_twin
-        assert [each.why for each in told.not_judged] == ([TWIN_NAMES.format("pay")] if is_twin else [])
+        assert [each.subject.cluster_id for each in told.findings] == (["a", "b"] if is_twin else [None])
+        assert not told.not_judged
+    rows[facts].append(row(facts, **{column: "pay"}))
+    found = finding("a").changed(subject=FindingSubject()._replace(**{column: "pay"}))  # type: ignore[arg-type]
+    told = judge({"a": rules(found)["a"]._replace(needs=(facts,))}, rows, JudgingContext())
+    assert bool(told.findings) != (other == "b")
+    assert [each.why for each in told.not_judged] == ([TWIN_NAMES.format("pay")] if other == "b" else [])
     rows[facts] += [row(facts, cluster_id=cluster, **{column: None}) for cluster in ("a", other)]
     found = finding("a").changed(subject=FindingSubject(client_id="c"))
     assert judge({"a": rules(found)["a"]._replace(needs=(facts,))}, rows, JudgingContext()).findings
 
 
-@pytest.mark.parametrize(("topic", "is_told"), [("t", False), ("u", True)])
+@pytest.mark.parametrize(("topic", "told_of"), [("t", ["a", "b"]), ("u", [None])])
 def test_transactions_without_an_id_are_not_joined_by_a_topic_of_two_clusters(
-    topic: str, is_told: bool
+    topic: str, told_of: list[str | None]
 ) -> None:
     rows: dict[type[Statistic], list[Row]] = {
         ClusterBrokers: [
@@ -422,4 +469,4 @@ def test_transactions_without_an_id_are_not_joined_by_a_topic_of_two_clusters(
     }
     found = finding("a").changed(subject=FindingSubject(topic=topic, partition=0))
     told = judge({"a": rules(found)["a"]._replace(needs=(Transactions,))}, rows, JudgingContext())
-    assert bool(told.findings) == is_told
+    assert [each.subject.cluster_id for each in told.findings] == told_of

@@ -213,7 +213,7 @@ def _texts(value: Iterable[Any] | None) -> tuple[str, ...]:
 def _finding(row: Row, steps: Any) -> Finding:
     if row["severity"] not in SEVERITIES or row["confidence"] not in CONFIDENCES:
         raise TypeError
-    subject = FindingSubject(**{name: row[name] for name in FindingSubject._fields})
+    subject = FindingSubject(**{name: row.get(name) for name in FindingSubject._fields})
     return Finding(
         id=_text(row["finding"]),
         severity=row["severity"],
