@@ -594,7 +594,7 @@ class Dissector:
                 self._awaiting.note(conversation)
             if self.journal is not None:
                 self.journal.note_tls(conversation.endpoints)
-            if not conversation._skips_records and self.secrets.has_taught:
+            if not conversation._skips_records and self.secrets.taught:
                 self._retry(self.secrets.take_taught(), packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)

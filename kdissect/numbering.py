@@ -107,6 +107,8 @@ class EventPublisher:
                 begun.exchange.number = self.numbering.exchange(begun.exchange)
                 self._learn(begun.exchange)
                 return []
+            if isinstance(step[0], Connection):
+                return [step[0]]
         out: list[Event] = []
         for each in recognised_in_order(step):
             if isinstance(each, Brief):

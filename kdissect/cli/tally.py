@@ -67,10 +67,13 @@ class Tally:
                 self._not_decoded["message with bytes left"] += 1
 
     def _connection(self, connection: Connection) -> None:
-        self.no_kafka.add(connection)
         if connection.protocol == "tls":
-            self._not_decoded[f"{_OF_TLS}: {why_dark(connection)}"] += 1
-        elif connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
+            why = why_dark(connection)
+            self.no_kafka.add(connection, why)
+            self._not_decoded[f"{_OF_TLS}: {why}"] += 1
+            return
+        self.no_kafka.add(connection)
+        if connection.protocol != "kafka" and connection.bytes_to_broker + connection.bytes_from_broker:
             self._not_decoded[_NOT_RECOGNISED] += 1
         elif connection.skipped_bytes:
             self._not_decoded["byte skipped"] += connection.skipped_bytes

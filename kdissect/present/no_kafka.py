@@ -30,11 +30,15 @@ class NoKafka:
         self._dark: Counter[str] = Counter()
         """For TLS, why nothing is decoded."""
 
-    def add(self, connection: Connection) -> None:
-        """Count a connection."""
-        what = _NAMES.get(connection.protocol, connection.protocol)
-        if connection.protocol == "tls":
-            self._dark[why_dark(connection)] += 1
+    def add(self, connection: Connection, why: str | None = None) -> None:
+        """Count a connection.
+
+        :param why: what :func:`~kdissect.present.tls.why_dark` gives for it, if that is known.
+        """
+        protocol = connection.protocol
+        what = _NAMES.get(protocol, protocol)
+        if protocol == "tls":
+            self._dark[why_dark(connection) if why is None else why] += 1
         elif not connection.bytes_to_broker + connection.bytes_from_broker:
             what = _EMPTY
         self._found[what, connection.broker.rpartition(":")[2]] += 1

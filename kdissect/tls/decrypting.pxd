@@ -5,6 +5,7 @@ from kdissect.tls.flow cimport Flow
 from kdissect.tls.keying cimport Keying
 from kdissect.tls.records cimport RecordReader, length_at
 from kdissect.tls.stage cimport TlsStage
+from kdissect.tls.summary cimport SeenHandshake
 
 cdef int _ALERT, _APPLICATION_DATA, _CHANGE_CIPHER_SPEC, _HANDSHAKE, _HEADER_BYTES
 
@@ -44,6 +45,10 @@ cdef class Tls(TlsStage):
     cpdef int64_t kept(self) except -1
     @cython.locals(flow=Flow, must_wait=cython.bint)
     cdef _take(self, int side, item, list out)
+    @cython.locals(seen=SeenHandshake, facts=dict)
+    cpdef summary(self, closed_by=*, closed_ns=*)
+    @cython.locals(out=list, flow=Flow, reader=RecordReader, side=cython.int)
+    cpdef list close(self)
     cdef bint _is_in_turn(self, Flow flow) except -1
     cdef bint _is_clear(self, Flow flow, int kind) except -1
     cdef _drain(self, list out)

@@ -160,9 +160,9 @@ class Tls(TlsStage):
             self.read_bytes += end - at
             if kind == _HANDSHAKE:
                 where = offset + at - start
-                self._handshake(side, data[body:end], where, packet, timestamp_ns, out)
+                self._handshake(side, raw[body:end], where, packet, timestamp_ns, out)
             elif kind == _ALERT:
-                self._alert(side, data[body:end], packet)
+                self._alert(side, raw[body:end], packet)
             elif kind == _CHANGE_CIPHER_SPEC:
                 keying.change_cipher(side)
             at = end
@@ -247,8 +247,10 @@ class Tls(TlsStage):
         """End the connection."""
         out: list[Piece] = []
         for side, flow in enumerate(self._flows):
-            for item in flow.reader.close():
-                self._take(side, item, out)
+            reader = flow.reader
+            if not reader.is_empty():
+                for item in reader.close():
+                    self._take(side, item, out)
         if self.held_bytes:
             out += self.give_up()
         for side, flow in enumerate(self._flows):
@@ -323,10 +325,11 @@ class Tls(TlsStage):
         :param closed_by: the side that closed the connection first.
         :param closed_ns: when it was closed.
         """
-        return self.seen.summary(closed_ns if closed_by == self.client else None) | {
-            "decrypted": self.is_decrypted,
-            "dark": self.dark,
-        }
+        seen = self._keying.seen
+        facts: dict[str, Any] = seen.summary(closed_ns if closed_by == self.client else None)
+        facts["decrypted"] = self.is_decrypted
+        facts["dark"] = self.dark
+        return facts
 
     # -- waiting ------------------------------------------------------------------------------------
 

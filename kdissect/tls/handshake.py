@@ -161,7 +161,7 @@ class Messages:
             end = at + 4 + length
             if end > size:
                 break
-            out.append(fragment[at:end])
+            out.append(fragment if end - at == size else raw[at:end])
             at = end
         if at < size:
             self._data += fragment[at:]
@@ -238,15 +238,13 @@ def _shape(message: bytes, width: int) -> bytes | None:
             break
         at = stop
     # The type of the message, all lengths and the version are part of it.
-    return b"".join(
-        (message[:_RANDOM_AT], message[_SESSION_AT : _SESSION_AT + 1], message[suites:begin], message[end:])
-    )
+    return b"".join((raw[:_RANDOM_AT], raw[_SESSION_AT : _SESSION_AT + 1], raw[suites:begin], raw[end:size]))
 
 
 def _again(known: _Shared, message: bytes) -> Hello:
     """The hello of a message, from what all of its shape have."""
     raw, start = message, _SESSION_AT + 1
-    random, session_id = message[_RANDOM_AT:_SESSION_AT], message[start : start + raw[_SESSION_AT]]
+    random, session_id = raw[_RANDOM_AT:_SESSION_AT], raw[start : start + raw[_SESSION_AT]]
     version, suites, compression, extensions = known
     return _new_hello(Hello, (random, version, session_id, suites, compression, extensions))
 

@@ -70,8 +70,8 @@ class TlsSecrets:
     """
 
     __slots__ = (
-        *("_missing", "_known", "_sessions", "_taught"),
-        *("forgotten", "may_grow", "not_understood", "rsa_keys", "understood"),
+        *("_missing", "_known", "_sessions"),
+        *("forgotten", "may_grow", "not_understood", "rsa_keys", "taught", "understood"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -80,8 +80,8 @@ class TlsSecrets:
         length."""
         self._sessions: OrderedDict[bytes, bytes] = OrderedDict()  # finds its first key fast, unlike a dict
         """Master secrets by session (TLS 1.2)."""
-        self._taught: set[bytes] = set()
-        """Sessions learned from handshakes and not yet reported."""
+        self.taught: set[bytes] = set()
+        """Sessions learned from handshakes that :meth:`take_taught` has not returned yet."""
         self._missing: OrderedDict[bytes, bytes | None] = OrderedDict()
         """The client randoms of connections that asked for secrets. The value is the master secret if it did
         not come from a line of its own."""
@@ -164,18 +164,13 @@ class TlsSecrets:
     def learn_session(self, name: bytes, master: bytes) -> None:
         """Add a session from a handshake, which may be resumed."""
         if self._remember_session(name, master):
-            self._taught.add(name)
-
-    @property
-    def has_taught(self) -> bool:
-        """Whether :meth:`take_taught` has any names."""
-        return bool(self._taught)
+            self.taught.add(name)
 
     def take_taught(self) -> set[bytes]:
         """The names of the sessions learned from handshakes since the last call."""
-        taught = self._taught
+        taught = self.taught
         if taught:
-            self._taught = set()
+            self.taught = set()
         return taught
 
     def learn_master(self, client_random: bytes, master: bytes) -> None:

@@ -17,3 +17,6 @@ cdef class Negotiation:
     cdef public object version
 
     cpdef take_message(self, bytes message)
+    @cython.locals(names=list)
+    cpdef choose(self, hello)
+    cpdef bint _is_resumed(self) except -1

@@ -94,10 +94,16 @@ class Negotiation:
             self._is_complete = True
             self._transcript.clear()
         self.suite = suite(hello.suites[0])
-        ticket = None
+        session_id = hello.session_id
+        if not session_id:
+            self._resumed = ()
+            return
+        names = [session_name(session_id)]
         if self.client_hello is not None and self._is_resumed():
             ticket = self.client_hello.extensions.get(SESSION_TICKET)
-        self._resumed = tuple(session_name(word) for word in (ticket, hello.session_id) if word)
+            if ticket:
+                names.insert(0, session_name(ticket))
+        self._resumed = tuple(names)
 
     @property
     def offers_early_data(self) -> bool:

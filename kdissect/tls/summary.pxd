@@ -31,6 +31,7 @@ cdef class SeenHandshake:
     cpdef client_hello(self, hello)
     cpdef server_hello(self, hello, int version, asked)
     cpdef extensions(self, extensions)
+    cdef bint _has_alerts(self) except -1
     cpdef list _encrypted_alert(self, left_ns)
     cpdef dict summary(self, left_ns=*)
 

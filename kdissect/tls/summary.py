@@ -131,6 +131,10 @@ class SeenHandshake:
             said = {"from": sender, "level": level, "name": alert_name(body[1]), "packet": packet}
             self.alerts.append(said)
 
+    def _has_alerts(self) -> bool:
+        """Whether there may be an alert, encrypted or not."""
+        return bool(self.alerts) or self.unopened.refusal is not None
+
     def _encrypted_alert(self, left_ns: int | None) -> list[dict[str, Any]]:
         """The encrypted alert with which the broker refuses the client's certificate (TLS 1.3). All its
         alerts are fatal except close_notify."""
@@ -160,7 +164,7 @@ class SeenHandshake:
             "early_data": self.early_data,
             "certificates": self.certificates,
             "client_certificates": self.client_certificates,
-            "alerts": [*self.alerts, *self._encrypted_alert(left_ns)],
+            "alerts": [*self.alerts, *self._encrypted_alert(left_ns)] if self._has_alerts() else [],
         }
 
 
