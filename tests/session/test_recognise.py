@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdissect.limits import DEFAULTS
 from kdissect.model import Chunk, Gap
-from kdissect.session.recognise import Doubt, Recogniser, Verdict
+from kdissect.session.recognise import Doubt, Recogniser, Verdict, begins_tls
 from tests.kafka import framed, request
 from tests.session.runs import metadata, metadata_answer
 
@@ -28,6 +28,19 @@ def test_a_whole_request_settles_it_at_once_whoever_opened() -> None:
         assert (verdict.protocol, verdict.client, verdict.correlation_id) == ("kafka", side, 7)
         assert verdict.starts[side]
         assert not verdict.starts[1 - side]
+
+
+def test_a_handshake_record_of_tls_settles_it() -> None:
+    for begin, expected in [
+        (b"\x16\x03\x01", True),
+        (b"\x16\x03\x04\0", True),
+        (b"\x16\x03\x05", False),
+        (b"\x16\x02\x01", False),
+        (b"\x17\x03\x03", False),
+        (b"\x16\x03", False),
+    ]:
+        assert begins_tls(b"-" + begin + b"\x01", 1, 1 + len(begin)) is expected
+        assert (Recogniser().feed(0, chunk(begin), True) == Verdict("tls")) is expected
 
 
 def test_nothing_is_concluded_from_less_than_a_request_until_the_end() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from kdissect.model import Chunk, Gap
 from kdissect.tls.decrypting import Piece, Tls
+from kdissect.tls.handshake import RETRY_RANDOM
 from kdissect.tls.keying import Side
 from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import BROKER, CLIENT, faults, run, segments
-from tests.tls.forge import CCS, Forged, record
-from tests.tls.talks import TLS12, TLS13, talk
+from tests.tls.forge import CCS, Forged, client_hello, record, server_hello
+from tests.tls.talks import TLS12, TLS13, is_all, talk
 from tests.tls.test_missing import drop
 
 
@@ -84,6 +85,42 @@ def test_nothing_waits(version: ssl.TLSVersion) -> None:
     assert machine.kept() == 0
     assert str(machine.dark).startswith("no secret for client random ")
     assert (machine.seen.version, machine.passes_over()) == (version.name.replace("v1_", " 1."), True)
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+def test_whole_records_are_read_from_packets_without_chunks(version: ssl.TLSVersion) -> None:
+    machine, waited = Tls(always_empty()), Tls(TlsSecrets())
+    pieces = segments(talk(version).flights, 1 << 20)
+    out: list[Piece] = []
+    for side, piece in pieces:
+        data, size = b"before" + piece.data, len(piece.data)
+        assert machine.take(side, piece.packet, piece.timestamp_ns, piece.offset, data, 6, size, out) == size
+    assert out + machine.close() == run(waited, pieces)
+    assert machine.summary() == waited.summary()
+
+
+@pytest.mark.parametrize("version", [TLS12, TLS13])
+@pytest.mark.parametrize("seed", range(10))
+def test_with_secrets_packets_give_all_data(version: ssl.TLSVersion, seed: int) -> None:
+    made = talk(version)
+    machine = Tls(made.secrets())
+    assert is_all(made, skipped(machine, cut_at_random(made.flights, Random(seed))))
+    assert machine.dark is None
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_early_data_that_the_broker_refuses_tells_nothing(late: int) -> None:
+    made = Forged(early=True, early_accepted=False)
+    again = client_hello(made.random, (0x1301,), {43: b"\x04\x03\x04\x03\x03", 41: b""})
+    asks = record(22, server_hello(RETRY_RANDOM, 0x1301, {43: b"\x03\x04"}))
+    made.flights[3 - late : 3 - late] = [(BROKER, asks), (BROKER, CCS)]
+    made.flights[5:5] = [(CLIENT, record(22, again))]
+    made.say(BROKER, "broker", bytes(18))
+    waited, dark = Tls(TlsSecrets()), Tls(always_empty())
+    assert run(dark, segments(made.flights)) == run(waited, segments(made.flights))
+    assert dark.summary() == waited.summary()
+    one, other = dark.seen.unopened, waited.seen.unopened
+    assert (one._first, one._client_ns, one.refusal) == (other._first, other._client_ns, other.refusal)
 
 
 def test_a_store_that_may_grow_or_has_a_secret_is_not_always_empty() -> None:
