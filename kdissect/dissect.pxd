@@ -38,6 +38,7 @@ cdef class Dissector:
     cdef public dict _closed
     cdef public object _tunnelled
     cdef public object _reopened
+    cdef public object resting
     cdef public dict _older
     cdef public int64_t _remembered
     cdef public LaneTable _lanes

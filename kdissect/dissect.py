@@ -29,6 +29,7 @@ from kdissect.session.lanes import Lane, LaneTable
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
+from kdissect.session.resting import Ends, Rested, RestingConnections
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
@@ -193,6 +194,8 @@ class Dissector:
         """The layouts of exchanges, if they may be brief."""
         if forms is None and briefs is not None and listener is None and not embedded:
             self.forms = PairLayouts(briefs)
+        self.resting = RestingConnections((limits, broker_ports, self.secrets), self.forms)
+        """The connections that were silent for long; they are not in the table."""
         self.packets = 0
         """The number of packets read; callers that feed segments count them."""
         self.journal: Journal | None = None
@@ -293,17 +296,19 @@ class Dissector:
     def remembers_any(self, pairs: Iterable[tuple[Endpoint, Endpoint]]) -> bool:
         """Whether it has a connection between the ends of any of these pairs."""
         for ends in pairs:  # noqa: SIM110 - any() makes a generator, and took three times as long
-            if ends in self._table:
+            if ends in self._table or (self.resting and self.resting.has(*ends)):
                 return True
         return False
 
     def pairs(self) -> list[tuple[Endpoint, Endpoint]]:
         """The ends of the remembered connections, the smaller one first."""
-        return [(key[0], key[1]) for key in self._table if key[0] <= key[1]]
+        awake = [(key[0], key[1]) for key in self._table if key[0] <= key[1]]
+        return awake + [each.ends for each in self.resting.all()]
 
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
         """The remembered connections, by number; and the time since which each lingers, if it is over. This
         dissector must not get packets any more."""
+        self._wake_all()
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
         found = sorted(set(self._table.values()), key=lambda each: each.number)
         for each in found:
@@ -512,12 +517,25 @@ class Dissector:
     def close(self) -> Iterator[Event]:
         """End the capture: give the events that still wait, then every connection's row."""
         yield from self._segments.close()
-        conversations = sorted(set(self._conversations()), key=lambda c: c.number)
+        everyone: list[Conversation | Rested] = [*set(self._conversations()), *self.resting.all()]
+        everyone.sort(key=lambda each: each.number)
         events = self._take_late()
-        for conversation in conversations:
+        for each in everyone:
+            if not isinstance(each, Rested):
+                events += each.close(AT_THE_END, cut=True)
+                continue
+            conversation = self._wake(each.ends)
+            assert conversation is not None
             events += conversation.close(AT_THE_END, cut=True)
+            if self.forms is not None and conversation.is_ordinary():
+                self._remove(conversation)  # it has no row
+            else:
+                self._put_to_rest(conversation)
         yield from self._publish(events)
-        for conversation in conversations:
+        for each in everyone:
+            conversation = self._wake(each.ends) if isinstance(each, Rested) else each
+            if conversation is None:
+                continue
             rows: list[Step] = []
             self._sum_up(conversation, None, rows)
             yield from cast(list[Event], rows)
@@ -539,7 +557,10 @@ class Dissector:
         if network and self._uses_lanes:
             self._uses_lanes = False
             self._lanes.clear()
+            self._wake_all()
         conversation = self._table.get(key)
+        if conversation is None and self.resting:
+            conversation = self._wake((source, destination))
         if conversation is None and not self._uses_lanes and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
         newest = conversation
@@ -577,6 +598,8 @@ class Dissector:
                 self._tunnelled.add(conversation, key)
             else:
                 self._table[destination, source] = conversation
+            if self._uses_lanes and len(self._table) > self.resting.most_entries:
+                self._rest(timestamp_ns)
         was_over = conversation._is_over()
         found = conversation.feed(segment)
         if self._listener is not None:
@@ -615,8 +638,39 @@ class Dissector:
         self._forget_lingering(now_ns, step)
         return self._publish(step) if step else []
 
+    def _rest(self, now_ns: int) -> None:
+        """Let the connections rest that have been silent for long."""
+        resting = self.resting
+        before_ns = now_ns - resting.silent_ns
+        busy = {*self._older, *self._older.values()} if self._older else ()
+        for (first, other, *_), conversation in list(self._table.items()):
+            if first > other or conversation in busy or conversation.number in self._closed:
+                continue
+            if conversation.may_rest(before_ns):
+                self._put_to_rest(conversation)
+        resting.set_most_entries(len(self._table))
+
+    def _put_to_rest(self, conversation: Conversation) -> None:
+        first, other = conversation.endpoints
+        self._lanes.close(conversation)
+        self._table.pop((first, other), None)
+        self._table.pop((other, first), None)
+        self.resting.put(conversation)
+
+    def _wake(self, ends: Ends) -> Conversation | None:
+        """Put the resting connection between two ends into the table again; None if it does not rest."""
+        one, other = ends
+        conversation = self.resting.take(one, other)
+        if conversation is not None:
+            self._table[one, other] = self._table[other, one] = conversation
+        return conversation
+
+    def _wake_all(self) -> None:
+        for each in self.resting.all():
+            self._wake(each.ends)
+
     def _conversations(self) -> list[Conversation]:
-        """All remembered connections; some occur more than once."""
+        """All remembered connections that do not rest; some occur more than once."""
         return [*self._table.values(), *self._older.values()]
 
     def _resolve_reopened(self, newer: Conversation, segment: Segment, step: list[Step]) -> Conversation:
@@ -673,6 +727,7 @@ class Dissector:
         are forgotten."""
         limit = self._limits.waiting_bytes
         step += self._take_late()
+        self._wake_all()
         holding = {each for each in self._conversations() if each.counted_bytes}
         for conversation in sorted(holding, key=lambda each: (-each.counted_bytes, each.waits_since)):
             if self._held_bytes <= limit - limit // RELIEF:
@@ -793,11 +848,16 @@ class Dissector:
         """Forget the tenth of the connections that has been silent longest, of all or of those in
         ``among``."""
         some = self._conversations() if among is None else among
-        by_age = sorted({c.last_packet: c for c in some}.items())
+        ages: dict[int, Conversation | Rested] = {c.last_packet: c for c in some}
+        if among is None:
+            ages.update({each.last_packet: each for each in self.resting.all()})
+        by_age = sorted(ages.items())
         silent = by_age[: max(1, len(by_age) // 10)]
         message = f"{reason}; kdissect gave up those that were silent longest: {len(silent):,}"
         step.append(fault(kind, message, packet))
-        for _, conversation in silent:
+        for _, found in silent:
+            conversation = self._wake(found.ends) if isinstance(found, Rested) else found
+            assert conversation is not None
             end = None if conversation.is_closed else "evicted"
             step += conversation.close(packet, cut=False, evicted=True)
             self._sum_up(conversation, end, step)

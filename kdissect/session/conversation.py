@@ -448,6 +448,12 @@ class Conversation:
         silent_ns = now_ns - last_ns  # compiled, it overflows between absurd times, and is negative then
         return now_ns > last_ns and (silent_ns > linger_ns or silent_ns < 0) and self._is_over()
 
+    def may_rest(self, since_ns: int) -> bool:
+        """Whether it goes on, had no packet since that time, and only its own packets affect it."""
+        if self._duplex.last_ns >= since_ns or self._tls is not None or self._listener is not None:
+            return False
+        return self._recogniser is None and self._preambles is None and not self._is_over()
+
     def is_silent(self) -> bool:
         """Whether neither end sent data, and no data is known to be missing."""
         one, other = self._duplex.streams
