@@ -53,6 +53,29 @@ class _ConnectionCount:
         self._first = sorted({*self._first, *numbers})[:MOST_EVIDENCE]
 
 
+class _LowestConnections:
+    """The lowest numbers of connections, at most ``most``, each with the highest value that it got. They are
+    the same however a capture is cut into parts."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: dict[int, int] = {}
+        """At most twice as many, so that sorting them is rare."""
+
+    def add(self, number: int, value: int = 0) -> None:
+        self._values[number] = max(value, self._values.get(number, value))
+        if len(self._values) > 2 * self._most:
+            self._values = self.values()
+
+    def merge(self, later: _LowestConnections) -> None:
+        for number, value in later._values.items():
+            self.add(number, value)
+
+    def values(self) -> dict[int, int]:
+        """The values by number, in the order of the numbers."""
+        return dict(sorted(self._values.items())[: self._most])
+
+
 def _is_one_sided(connection: Connection) -> bool:
     """Whether one direction is not in the capture at all. If a broker closed without an answer, nothing of it
     is missing: only bytes that the other end acknowledged are known to be missing."""
@@ -75,9 +98,9 @@ class Coverage(Fold):
         self._packets = self._exchanges = self._not_selected = self._one_sided = 0
         self._connections = self._kafka = self._gap_bytes = self._captured_bytes = 0
         self._cut_packets = 0
-        self._cut: set[int] = set()
+        self._cut = _LowestConnections(limits.rows)
         """Connections with packets that the snap length cut."""
-        self._unanswered: set[int] = set()
+        self._unanswered = _LowestConnections(limits.rows)
         """Connections with one side, unless packets of them are cut."""
         self._gaps, self._one_side, self._dark, self._mid_stream = (
             _ConnectionCount(),
@@ -95,7 +118,7 @@ class Coverage(Fold):
         self._numbers: dict[int, tuple[int, int]] = {}
         """For each step of time, the numbers of the first and the last packet that completed an exchange in
         it."""
-        self._gap_packets: dict[int, int] = {}
+        self._gap_packets = _LowestConnections(limits.rows)
         """By connection, the last packet that showed that bytes before it are missing."""
         self._complete_since: dict[int, int] = {}
         """The same as times, for earlier captures."""
@@ -184,7 +207,7 @@ class Coverage(Fold):
             if connection.exchanges and _is_one_sided(connection):
                 if not _is_unanswered(connection):
                     self._one_side.add(number)
-                elif len(self._unanswered) < self.limits.rows:
+                else:
                     self._unanswered.add(number)
                 return
             if not connection.opened and connection.exchanges:
@@ -200,10 +223,10 @@ class Coverage(Fold):
     def _fault(self, fault: Fault) -> None:
         self._is_late = self._is_late or fault.kind == "late-file"
         if fault.kind == "gap" and fault.connection is not None and fault.packet is not None:
-            self._keep_gap(fault.connection, fault.packet)
+            self._gap_packets.add(fault.connection, fault.packet)
         if is_cut(fault):
             self._cut_packets += 1
-            if fault.connection is not None and len(self._cut) < self.limits.rows:
+            if fault.connection is not None:
                 self._cut.add(fault.connection)
         elif not self._unread and is_unread(fault):
             self._unread = fault.message
@@ -216,11 +239,6 @@ class Coverage(Fold):
         if len(self._steps) < self._most_steps:
             self._steps.add(first_ns // STEP_NS)
             self._steps.add(last_ns // STEP_NS)
-
-    def _keep_gap(self, connection: int, packet: int) -> None:
-        known = self._gap_packets.get(connection)
-        if known is not None or len(self._gap_packets) < self.limits.rows:
-            self._gap_packets[connection] = packet if known is None else max(known, packet)
 
     def _keep_halts(self, found: list[tuple[int, int, int]]) -> None:
         if found:
@@ -237,7 +255,7 @@ class Coverage(Fold):
     def end_capture(self) -> None:
         """End a capture: the next events are of another one, whose packets are counted from 1 again."""
         self._complete_since = self._gaps_end()
-        self._gap_packets = {}
+        self._gap_packets = _LowestConnections(self.limits.rows)
         self._earlier = self._set_back()
         self._numbers = {}
 
@@ -253,15 +271,14 @@ class Coverage(Fold):
         self._gap_bytes += later._gap_bytes
         self._captured_bytes += later._captured_bytes
         self._cut_packets += later._cut_packets
-        self._cut |= later._cut
+        self._cut.merge(later._cut)
         self._gaps.merge(later._gaps)
         self._one_side.merge(later._one_side)
-        self._unanswered |= later._unanswered
+        self._unanswered.merge(later._unanswered)
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
-        for connection, packet in later._gap_packets.items():
-            self._keep_gap(connection, packet)
+        self._gap_packets.merge(later._gap_packets)
         for connection, ns in later._complete_since.items():
             self._complete_since[connection] = max(ns, self._complete_since.get(connection, ns))
         self._keep_halts(later._halts)
@@ -325,7 +342,7 @@ class Coverage(Fold):
         steps = sorted(self._numbers)
         lasts = list(accumulate((self._numbers[step][1] for step in steps), max))
         found = dict(self._complete_since)
-        for connection, packet in self._gap_packets.items():
+        for connection, packet in self._gap_packets.values().items():
             at = bisect_left(lasts, packet)
             ns = (steps[at] + 1) * STEP_NS if at < len(steps) else self._last_ns
             found[connection] = max(ns, found.get(connection, ns))
@@ -339,11 +356,13 @@ class Coverage(Fold):
 
     def context(self) -> JudgingContext:
         """What was captured so far."""
-        cut, set_back = sorted(self._cut), self._set_back()
+        cut, set_back = list(self._cut.values()), self._set_back()
         one_side = _ConnectionCount()
         one_side.merge(self._one_side)
-        for number in sorted(self._unanswered - self._cut):
-            one_side.add(number)
+        known_cut = frozenset(cut)
+        for number in self._unanswered.values():
+            if number not in known_cut:
+                one_side.add(number)
         return JudgingContext(
             first_ns=self._first_ns,
             last_ns=self._last_ns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kdissect.analysis.fold import SECOND
+from kdissect.dissect import Event
 from kdissect.faults import fault
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
@@ -204,3 +205,22 @@ def test_events_that_are_fed_together_count_as_one_by_one(case: str, steps: int 
         for at in range(0, len(events), size):
             together.feed_all(events[at : at + size])
         assert together.context() == one_by_one.context()
+
+
+@pytest.mark.parametrize("cut", range(9))
+def test_connections_that_lack_bytes_are_the_same_however_a_capture_is_cut(cut: int) -> None:
+    """Of more than a limit allows, those with the lowest numbers are known. Connections end in any order."""
+    limits = Limits(rows=3)
+    events: list[Event] = []
+    for number in (9, 7, 8, 1, 6, 2, 5, 3):
+        one_sided = over(connection=number, gaps=1)._replace(bytes_from_broker=0)
+        events += [fault("gap", "bytes are missing", 10 * number, connection=number), one_sided]
+    events += [fault("gap", "9 bytes (snap length)", 5, connection=number) for number in (8, 2)]
+    whole, first, second = (Coverage(limits) for _ in range(3))
+    whole.feed_all(events)
+    for event in events[: 2 * cut]:
+        first.feed(event)
+    second.feed_all(events[2 * cut :])
+    first.merge(second)
+    assert first.context() == whole.context()
+    assert whole.context().with_one_side.first == (1, 3)
