@@ -8,7 +8,7 @@ with the same state. So no result depends on it.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.model import Endpoint
 from kdissect.session.conversation import Conversation
@@ -46,7 +46,7 @@ class RestingConnections:
 
     def __init__(self, shared: tuple[object, ...], forms: PairLayouts | None) -> None:
         self._shared = (*shared, forms)
-        self._places = {id(each): at for at, each in enumerate(self._shared) if each is not None}
+        self._places = self._found_places()
         self._forms = forms
         self._states: dict[bytes, bytes] = {}
         """The heads and states, by both ends."""
@@ -54,6 +54,16 @@ class RestingConnections:
         self.fewest = FEWEST
         self.most_entries = 2 * FEWEST
         """The entries in the dissector's table, two for each connection, above which others rest."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_places"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._places = self._found_places()  # a copy's objects have other ids
+
+    def _found_places(self) -> dict[int, int]:
+        return {id(each): at for at, each in enumerate(self._shared) if each is not None}
 
     def __len__(self) -> int:
         return len(self._states)

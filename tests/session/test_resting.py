@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
@@ -84,6 +85,21 @@ def test_connections_that_rest_are_found_and_handed_over() -> None:
     assert resting.remembers_any([ends_of(talk(0)[0])])
     assert not resting.remembers_any([ends_of(talk(7)[0])])
     assert [each.number for each, _ in resting.handed_over()] == [0, 1, 2, 3, 4]
+
+
+def test_a_dissector_that_was_pickled_goes_on_with_its_resting_connections() -> None:
+    usual, resting = made(False), restful(made(False))
+    segments = shuffled([talk(number) for number in range(20)], Random(1))
+    rested = 0
+    for at, segment in enumerate(segments):
+        if at % 10 == 5:
+            rested += len(resting.resting)
+            resting = pickle.loads(pickle.dumps(resting))
+        assert told_all(resting.feed(segment)) == told_all(usual.feed(segment))
+    assert rested
+    kept = resting.resting._shared
+    assert resting.resting._places == {id(each): at for at, each in enumerate(kept) if each is not None}
+    assert told_all(resting.close()) == told_all(usual.close())
 
 
 def test_a_silent_connection_takes_less_than_half_of_the_memory() -> None:
