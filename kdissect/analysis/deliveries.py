@@ -165,9 +165,9 @@ def deliver(
     for follower in followers:
         for at, ns in _first_fetches(ordered[follower], placed, bases).items():
             replicated[at] = max(ns, replicated.get(at, ns))
-    watermarks, following = _Watermarks(rises), _Following(placed, bases)
+    watermarks, unread = _Watermarks(rises), _Unread(placed, bases)
     for consumer, arrivals in ordered.items():
-        yield consumer, _reach(arrivals, placed, bases, replicated, watermarks, following)
+        yield consumer, _reach(arrivals, placed, bases, replicated, watermarks, unread)
 
 
 def _place(batches: list[ProducedBatch], consumers: Mapping[C, list[Arrival]]) -> list[_Placed]:
@@ -291,7 +291,7 @@ class _Watermarks:
         return self._times[at] if at < len(self._times) else None
 
 
-class _Following:
+class _Unread:
     """The produced records after an offset."""
 
     def __init__(self, placed: list[_Placed], bases: list[int]) -> None:
@@ -324,7 +324,7 @@ def _reach(
     bases: list[int],
     replicated: Mapping[int, int],
     watermarks: _Watermarks,
-    following: _Following,
+    unread: _Unread,
 ) -> ConsumerOutcome:
     out, covered = ConsumerOutcome(), _Covered()
     reached: set[int] = set()
@@ -372,7 +372,7 @@ def _reach(
     _time_batches(out, first_came, placed, replicated, watermarks)
     out.sets = len(reached)
     if reached:
-        out.unconsumed = following.count(furthest)
+        out.unconsumed = unread.count(furthest)
     return out
 
 
