@@ -12,5 +12,8 @@ cdef _count(list exchanges, profile)
 cdef _count_alike(
     Exchange exchange, int64_t ns, api, bint has_errors, broker_ns, tuple groups, tuple topics, profile
 )
-@cython.locals(each=SharedSet, batch=Header, totals=tuple, found=list, at=Py_ssize_t, sums=SlicedSums)
+@cython.locals(
+    each=SharedSet, batch=Header, totals=tuple, found=list, at=Py_ssize_t, sums=SlicedSums, count=int64_t,
+    codecs=dict, is_written=bint,
+)
 cdef _count_batches(Exchange exchange, int64_t ns, done, profile)

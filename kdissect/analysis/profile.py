@@ -111,10 +111,12 @@ class Profile(Batched, Statistic):
         self._kinds: dict[tuple[Any, ...], DirectMeasures] = {}
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
         self._codecs: dict[tuple[Topic, str], SlicedSums | None] = {}
+        self._named_errors: dict[tuple[str, Topic, str, bool], SlicedSums | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         self._flush()
-        return {**self.__dict__, "_alike": {}, "_kinds": {}, "_batches": {}, "_codecs": {}}
+        caches = ("_alike", "_kinds", "_batches", "_codecs", "_named_errors")
+        return {**self.__dict__, **{name: {} for name in caches}}
 
     @property
     def left_out(self) -> int:
@@ -271,8 +273,23 @@ class Profile(Batched, Statistic):
             self._name_errors(area, subject, ns, errors)
 
     def _name_errors(self, area: str, subject: Topic, ns: int, errors: set[_Error]) -> None:
-        for name, is_fatal in sorted({(each.name, each.is_fatal) for each in errors}):
-            self._part(subject, area, f"{'fatal ' if is_fatal else ''}error {name}", ns, "errors")
+        names = {(each.name, each.is_fatal) for each in errors}
+        for name, is_fatal in sorted(names) if len(names) > 1 else names:
+            sums = self._of_error(area, subject, name, is_fatal)
+            if sums is not None:
+                sums.add(ns, 1, 0)
+            else:
+                self._rows.left_out += 1
+
+    def _of_error(self, area: str, subject: Topic, name: str, is_fatal: bool) -> SlicedSums | None:
+        """The measure of an error of a subject."""
+        key = area, subject, name, is_fatal
+        if key not in self._named_errors:
+            if len(self._named_errors) >= _MOST_KINDS:
+                self._named_errors.clear()
+            what = f"{'fatal ' if is_fatal else ''}error {name}"
+            self._named_errors[key] = self._sums(subject, area, what, SHARE, "errors")
+        return self._named_errors[key]
 
     def _of_batches(self, topic: Topic, done: str) -> list[SlicedSums | None]:
         """The measures of a topic's batches: records and bytes; for written batches also the size of each,
@@ -314,12 +331,6 @@ class Profile(Batched, Statistic):
         row = self._rows.row(key)
         self._rows.left_out = before
         return row
-
-    def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
-        """Count an exchange in a measure that is a share of another."""
-        row = self._rows.row((subject, area, what, SHARE, of))
-        if row is not None:
-            row.sums().add(ns, 1, 0)
 
     # -- rows ---------------------------------------------------------------------------------------
 
@@ -395,26 +406,35 @@ def _count_batches(exchange: Exchange, ns: int, done: str, profile: Profile) -> 
     if not is_written and _is_follower(exchange):
         return
     for each in record_sets(exchange, profile.limits):
-        place = each.place
-        topic = profile._topic(exchange, place.topic, place.topic_id)
+        count = size = records = 0
+        codecs: dict[str, int] = {}
         for batch in each.headers:
             if batch.is_control:
                 continue
-            records = batch.records or 0
-            totals = records, batch.size, batch.size, records, 0
-            found = profile._of_batches(topic, done)
-            for at in range(len(found)):
-                sums = found[at]
-                if sums is not None:
-                    sums.add(ns, totals[at], 1)
-                else:
-                    profile._rows.left_out += 1
+            count += 1
+            size += batch.size
+            records += batch.records or 0
             if is_written:
-                sums = profile._of_codec(topic, batch.codec)
-                if sums is not None:
-                    sums.add(ns, 1, 0)
-                else:
-                    profile._rows.left_out += 1
+                codec = batch.codec
+                codecs[codec] = codecs.get(codec, 0) + 1
+        if not count:  # as mostly in a Fetch: nothing new was written
+            continue
+        place = each.place
+        topic = profile._topic(exchange, place.topic, place.topic_id)
+        totals = records, size, size, records, 0
+        found = profile._of_batches(topic, done)
+        for at in range(len(found)):
+            sums = found[at]
+            if sums is not None:
+                sums.add(ns, totals[at], count)
+            else:
+                profile._rows.left_out += count
+        for codec, times in codecs.items():
+            sums = profile._of_codec(topic, codec)
+            if sums is not None:
+                sums.add(ns, times, 0)
+            else:
+                profile._rows.left_out += times
 
 
 def _may_be_ids(topics: list[str]) -> bool:
