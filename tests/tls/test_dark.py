@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import ssl
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -26,7 +27,7 @@ def always_empty() -> TlsSecrets:
     return secrets
 
 
-def skipped(machine: Tls, pieces: list[tuple[Side, Chunk | Gap]]) -> list[Piece]:
+def skipped(machine: Tls, pieces: Sequence[tuple[Side, Chunk | Gap]]) -> list[Piece]:
     """What comes out of a caller that offers each chunk to ``take`` first, as a connection does."""
     out: list[Piece] = []
     for side, piece in pieces:
