@@ -102,6 +102,15 @@ def test_a_dissector_that_was_pickled_goes_on_with_its_resting_connections() -> 
     assert told_all(resting.close()) == told_all(usual.close())
 
 
+def test_few_connections_do_not_rest() -> None:
+    dissector = made(True)
+    dissector.resting.silent_ns = 0
+    for number in range(100):
+        for segment in talk(number)[:-2]:
+            dissector.feed(segment)
+    assert len(dissector.resting) == 0
+
+
 def test_a_silent_connection_takes_less_than_half_of_the_memory() -> None:
     assert memory(restful(made(True))) < memory(made(True)) / 2
 
