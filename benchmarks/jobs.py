@@ -81,8 +81,10 @@ import kdissect.jobs.workers as workers
 parts, start = [], []
 
 class OneByOne(workers.Workers):
-    may_begin = False
     resting = ()
+
+    def may_begin(self, spare=0):
+        return not self._running
 
     def begin_part(self, task):
         start[:] = start or [process_time()]

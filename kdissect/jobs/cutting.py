@@ -31,7 +31,7 @@ from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, PartCounts
 from kdissect.jobs.pending import PendingBatch
 from kdissect.jobs.serving import COLLECTOR_THRESHOLD, Before, dump, load
-from kdissect.jobs.workers import Workers
+from kdissect.jobs.workers import MOST_SPARE, Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
@@ -49,10 +49,12 @@ GROWTH = 4
 PART_BYTES = 16 << 20
 """The size of the largest part: all events of a part are in memory together."""
 BRIEF_TIMES = 2
-"""How many times larger a part of a file may be if its exchanges may be brief, which takes less memory. Fewer
-parts have fewer edges, …"""
+"""How many times larger a part of a file may be if its exchanges may be brief, which takes less memory. Parts
+are larger only with more than :data:`MOST_WITH_OWN` processes: fewer parts have fewer edges, and the first
+process must not be late with edges. With fewer processes that does not pay: events that no longer fit into
+the caches of a processor cost more than edges."""
 MOST_PACKETS = 250_000
-"""… but a part of a file has at most this many packets: small packets bring the most events."""
+"""The most packets of a part of a file: small packets bring the most events."""
 LAST_BYTES = 4 << 20
 """The smallest size of parts near the end of a file: small parts let all processes end at about the same
 time. With more than :data:`MOST_WITH_OWN` processes, parts do not become smaller than two for each process
@@ -165,8 +167,16 @@ class _Balance:
         self._stitched = 0
         """How many bytes of other processes' parts were stitched."""
 
-    def is_own(self, size: int) -> bool:
-        """Whether the next part, of about ``size`` bytes, is to be done here."""
+    @property
+    def has_own(self) -> bool:
+        """Whether some parts are done here."""
+        return self._others > 0
+
+    def is_own(self, size: int, may_give: bool = True) -> bool:
+        """Whether the next part, of about ``size`` bytes, is to be done here.
+
+        :param may_give: whether another process can begin it soon.
+        """
         if not self._others:
             return False
         waiting, own = self._note_others(), sum(self._own)
@@ -177,6 +187,7 @@ class _Balance:
             is_own = here * self._others <= self._there.seconds + pace.seconds_of(waiting)
         else:
             is_own = own * self._others <= self._there.bytes + waiting
+        is_own = is_own or not may_give
         if is_own:
             self._own.append(size)
         return is_own
@@ -258,12 +269,15 @@ def in_parts(
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
-    least, shares = LAST_BYTES, count
+    least, shares, largest = LAST_BYTES, count, PART_BYTES
     if count > MOST_WITH_OWN:
         shares = 2 * count
         least = min(PART_BYTES, max(2 * LAST_BYTES, cuts.left // shares))
-    # Other parts than those of files are in the memory of this process.
-    largest = PART_BYTES * (BRIEF_TIMES if source.briefs is not None and isinstance(cuts, Cuts) else 1)
+        # Other parts than those of files are in the memory of this process.
+        if source.briefs is not None and isinstance(cuts, Cuts):
+            largest *= BRIEF_TIMES
+    # With own parts, this process is one of them, so one other process is extra already.
+    spare = 0 if balance.has_own else MOST_SPARE
     waiting: deque[tuple[PendingBatch | None, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
@@ -274,7 +288,7 @@ def in_parts(
     gc.set_threshold(max(COLLECTOR_THRESHOLD, thresholds[0]), *thresholds[1:])
     try:
         while not is_over():
-            while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
+            while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin(spare)):
                 wanted = min(size, max(cuts.left // shares, least))
                 part = cuts.next(wanted, MOST_PACKETS) if isinstance(cuts, Cuts) else cuts.next(wanted)
                 if part is None:
@@ -282,9 +296,12 @@ def in_parts(
                 size = min(GROWTH * size, largest)
                 task = _CutTask(part, source, true, count_events, tls)
                 task.bytes = _size_of(part, wanted)
-                if not part.is_plain or balance.is_own(task.bytes):
+                # Processes with small parts are free soon.
+                may_give = task.bytes < LAST_BYTES or workers.may_begin(spare)
+                if not part.is_plain or balance.is_own(task.bytes, may_give):
                     waiting.append((None, task))
                     continue
+                workers.wait_to_begin(spare)
                 given = workers.begin_part(task)
                 balance.note_given(task.bytes, given)
                 waiting.append((given, task))

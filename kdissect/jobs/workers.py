@@ -132,11 +132,22 @@ class Workers:
         self._begin(part)
         self.attend()
 
-    @property
-    def may_begin(self) -> bool:
+    def may_begin(self, spare: int = MOST_SPARE) -> bool:
         """Whether to begin a part at once. A new process costs much, because its memory is new. If there are
-        enough processes, one of them will soon have done its part."""
-        return bool(self._idle) or len(self._running) < self._count + MOST_SPARE
+        enough processes, one of them will soon have done its part.
+
+        :param spare: the number of extra processes allowed.
+        """
+        return bool(self._idle) or len(self._running) < self._count + spare
+
+    def wait_to_begin(self, spare: int = MOST_SPARE) -> None:
+        """Wait until a part may be begun. The seams of all parts that others have must be known.
+
+        :raises JobError: a process died.
+        """
+        while self._running and not self.may_begin(spare):
+            self._receive(None)
+            self._write_ready()
 
     def begin_part(self, task: PartTask) -> PendingBatch:
         """Have a part of a capture dissected.
@@ -197,6 +208,9 @@ class Workers:
         :param count: counts events.
         :raises JobError: a process died.
         """
+        while self._held >= MOST_HELD and self._parts:  # this process is ahead of the others
+            self._receive(None)
+            self._write_ready()
         state, kept = self._expected(before, len(self._parts)), KeptPieces()
         again: Batch = []
         part = PendingBatch(again, state, None, before)

@@ -125,6 +125,7 @@ def test_the_first_part_is_done_before_any_process_begins(
 def test_a_process_has_parts_one_after_another(
     counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """With few, one is extra, because the first process has parts, too."""
     begun, fork = [0], Workers._fork
 
     def forked(self: Workers, part: Any, task: Any = None) -> None:
@@ -140,6 +141,7 @@ def test_a_process_has_parts_one_after_another(
         begun[0] = 0
         assert said("read", "-T", "ndjson", path, "--jobs", jobs) == alone
         assert 1 <= begun[0] < counts[-1].seams
+        assert begun[0] <= (jobs if jobs <= kdissect.jobs.cutting.MOST_WITH_OWN else jobs + 1)
 
 
 @pytest.fixture
@@ -157,20 +159,25 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[FilePart]:
 
 
 @pytest.mark.usefixtures("counts")
-def test_parts_are_larger_where_exchanges_may_be_brief(
+def test_parts_of_many_processes_are_larger_where_exchanges_may_be_brief(
     cut: list[FilePart], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    many = kdissect.jobs.cutting.MOST_WITH_OWN + 1
     path = tmp_path / "traffic.pcap"
     multiply(path, 3_000)
     monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 100_000)
 
-    def largest(*words: str) -> int:
+    monkeypatch.setattr(kdissect.jobs.cutting, "LAST_BYTES", 150_000)
+
+    def largest(jobs: int, *words: str) -> int:
         cut.clear()
-        said(*words, path, "--jobs", 2)
+        said(*words, path, "--jobs", jobs)
         return max(part.end - part.start for part in cut if part.end is not None)
 
-    assert 180_000 < largest("stats", "-z", "srt") < 220_000
-    assert 90_000 < largest("stats", "-z", "groups") < 120_000
+    for jobs in (2, many):
+        assert 90_000 < largest(jobs, "stats", "-z", "groups") < 120_000
+    assert 90_000 < largest(2, "stats", "-z", "srt") < 120_000
+    assert 180_000 < largest(many, "stats", "-z", "srt") < 220_000
 
 
 @pytest.mark.usefixtures("counts")
@@ -415,3 +422,11 @@ def test_a_part_that_was_given_up_is_no_work_of_others() -> None:
     balance.note_done(1.0)
     balance.note_given(1_000, PendingBatch(None, None))  # it has no process and no result
     assert not balance.is_own(10)
+
+
+def test_a_part_that_no_other_process_can_begin_is_done_here() -> None:
+    balance = kdissect.jobs.cutting._Balance(2)
+    assert balance.is_own(10)
+    assert not balance.is_own(10)
+    assert balance.is_own(10, may_give=False)
+    assert not kdissect.jobs.cutting._Balance(9).is_own(10, may_give=False)

@@ -162,6 +162,21 @@ def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> No
         assert (several.done[1] == os.getpid()) == (first != "sleep0.5 longer")
 
 
+def test_this_process_does_not_get_far_ahead_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its output would be kept until it is the turn of that."""
+    monkeypatch.setattr(module, "MOST_HELD", 10_000)
+    with bench(2, 1) as several:
+        held: list[int] = []
+        several.workers.submit(batch_of("sleep0.5 a"))
+        for _ in range(4):
+            lists = iter([batch_of("many15")])
+            several.workers.work_locally(lists, lambda events: held.append(several.workers._held))
+        several.do("b")
+        assert several.text.count("x\n") == 60
+        assert several.text.startswith("a\n")
+        assert held == [0, 0, 0, 0]
+
+
 def test_what_fails_there_fails_after_what_came_before_was_written() -> None:
     with bench(2, 1) as several:
         several.workers.submit(batch_of("sleep0.05 longer"))
